@@ -209,6 +209,8 @@ class HeldBytes {
 
   /// `at_once`: however small the change is.
   void note(std::size_t values, std::size_t gradients, bool at_once = false) noexcept;
+  /// Of values alone.
+  void note_values(std::size_t values) noexcept { note(values, gradients_); }
 
  private:
   std::shared_ptr<TimelineState> state_;

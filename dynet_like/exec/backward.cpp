@@ -38,8 +38,7 @@ void Backward::begin(std::span<const ValueRef> roots, bool full) {
   contributions_.clear();
   run_.recursions.gradients.reset();
   gradients_.begin(roots, full);
-  run_.gradient_bytes = gradients_.plan.bytes();
-  run_.note_held(true);
+  run_.note_held(gradients_.plan.bytes());
 }
 
 void Backward::run_batch(std::uint32_t index) {
@@ -90,7 +89,7 @@ void Backward::find_members(const Batch& batch) {
         items_.push_back(position + item);
       }
       if (node.has_slots) gradients_.sum_slots(ref);
-      if (run_.options.detect_anomaly) check_gradient(run_, ref, gradients_.at(node.place));
+      if (run_.options().detect_anomaly) check_gradient(run_, ref, gradients_.at(node.place));
     }
     position += items;
   }
@@ -135,7 +134,7 @@ std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
 void Backward::sum_slots_of_sources(std::uint32_t tape) {
   const std::span<const NodeGradient> nodes = gradients_.plan.nodes(tape);
   for (NodeId node = 0; node < nodes.size(); ++node) {
-    const bool is_source = run_.tapes[tape].nodes[node].batch == kNone;
+    const bool is_source = run_.tapes()[tape].nodes[node].batch == kNone;
     if (is_source && nodes[node].active && nodes[node].has_slots)
       gradients_.sum_slots({tape, node});
   }

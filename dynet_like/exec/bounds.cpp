@@ -21,7 +21,7 @@ RanNodes ran_nodes(const RunState& run, const Number& number) {
   RanNodes all;
   std::vector<std::uint32_t> index;
   for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
-    const TapeState& tape = run.tapes[t];
+    const TapeState& tape = run.tapes()[t];
     index.assign(tape.nodes.size(), kNone);
     for (NodeId node = 0; node < tape.nodes.size(); ++node) {
       if (tape.nodes[node].batch == kNone) continue;
@@ -45,9 +45,8 @@ std::vector<std::uint32_t> longest_chains(const RunState& run,
   return ran_nodes(run, number).longest_chains(run.types().type_count());
 }
 
-void count_released_bounds(RunState& run) {
-  if (run.tapes.empty() || run.batches.empty()) return;
-  MetTypes& types = run.released_types;
+void count_released_bounds(RunState& run, MetTypes& types) {
+  if (run.tapes().empty() || run.batches.empty()) return;
   types.begin(run.types().type_count());
   const RanNodes nodes = ran_nodes(run, [&](TypeId type) { return types.number(type); });
   const std::vector<std::uint32_t> bounds = nodes.longest_chains(types.all().size());

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "dynet_like/exec/met_types.h"
 #include "dynet_like/exec/run_state.h"
 
 namespace dynet_like::detail {
@@ -13,7 +14,7 @@ namespace dynet_like::detail {
 /// as.
 std::vector<std::uint32_t> longest_chains(const RunState& run,
                                           std::span<const std::uint32_t> merged = {});
-/// Keeps the bounds of nodes whose values are about to be released.
-void count_released_bounds(RunState& run);
+/// Keeps the bounds of nodes whose values are about to be released. `types` keeps its memory.
+void count_released_bounds(RunState& run, MetTypes& types);
 
 }  // namespace dynet_like::detail

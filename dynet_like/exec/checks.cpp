@@ -207,7 +207,7 @@ void verify_forward(RunState& run, const Batch& batch) {
     one.saved = saved.data();
     const std::vector<Operand> in = item_of(one.in, batch.type->inputs, 0);
     one.in = in.data();
-    run.queue->forward(batch.kernels->forward[dtype], forward_call(one, run.random));
+    run.queue->forward(batch.kernels->forward[dtype], forward_call(one, run.random()));
     const std::byte* batched = all.data() + i * batch.stride();
     const Seen alone(run.common, out.data(), out.size());
     const std::size_t at =

@@ -7,14 +7,14 @@
 
 namespace dynet_like::detail {
 
-bool CommonState::parameters_may_have_changed(bool look_at_memory) const {
-  return std::ranges::any_of(read_parameters, [&](const ReadParameter& read) {
+bool ReadParameters::may_have_changed(bool look_at_memory) const {
+  return std::ranges::any_of(all_, [&](const ReadParameter& read) {
     return read.may_have_changed() || (look_at_memory && read.has_changed());
   });
 }
 
-void CommonState::check_parameters(const char* user) {
-  for (ReadParameter& read : read_parameters) {
+void ReadParameters::check(const char* user) {
+  for (ReadParameter& read : all_) {
     if (!read.has_changed()) continue;
     // What was written in place has no version: note it.
     read.seen.version = ~read.parameter->values.version();

@@ -70,6 +70,35 @@ struct ReadParameter {
   detail::ParameterValues::Snapshot seen;
 };
 
+/// Those that were read since values were forgotten.
+class ReadParameters {
+ public:
+  void add(const ParameterStorage& parameter) { all_.emplace_back(parameter); }
+  /// One of them is needed again; meanwhile it may have got a trainer that leaves rows behind.
+  void meet(const ParameterStorage& parameter) {
+    has_lazy_tables_ |= parameter.refresher != nullptr;
+  }
+  void clear() {
+    all_.clear();
+    has_lazy_tables_ = false;
+  }
+  /// Programs that hold their memory may have written to it.
+  void take_writes() const {
+    for (const ReadParameter& read : all_) read.parameter->values.take_writes();
+  }
+  /// Whether rows of some are brought up to date when they are read.
+  bool has_lazy_tables() const { return has_lazy_tables_; }
+  /// Whether one may have changed since its values were read.
+  /// `look_at_memory`: also by writes into memory that was handed out.
+  bool may_have_changed(bool look_at_memory) const;
+  /// Throws StateError if one has: gradients would mix old values with new weights.
+  void check(const char* user);
+
+ private:
+  std::vector<ReadParameter> all_;
+  bool has_lazy_tables_ = false;
+};
+
 /// What all lanes of a run have in common. Tapes have one TypeTable.
 struct CommonState {
   explicit CommonState(const GraphOptions& graph_options)
@@ -100,11 +129,6 @@ struct CommonState {
   bool is_on_cpu() const { return memory == nullptr; }
   /// Of the calling thread; null without GraphOptions::timeline.
   TimelineTrack* track() const { return timeline == nullptr ? nullptr : &timeline->track(); }
-  /// Whether a parameter may have changed since its values were read.
-  /// `look_at_memory`: also by writes into memory that was handed out.
-  bool parameters_may_have_changed(bool look_at_memory) const;
-  /// Throws StateError if one has: gradients would mix old values with new weights.
-  void check_parameters(const char* user);
   /// Whether these tapes are being run.
   Running& running() { return tapes.empty() ? runs_nothing : types().runs; }
 
@@ -138,8 +162,7 @@ struct CommonState {
   Arena shared_values;  ///< values and gradients of shared nodes
   Arena shared_lists;   ///< and the lists of their batches
 
-  std::vector<ReadParameter> read_parameters;
-  bool reads_lazy_tables = false;
+  ReadParameters parameters;
   std::uint64_t runs = 0;  ///< forward and backward, so far
   /// By type: of nodes whose values were released.
   std::unordered_map<TypeId, std::uint64_t> released_bounds;

@@ -57,7 +57,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
   TimelineScope scope(track, TimelineSpan::forward);
   try {
     needed_.collect(targets);
-    for (const ReadParameter& read : common_.read_parameters) read.parameter->values.take_writes();
+    common_.parameters.take_writes();
     common_.recomputed += needed_.recomputed();
     reads_freed_ |= needed_.recomputed() > 0 && common_.options.memory_limit == 0;
     const bool frees = free_unread && !reads_freed_;
@@ -155,7 +155,7 @@ void Executor::release(std::span<const ValueRef> copied) {
 }
 
 void Executor::invalidate() {
-  if (common_.parameters_may_have_changed(true)) ++parameter_changes_;
+  if (common_.parameters.may_have_changed(true)) ++parameter_changes_;
   count_bounds();
   liveness_.forget_all();
   roots_.clear();
@@ -163,7 +163,9 @@ void Executor::invalidate() {
 }
 
 void Executor::count_bounds() {
-  for (const std::unique_ptr<Lane>& lane : lanes_.in_use()) count_released_bounds(lane->run);
+  for (const std::unique_ptr<Lane>& lane : lanes_.in_use()) {
+    count_released_bounds(lane->run, released_types_);
+  }
 }
 
 // Values and gradients are given back to their arenas only between passes. In inference, lists are

@@ -18,7 +18,7 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
     for (const std::uint32_t index : schedule.batch(step)) members_.push_back(pending[index]);
     if (shared) resolve_inputs();
     run_batch(run_, members_, shared);
-    if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
+    if (run_.options().inference) run_.lists.rewind(lists);  // only backward reads them later
     if (frees_) give_back_unread(step, first_batch);
   }
 }
@@ -31,7 +31,7 @@ const batching::Schedule& Forward::make_plan(std::span<const NodeRef> pending,
   const batching::Schedule& schedule = plan(pending);
   if (frees_) find_last_reads(schedule, keep);
   scope.count(pending.size(), schedule.size());
-  if (run_.options.measure_time) {
+  if (run_.options().measure_time) {
     run_.counts.plan_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
@@ -44,7 +44,7 @@ void Forward::resolve_inputs() {
     for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {
       const NodeRef producer{ref.tape, run_.tape(ref).value(input).node};
       NodeState& state = run_.state(producer);
-      if (state.value == nullptr) state.value = run_.shared[run_.identity_of(producer)].value;
+      if (state.value == nullptr) state.value = run_.shared()[run_.identity_of(producer)].value;
     }
   }
 }
@@ -54,7 +54,7 @@ const NodeState& Forward::producer_of(NodeRef consumer, ValueId input) const {
   const NodeRef producer{consumer.tape, run_.tape(consumer).value(input).node};
   const NodeState& state = run_.state(producer);
   if (state.value != nullptr || state.plan_index != kNone) return state;
-  return run_.state(run_.shared[run_.identity_of(producer)].representative);
+  return run_.state(run_.shared()[run_.identity_of(producer)].representative);
 }
 
 const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
@@ -64,7 +64,7 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   types_.begin(run_.types().type_count());
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     const NodeRef ref = pending[i];
-    TapeState& state = run_.tapes[ref.tape];
+    TapeState& state = run_.tapes()[ref.tape];
     type_.push_back(types_.number(state.tape->node(ref.node).type));
     state.nodes[ref.node].plan_index = i;
     for (ValueId input : state.tape->inputs_of(ref.node)) add_input(ref, input, i);
@@ -72,7 +72,7 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   }
   return planner_.plan(
       {static_cast<std::uint32_t>(types_.all().size()), type_, first_input_, inputs_},
-      run_.options.policy);
+      run_.options().policy);
 }
 
 void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {
@@ -96,8 +96,8 @@ void Forward::find_last_reads(const batching::Schedule& schedule, std::span<cons
   }
   for (const ValueRef& target : keep) {
     if (target.tape < run_.first_tape || target.tape >= run_.end_tape) continue;
-    const NodeId node = run_.tapes[target.tape].tape->value(target.value).node;
-    const NodeState& state = run_.tapes[target.tape].nodes[node];
+    const NodeId node = run_.tapes()[target.tape].tape->value(target.value).node;
+    const NodeState& state = run_.tapes()[target.tape].nodes[node];
     if (state.value == nullptr) last_read_[step_of_[state.plan_index]] = kNone;
   }
 }
@@ -108,7 +108,7 @@ void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
     for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {
       const Value& value = run_.tape(ref).value(input);
       if (value.identity != 0) continue;  // all samples may read it
-      const NodeState& producer = run_.tapes[ref.tape].nodes[value.node];
+      const NodeState& producer = run_.tapes()[ref.tape].nodes[value.node];
       if (producer.batch == kNone || producer.batch < first_batch || producer.value == nullptr) {
         continue;
       }

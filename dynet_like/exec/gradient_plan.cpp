@@ -37,14 +37,14 @@ void GradientPlan::begin(bool full) {
   batches_.assign(run_.batches.size(), {});
   if (tapes_.size() < run_.end_tape) tapes_.resize(run_.end_tape);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
-    tapes_[t].nodes.assign(run_.tapes[t].nodes.size(), NodeGradient{});
-    tapes_[t].edges.resize(run_.tapes[t].tape->edges().size());
+    tapes_[t].nodes.assign(run_.tapes()[t].nodes.size(), NodeGradient{});
+    tapes_[t].edges.resize(run_.tapes()[t].tape->edges().size());
     tapes_[t].shared_roots.clear();
   }
 }
 
 void GradientPlan::seed(const ValueRef& root) {
-  const Tape& tape = *run_.tapes[root.tape].tape;
+  const Tape& tape = *run_.tapes()[root.tape].tape;
   const Value& value = tape.value(root.value);
   if (value.identity != 0) {
     if (is_wanted(value)) tapes_[root.tape].shared_roots.push_back(value);

@@ -21,7 +21,7 @@ void forget_value(RunState& run, NodeState& state) {
   state.value = nullptr;
   Batch& batch = run.batches[state.batch];
   --batch.left;
-  if (!run.options.inference || batch.out == nullptr) return;
+  if (!run.options().inference || batch.out == nullptr) return;
   ValueBlock block(run, state.batch);
   if (batch.left == 0) {
     block.give_back();
@@ -92,8 +92,7 @@ void Liveness::forget_all() {
   common_.forget_shared();
   common_.shared_values.reset();
   common_.shared_lists.reset();
-  common_.read_parameters.clear();
-  common_.reads_lazy_tables = false;
+  common_.parameters.clear();
 }
 
 Liveness::Mark Liveness::mark(std::uint32_t tape) const {

@@ -117,14 +117,14 @@ void NeededNodes::place_source(NodeRef ref) {
     ParameterStorage& parameter = tape.storage_of(ref.node);
     SharedValue& shared = common_.meet(common_.identity_of(ref));
     check_device(parameter);
-    if (shared.parameter == nullptr) common_.read_parameters.emplace_back(parameter);
+    if (shared.parameter == nullptr) common_.parameters.add(parameter);
     if (shared.parameter == nullptr && parameter.values.is_handed_out()) {
       shared.packed = std::make_shared<PackedMatrices>();
     }
     shared.parameter = &parameter;
     shared.type = tape.node(ref.node).type;
     shared.value = state.value = parameter.values.data();
-    common_.reads_lazy_tables |= parameter.refresher != nullptr;
+    common_.parameters.meet(parameter);
     return;
   }
   const InputData& input = tape.input_of(ref.node);

@@ -16,7 +16,7 @@ struct Packable {
 Packable packable(RunState& run, const NodeType& type, unsigned j, const SharedArgument& argument) {
   if (type.shared_gradients[j] != SharedGradient::outer_product) return {};
   if (run.queue->packing(type.signature.dtype) == 0) return {};
-  SharedValue& shared = run.shared[argument.producer];
+  SharedValue& shared = run.shared()[argument.producer];
   if (shared.value == nullptr) return {};
   const Dim& dim = type.signature.inputs[j];
   const MatrixPlace place{argument.offset, dim.rows(), dim.cols()};

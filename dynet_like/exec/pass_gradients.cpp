@@ -35,7 +35,7 @@ const std::byte* PassGradients::contribution_of(NodeRef ref) const {
 
 // What a recursion contributes to parts of a matrix, part by part.
 void PassGradients::add_listed(std::uint32_t tape_index, std::uint32_t edge) {
-  const Tape& tape = *run_.tapes[tape_index].tape;
+  const Tape& tape = *run_.tapes()[tape_index].tape;
   const auto behind = std::ranges::upper_bound(tape.nodes(), edge, {}, &Node::first_edge);
   const auto consumer = static_cast<NodeId>(behind - tape.nodes().begin() - 1);
   const RecursionRun& recursion = *run_.recursions.find(plan.edges(tape_index)[edge].batch);
@@ -79,8 +79,7 @@ void PassGradients::sum_slots(NodeRef ref) {
       const std::uint32_t part = edge.copies == 1 ? i : parts - 1 - i;
       const std::size_t offset = value.offset + (value.items == 1 ? 0 : part * value.stride);
       const Place place = node.place + offset * element;
-      const bool is_first =
-          edge.contribution == Contribution::slot && (i == 0 || edge.copies == 1);
+      const bool is_first = edge.contribution == Contribution::slot && (i == 0 || edge.copies == 1);
       if (place != sum || elements != size || is_first) flush();
       sum = place;
       size = elements;

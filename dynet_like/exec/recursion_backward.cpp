@@ -70,7 +70,7 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
                  std::ranges::none_of(of_.rows_.kinds(), [](const VertexRows::Kind& of) {
                    return of.program->adds_to_results;
                  });
-  if (run_.options.verify_batching) complete_gradients();
+  if (run_.options().verify_batching) complete_gradients();
 }
 
 // What came from outside is there already, and is a part of the sum.
@@ -211,7 +211,7 @@ void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range) {
     wanted |= dx[j].wanted();
   }
   if (!wanted) return;
-  if (run_.options.detect_anomaly) of_.check_finite(k, s, rows.dy, range, "gradient");
+  if (run_.options().detect_anomaly) of_.check_finite(k, s, rows.dy, range, "gradient");
   run_backward(run_, *run_.queue, rows, {{}, dx}, counts(), lists_);
 }
 

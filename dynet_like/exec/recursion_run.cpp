@@ -86,7 +86,7 @@ void RecursionRun::allocate(std::size_t k) {
     rows.items = static_cast<std::uint32_t>(kind.rows.size() * step.members);
     const std::size_t items = step.of_level ? kind.widest_level() * step.members : rows.items;
     rows.out = block(items * rows.stride());
-    const bool keeps_saved = !run_.options.inference || rows.type->op->kernels != nullptr;
+    const bool keeps_saved = !run_.options().inference || rows.type->op->kernels != nullptr;
     if (rows.saved_stride() > 0 && keeps_saved)
       rows.saved = block(rows.items * rows.saved_stride());
     steps_[k].push_back(step);
@@ -95,7 +95,7 @@ void RecursionRun::allocate(std::size_t k) {
 
 // Without a backward pass: no state, which other levels read, and nothing that runs for all.
 bool RecursionRun::is_of_level(const Program& program, std::size_t s) const {
-  return run_.options.inference && !program.steps[s].is_hoisted &&
+  return run_.options().inference && !program.steps[s].is_hoisted &&
          std::ranges::none_of(program.results, [&](const Program::Result& result) {
            return program.members[result.member].step == s;
          });
@@ -261,7 +261,7 @@ void RecursionRun::run_steps(std::size_t k, RowRange range, bool hoisted) {
     if (step.of_level) rows.out = step.rows.out;
     run_forward(run_, rows, counts.seconds);
     ++counts.forward_calls;
-    if (run_.options.detect_anomaly) check_finite(k, s, rows.out, range, "value");
+    if (run_.options().detect_anomaly) check_finite(k, s, rows.out, range, "value");
   }
 }
 

@@ -18,7 +18,7 @@ void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
     const Tape& tape = run.tape(ref);
     const ValueId* ids = tape.edges().data() + tape.node(ref.node).first_edge;
     __builtin_prefetch(ids);
-    run.member_inputs.push_back({ids, tape.values().data(), run.tapes[ref.tape].nodes.data()});
+    run.member_inputs.push_back({ids, tape.values().data(), run.tapes()[ref.tape].nodes.data()});
   }
   for (const MemberInputs& member : run.member_inputs) {
     for (unsigned j = 0; j < type.inputs; ++j) __builtin_prefetch(&member.value(j));
@@ -63,7 +63,7 @@ const std::uint32_t* gather_integers(RunState& run, const NodeType& type, const 
   auto* all = lists.allocate_array<std::uint32_t>(batch.items * type.signature.integers);
   auto* next = all;
   for (NodeRef ref : run.members_of(batch)) {
-    run.tapes[ref.tape].tape->read_later_integers(ref.node);
+    run.tapes()[ref.tape].tape->read_later_integers(ref.node);
     for (std::uint32_t integer : run.tape(ref).integers_of(ref.node)) *next++ = integer;
   }
   return all;
@@ -118,7 +118,7 @@ void note_values(RunState& run, const Batch& batch) {
   for (NodeRef ref : run.members_of(batch)) {
     run.state(ref) = {value, index, kNone};
     if (batch.shared) {
-      SharedValue& known = run.shared[run.identity_of(ref)];
+      SharedValue& known = run.shared()[run.identity_of(ref)];
       known.value = value;
       known.batch = index;
       known.pending = false;
@@ -131,10 +131,10 @@ void note_values(RunState& run, const Batch& batch) {
 void enter(RunState& run, const Batch& batch, bool is_call) {
   count(run, batch, is_call);
   const bool is_recursion = batch.type->op->role == Role::recursion;
-  if (run.options.verify_batching && batch.items > 1) {
+  if (run.options().verify_batching && batch.items > 1) {
     is_recursion ? verify_recursions(run, batch) : verify_forward(run, batch);
   }
-  if (run.options.detect_anomaly) check_values(run, batch);
+  if (run.options().detect_anomaly) check_values(run, batch);
   run.batches.push_back(batch);
   run.note_held();
 }
@@ -156,7 +156,7 @@ Batch make_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   batch.out_bytes = batch.items * batch.stride();
   batch.out = allocate(batch.out_bytes);
   // Without a backward pass, the library's own kernels do without; others may not know of it.
-  const bool keeps_saved = !run.options.inference || batch.type->op->kernels != nullptr;
+  const bool keeps_saved = !run.options().inference || batch.type->op->kernels != nullptr;
   if (batch.saved_stride() > 0 && keeps_saved) {
     batch.saved = allocate(batch.items * batch.saved_stride());
   }
@@ -182,11 +182,11 @@ void list_inputs(RunState& run, Batch& batch, Arena& lists) {
 }
 
 void run_kernel(RunState& run, Batch& batch) {
-  if (run.common.reads_lazy_tables) refresh_tables(run, *batch.type, batch);
+  if (run.common.parameters.has_lazy_tables()) refresh_tables(run, *batch.type, batch);
   run_forward(run, batch, run.counts.type(batch.type->id, run.types().type_count()).seconds,
               batch.members);
   // Without a backward pass nobody reads what was saved.
-  if (run.options.inference && batch.saved != nullptr && !batch.shared) {
+  if (run.options().inference && batch.saved != nullptr && !batch.shared) {
     run.values.give_back(std::exchange(batch.saved, nullptr), batch.items * batch.saved_stride());
   }
   enter(run, batch, true);
@@ -199,7 +199,7 @@ void run_recursion(RunState& run, Batch& batch) {
   scope.count(batch.members);
   auto recursion = std::make_unique<RecursionRun>(run, batch, run.members_of(batch));
   recursion->forward();
-  if (run.options.inference) {
+  if (run.options().inference) {
     recursion->give_back();
     return enter(run, batch, false);
   }

@@ -11,7 +11,7 @@ namespace dynet_like::detail {
 void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t nodes) {
   const KernelTime time(run, seconds, nodes);
   const auto dtype = static_cast<int>(rows.signature().dtype);
-  run.queue->forward(rows.kernels->forward[dtype], forward_call(rows, run.random));
+  run.queue->forward(rows.kernels->forward[dtype], forward_call(rows, run.random()));
 }
 
 void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& wanted,
@@ -21,15 +21,15 @@ void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& w
   const bool any = std::any_of(dx, dx + type.inputs, [](const auto& to) { return to.wanted(); });
   if (!any && rows.deferred == nullptr) return;
   BackwardCall call = wanted.items.empty()
-                          ? backward_call(rows, dx, run.random, lists)
-                          : backward_call(rows, wanted.items, dx, run.random, lists);
+                          ? backward_call(rows, dx, run.random(), lists)
+                          : backward_call(rows, wanted.items, dx, run.random(), lists);
   auto* const in = const_cast<Operand*>(call.in);
   for (unsigned j = 0; in != nullptr && j + 1 < type.inputs; ++j) {
     if (in[j].shared == nullptr || !dx[j + 1].wanted()) continue;
     in[j].packed = packed_transpose(run, type, j, rows.arguments[j]);
   }
   const Kernels::Backward kernel = rows.kernels->backward[static_cast<int>(type.signature.dtype)];
-  if (run.options.verify_batching && call.n > 1 && !wanted.members.empty()) {
+  if (run.options().verify_batching && call.n > 1 && !wanted.members.empty()) {
     verify_backward(run, call, kernel, wanted.members);
   }
   const KernelTime time(run, counts.seconds, wanted.nodes);

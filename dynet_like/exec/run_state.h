@@ -10,7 +10,6 @@
 #include "dynet_like/device/queue.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/common_state.h"
-#include "dynet_like/exec/met_types.h"
 #include "dynet_like/exec/recursions.h"
 #include "dynet_like/exec/rows.h"
 #include "dynet_like/exec/run_counts.h"
@@ -50,6 +49,10 @@ struct RunState {
         values(common.memory),
         held(common.timeline) {}
 
+  const GraphOptions& options() const { return common.options; }
+  const RandomKey& random() const { return common.random; }
+  std::vector<TapeState>& tapes() const { return common.tapes; }
+  std::vector<SharedValue>& shared() const { return common.shared; }
   const NodeState& state(NodeRef ref) const { return common.state(ref); }
   NodeState& state(NodeRef ref) { return common.state(ref); }
   const Tape& tape(NodeRef ref) const { return common.tape(ref); }
@@ -68,22 +71,20 @@ struct RunState {
   }
   /// Where events of its thread go; null without a timeline.
   TimelineTrack* track() const { return clock == nullptr ? nullptr : clock->track; }
-  /// Tells a timeline, if there is one, of the bytes of values and gradients.
-  void note_held(bool at_once = false) {
-    if (common.timeline != nullptr) held.note(values.arena().used(), gradient_bytes, at_once);
+  /// Tells a timeline, if there is one, of the bytes of values; and of gradients.
+  void note_held() {
+    if (common.timeline != nullptr) held.note_values(values.arena().used());
+  }
+  void note_held(std::size_t gradients) {
+    if (common.timeline != nullptr) held.note(values.arena().used(), gradients, true);
   }
 
   CommonState& common;
-  const GraphOptions& options = common.options;
-  const RandomKey& random = common.random;
-  std::vector<TapeState>& tapes = common.tapes;
-  std::vector<SharedValue>& shared = common.shared;
 
   std::uint32_t first_tape = 0, end_tape = 0;
   Queue* queue = nullptr;
   KernelClock* clock = nullptr;  ///< of that queue, if time is measured
   std::vector<const Kernels*> kernels_of_type;
-  MetTypes released_types;  ///< of nodes whose bound is counted
 
   std::vector<Batch> batches;
   std::size_t batches_after_drop = 0;  ///< see Executor::drop_empty_batches
@@ -92,9 +93,8 @@ struct RunState {
 
   Recursions recursions;
 
-  BlockPool values;                ///< outputs and saved items
-  Arena lists;                     ///< pointers and numbers of batches, for this process
-  std::size_t gradient_bytes = 0;  ///< for a timeline, which is told of both
+  BlockPool values;  ///< outputs and saved items
+  Arena lists;       ///< pointers and numbers of batches, for this process
   HeldBytes held;
 
   RunCounts counts;

@@ -29,8 +29,7 @@ void RunTimeline::note_held() {
   if (common_.timeline == nullptr) return;
   held_.note(common_.shared_values.used(), 0, true);
   for (const std::unique_ptr<Lane>& lane : lanes_.all()) {
-    lane->run.gradient_bytes = lane->backward.bytes();
-    lane->run.note_held(true);
+    lane->run.note_held(lane->backward.bytes());
   }
 }
 

@@ -22,7 +22,7 @@ template <class Visit>
 void ValueBlock::for_each_value(const Visit& visit) const {
   const std::byte* const block = batch().out;
   for (const NodeRef ref : run_.members_of(batch())) {
-    if (ref.node == kNone || ref.node >= run_.tapes[ref.tape].nodes.size()) continue;
+    if (ref.node == kNone || ref.node >= run_.tapes()[ref.tape].nodes.size()) continue;
     NodeState& state = run_.state(ref);
     if (state.batch != index_ || state.value == nullptr) continue;
     visit(state, static_cast<std::size_t>(state.value - block) / batch().stride());

@@ -256,7 +256,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
                      tape_->labels_of(std::span(&loss.i, 1)));
   }
-  executor.common().check_parameters("backward");
+  executor.common().parameters.check("backward");
   gradients.check_not_used();
   executor.forward(std::span(&root, 1));
   executor.begin_backward();

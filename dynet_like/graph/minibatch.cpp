@@ -114,7 +114,7 @@ void Minibatch::add_output(const Expression& output) {
 
 // Values of parameters that have changed since go, with all that followed from them.
 void Minibatch::forget_changed(bool look_at_memory) {
-  if (!executor_->common().parameters_may_have_changed(look_at_memory)) return;
+  if (!executor_->common().parameters.may_have_changed(look_at_memory)) return;
   executor_->invalidate();
   ran_forward_ = ran_backward_ = false;
 }
@@ -349,7 +349,7 @@ void Minibatch::check_backward() {
         detail::counted(losses_.size(), "loss", "losses") + ", " +
         std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
-  executor_->common().check_parameters("backward");
+  executor_->common().parameters.check("backward");
   if (parameter_changes_ != executor_->parameter_changes()) {
     throw StateError(
         "[backward] need the losses that forward returned; got values that were computed anew "

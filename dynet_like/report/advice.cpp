@@ -130,7 +130,8 @@ std::string sentence(const Split& split, const TypeTable& types) {
 }  // namespace
 
 std::string advice(const Split& split, const RunState& run) {
-  if (split.difference == Difference::depth && run.options.policy != batching::Policy::automatic) {
+  if (split.difference == Difference::depth &&
+      run.options().policy != batching::Policy::automatic) {
     return "let GraphOptions::policy be automatic: it puts off what nothing waits for";
   }
   return sentence(split, run.types());

@@ -30,7 +30,7 @@ struct Ran {
 void look_at(const RunState& run, const std::vector<bool>& wanted, std::vector<Ran>& types) {
   std::vector<std::uint32_t> depth;
   for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
-    const TapeState& state = run.tapes[t];
+    const TapeState& state = run.tapes()[t];
     const Tape& tape = *state.tape;
     depth.assign(state.nodes.size(), 0);
     for (NodeId node = 0; node < state.nodes.size(); ++node) {
@@ -61,7 +61,7 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
                                std::span<const TypeCount> counts,
                                std::span<const std::uint64_t> bounds) {
   std::vector<Split> delays;
-  const GraphOptions& options = runs[0]->options;
+  const GraphOptions& options = runs[0]->options();
   if (recorded.samples < 2 || options.policy == batching::Policy::none) return delays;
   std::vector<bool> may_be(counts.size());
   for (TypeId type = 0; type < counts.size(); ++type) {

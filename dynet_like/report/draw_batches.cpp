@@ -62,7 +62,7 @@ class BatchDrawing {
                                    all_.rows.size(), what.first_row));
     }
     end_ = std::min(end_, all_.rows.size());
-    samples_ = std::min(what_.samples, runs_[0]->tapes.size());
+    samples_ = std::min(what_.samples, runs_[0]->tapes().size());
     for (std::size_t r = what_.first_row; r < end_; ++r) has_shared_ |= all_.rows[r].shared;
     has_runs_ = all_.rows.front().run != all_.rows.back().run;
     choose_colours();
@@ -125,14 +125,14 @@ class BatchDrawing {
     y_ = kMargin + 16;
     add_text(kMargin, y_,
              fmt::format("{} of {} in {}", counted(all_.nodes, "node"),
-                         counted(runs_[0]->tapes.size(), "sample"),
+                         counted(runs_[0]->tapes().size(), "sample"),
                          counted(all_.rows.size(), "batch", "batches")),
              "class=\"title\"");
     y_ += 20;
     std::string shown = "A row is a batch, in the order in which they ran; a column is a sample.";
     if (alone > 0) shown += fmt::format(" ○ ran alone: {}.", counted(alone, "row"));
     if (has_runs_) shown += " A run is a forward pass, or a wave of samples that waited.";
-    const std::size_t samples = runs_[0]->tapes.size();
+    const std::size_t samples = runs_[0]->tapes().size();
     if (samples_ < samples)
       shown += fmt::format(" Columns: the first {}.", counted(samples_, "sample"));
     if (what_.first_row > 0 || end_ < all_.rows.size()) {

@@ -26,7 +26,7 @@ Recorded look_at(std::span<const RunState* const> runs, std::size_t types) {
   recorded.of_types.resize(types);
   for (const RunState* run : runs) {
     for (std::uint32_t t = run->first_tape; t < run->end_tape; ++t) {
-      const Tape& tape = *run->tapes[t].tape;
+      const Tape& tape = *run->tapes()[t].tape;
       recorded.samples += tape.size() > 0 ? 1 : 0;
       for (NodeId node = 0; node < tape.size(); ++node) {
         Seen& seen = recorded.of_types[tape.node(node).type];
@@ -110,7 +110,7 @@ void add_names(std::span<const RunState* const> runs, std::vector<Row>& rows) {
   }
   std::vector<std::vector<std::string>> labels(rows.size());
   std::vector<std::map<CallStack, std::uint64_t>> calls(rows.size());
-  for (const TapeState& state : runs[0]->tapes) {
+  for (const TapeState& state : runs[0]->tapes()) {
     const Tape& tape = *state.tape;
     for (NodeId node = 0; node < tape.size(); ++node) {
       const std::uint32_t r = row_of[tape.node(node).type];

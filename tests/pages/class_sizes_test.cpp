@@ -29,16 +29,12 @@ struct Size {
 // that keeps to the limits leaves the list: give parts of a larger one to classes of their own.
 const std::map<std::string, Size> kLarger = {
     {"Tape", {82, 28}},       // records nodes, and has their types and the user's names
-    {"Executor", {65, 24}},   // plans and runs batches, forward and backward
     {"Minibatch", {55, 22}},  // graphs, their losses, their passes, and parts that fit memory
     {"ComputationGraph", {47, 18}},  // recording, running and what is asked afterwards
     {"Trainer", {47, 16}},           // rules, groups, clipping, averages and what is saved
-    {"GradientPlan", {34, 10}},
-    {"Commands", {26, 17}},  // what a stream of a GPU is asked to do
-    {"Driver", {23, 17}},    // the emulator's
+    {"Commands", {26, 17}},          // what a stream of a GPU is asked to do
+    {"Driver", {23, 17}},            // the emulator's
     {"BatchDrawing", {22, 16}},
-    {"RunState", {12, 21}},     // one thread's batches
-    {"CommonState", {12, 16}},  // what all threads share
 };
 
 std::string sizes(std::string_view text) {

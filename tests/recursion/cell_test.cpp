@@ -66,8 +66,10 @@ TEST_F(Cells, AreOneNodePerCallAndBatch) {
 
 // A step reads a column and a matrix; elementwise operations are one step.
 TEST_F(Cells, TellWhatTheyRun) {
-  const auto gated = cell(
-      [](const Expression& x, const Expression& h) { return cmult(tanh(x), logistic(h)) + h; });
+  const auto gated = cell([](const Expression& x, const Expression& h) {
+    const Expression a = tanh(x), b = logistic(h);
+    return cmult(a, b) + h;
+  });
   ComputationGraph graph;
   gated(word(graph, 0), word(graph, 1)).value();
   const Report report = graph.explain();
