@@ -77,7 +77,7 @@ TEST_F(Cells, TellWhatTheyRun) {
   ASSERT_NE(type, nullptr) << report;
   EXPECT_EQ(type->program,
             "kind 0, 0 predecessors:\n"
-            "before all levels: %0 = elementwise(column 0, column 1, column 1 (slot))\n"
+            "before all levels: %0 = elementwise(column 0, column 1 (slot), column 1)\n"
             "state 0 = %0\n");
   std::ostringstream text;
   text << report;
