@@ -152,8 +152,8 @@ void Order::find_backward() {
   while (program_.backward.size() < program_.steps.size()) {
     run_backward(in_order_.empty() ? *ready_.begin() : *in_order_.begin());
   }
-  std::ranges::stable_partition(program_.backward,
-                                [&](std::uint16_t s) { return !program_.steps[s].is_hoisted; });
+  std::stable_partition(program_.backward.begin(), program_.backward.end(),
+                        [&](std::uint16_t s) { return !program_.steps[s].is_hoisted; });
 }
 
 void Order::list_gradients() {

@@ -154,7 +154,8 @@ INSTANTIATE_TEST_SUITE_P(All, OpStretchedBatchingTest,
                          })),
                          name_of_call);
 
-// An argument of a single item serves all items of a node; its gradient is the sum of theirs.
+// An argument of a single item serves all items of a node; its gradient is the sum of theirs, from
+// the last to the first.
 TEST_P(OpStretchedBatchingTest, OneItemServesAll) {
   for (std::size_t j = 0; j < GetParam().inputs(); ++j) {
     Random random(41);
@@ -180,9 +181,9 @@ TEST_P(OpStretchedBatchingTest, OneItemServesAll) {
     };
     const auto [values, gradient] = run(items);
     std::vector<float> expected_values, expected;
-    for (const Item& item : items) {
-      const auto [value, term] = run(std::span(&item, 1));
-      expected_values.insert(expected_values.end(), value.begin(), value.end());
+    for (std::size_t i = items.size(); i-- > 0;) {
+      const auto [value, term] = run(std::span(&items[i], 1));
+      expected_values.insert(expected_values.begin(), value.begin(), value.end());
       if (expected.empty()) {
         expected = term;
         continue;
