@@ -25,12 +25,11 @@ void PassGradients::begin(std::span<const ValueRef> roots, bool full) {
 
 const std::byte* PassGradients::contribution_of(NodeRef ref) const {
   const NodeState& state = run_.state(ref);
-  Rows rows = run_.batches[state.batch];
-  rows.dy = of_batch(state.batch);
-  rows.deferred = deferred_of(state.batch);
-  const auto offset = static_cast<std::size_t>(state.value - rows.out);
-  if (rows.deferred == nullptr) return rows.dy + offset;
-  return rows.contribution(offset / rows.stride());
+  const Batch& batch = run_.batches[state.batch];
+  const auto offset = static_cast<std::size_t>(state.value - batch.out);
+  const std::byte* const deferred = deferred_of(state.batch);
+  if (deferred == nullptr) return of_batch(state.batch) + offset;
+  return deferred + offset / batch.stride() * batch.deferred_stride();
 }
 
 // What a recursion contributes to parts of a matrix, part by part.

@@ -108,7 +108,7 @@ CodeLines lines_of(const std::set<const void*>& addresses) {
 bool is_of_library(const std::string& place) {
   static const std::string root = [] {
     const std::string file = __FILE__;
-    const std::size_t begin = file.rfind("dynet_like/exec/");
+    const std::size_t begin = file.rfind("dynet_like/report/");
     return begin == std::string::npos ? file : file.substr(0, begin);
   }();
   // A file that CMake made of several; its sources, its installed headers, and the system's.
