@@ -87,7 +87,7 @@ struct RunState {
   std::vector<const Kernels*> kernels_of_type;
 
   std::vector<Batch> batches;
-  std::size_t batches_after_drop = 0;  ///< see Executor::drop_empty_batches
+  std::size_t batches_after_drop = 0;  ///< see Liveness::drop_empty_batches
   std::vector<NodeRef> members;
   std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
 
