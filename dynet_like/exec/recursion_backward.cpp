@@ -76,17 +76,7 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
 // What came from outside is there already, and is a part of the sum.
 void RecursionBackward::complete_gradients() {
   if (is_complete_) return;
-  for (std::uint32_t s = 0; s < states_.size(); ++s) {
-    for (std::uint32_t n = 0; n < gradient_.size(); ++n) {
-      if (gradient_[n] == nullptr) continue;
-      std::uint32_t vertex = 0;
-      for (const VertexRows::Place& place : of_.rows_.places_of(n)) {
-        copies_.add(of_.op_.state_sizes[s], states_[s][place.kind].at(place.row),
-                    of_.state_in(gradient_[n], {n, vertex++}, s), false);
-      }
-    }
-  }
-  copies_.run();
+  of_.copy_states(&Rows::dy, gradient_, copies_);
   run_.queue->submit();
   is_complete_ = true;
 }

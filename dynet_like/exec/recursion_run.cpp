@@ -87,8 +87,7 @@ void RecursionRun::allocate(std::size_t k) {
     const std::size_t items = step.of_level ? kind.widest_level() * step.members : rows.items;
     rows.out = block(items * rows.stride());
     const bool keeps_saved = !run_.options().inference || rows.type->op->kernels != nullptr;
-    if (rows.saved_stride() > 0 && keeps_saved)
-      rows.saved = block(rows.items * rows.saved_stride());
+    if (rows.saved_stride() > 0 && keeps_saved) rows.saved = block(items * rows.saved_stride());
     steps_[k].push_back(step);
   }
 }
@@ -243,7 +242,8 @@ void RecursionRun::forward() {
   for (std::uint32_t level = 0; level < rows_.levels(); ++level) {
     for (const VertexRows::OfKind& of : rows_.of_level(level)) run_steps(of.kind, of.rows, false);
   }
-  copy_states();
+  ItemCopies copies(run_, op_.dtype, run_.counts.of_types[type_.id].seconds);
+  copy_states(&Rows::out, out_, copies);
   for (const VertexRows::Kind& kind : rows_.kinds()) {
     run_.counts.recursion_flops +=
         kind.program->product_flops * static_cast<double>(kind.rows.size());
@@ -258,23 +258,27 @@ void RecursionRun::run_steps(std::size_t k, RowRange range, bool hoisted) {
     const Step& step = steps_[k][s];
     lists_.reset();
     Rows rows = part_of(step.rows, step.item(range.begin, 0), range.size() * step.members, lists_);
-    if (step.of_level) rows.out = step.rows.out;
+    if (step.of_level) {
+      rows.out = step.rows.out;
+      rows.saved = step.rows.saved;
+    }
     run_forward(run_, rows, counts.seconds);
     ++counts.forward_calls;
     if (run_.options().detect_anomaly) check_finite(k, s, rows.out, range, "value");
   }
 }
 
-void RecursionRun::copy_states() {
-  ItemCopies copies(run_, op_.dtype, run_.counts.of_types[type_.id].seconds);
+void RecursionRun::copy_states(std::byte* Rows::*block, std::span<std::byte* const> to,
+                               ItemCopies& copies) const {
   for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
     std::vector<Pieces> pieces;
-    for (std::size_t k = 0; k < steps_.size(); ++k) pieces.push_back(pieces_of(k, s, &Rows::out));
+    for (std::size_t k = 0; k < steps_.size(); ++k) pieces.push_back(pieces_of(k, s, block));
     for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+      if (to[n] == nullptr) continue;
       std::uint32_t vertex = 0;
       for (const VertexRows::Place& place : rows_.places_of(n)) {
         copies.add(op_.state_sizes[s], pieces[place.kind].at(place.row),
-                   state_in(out_[n], {n, vertex++}, s), false);
+                   state_in(to[n], {n, vertex++}, s), false);
       }
     }
   }

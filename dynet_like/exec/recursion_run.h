@@ -12,6 +12,7 @@
 
 namespace dynet_like::detail {
 
+class ItemCopies;
 class PassGradients;
 class RecursionBackward;
 
@@ -45,7 +46,7 @@ class RecursionRun {
   struct Step {
     Rows rows;
     std::size_t members = 0;
-    /// Its outputs are read in their level alone, and the next level writes over them.
+    /// What it computes is read in its level alone, and the next level writes over it.
     bool of_level = false;
 
     std::size_t item(std::size_t row, std::size_t place) const { return row * members + place; }
@@ -72,7 +73,9 @@ class RecursionRun {
   void list_numbers(std::size_t kind, std::size_t s);
 
   void run_steps(std::size_t kind, RowRange rows, bool hoisted);
-  void copy_states();
+  /// Of all nodes that have a place for them, out of this block of the steps.
+  void copy_states(std::byte* Rows::*block, std::span<std::byte* const> to,
+                   ItemCopies& copies) const;
   /// detect_anomaly, for what a step wrote or got: its outputs, or their gradients.
   void check_finite(std::size_t kind, std::size_t s, const std::byte* values, RowRange rows,
                     const char* what) const;

@@ -108,13 +108,9 @@ ForwardCall forward_call(const Rows& rows, const RandomKey& random) {
 
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
                            const Destination* dx, const RandomKey& random, Arena& lists) {
-  if (items.size() == rows.items) return backward_call(rows, dx, random, lists);
-  return Choice(rows, items.data(), items.size(), lists).call(dx, random);
-}
-
-BackwardCall backward_call(const Rows& rows, const Destination* dx, const RandomKey& random,
-                           Arena& lists) {
-  return Choice(rows, nullptr, rows.items, lists).call(dx, random);
+  const bool all = items.empty() || items.size() == rows.items;
+  const Choice choice(rows, all ? nullptr : items.data(), all ? rows.items : items.size(), lists);
+  return choice.call(dx, random);
 }
 
 }  // namespace dynet_like::detail

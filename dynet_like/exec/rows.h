@@ -52,12 +52,9 @@ Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& list
 
 ForwardCall forward_call(const Rows& rows, const RandomKey& random);
 
-/// For the items of these numbers, of which each has a contribution to each input at its place in
-/// `dx`. No operand is packed.
+/// For the items of these numbers, or for all if there are none: each has a contribution to each
+/// input at its place in `dx`. No operand is packed.
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
                            const Destination* dx, const RandomKey& random, Arena& lists);
-/// The same for all items.
-BackwardCall backward_call(const Rows& rows, const Destination* dx, const RandomKey& random,
-                           Arena& lists);
 
 }  // namespace dynet_like::detail

@@ -20,9 +20,7 @@ void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& w
   const Destination* const dx = wanted.dx;
   const bool any = std::any_of(dx, dx + type.inputs, [](const auto& to) { return to.wanted(); });
   if (!any && rows.deferred == nullptr) return;
-  BackwardCall call = wanted.items.empty()
-                          ? backward_call(rows, dx, run.random(), lists)
-                          : backward_call(rows, wanted.items, dx, run.random(), lists);
+  BackwardCall call = backward_call(rows, wanted.items, dx, run.random(), lists);
   auto* const in = const_cast<Operand*>(call.in);
   for (unsigned j = 0; in != nullptr && j + 1 < type.inputs; ++j) {
     if (in[j].shared == nullptr || !dx[j + 1].wanted()) continue;

@@ -56,7 +56,6 @@ struct RunState {
   const NodeState& state(NodeRef ref) const { return common.state(ref); }
   NodeState& state(NodeRef ref) { return common.state(ref); }
   const Tape& tape(NodeRef ref) const { return common.tape(ref); }
-  const Value& output(NodeRef ref) const { return common.output(ref); }
   std::uint32_t items_of(NodeRef ref) const { return common.items_of(ref); }
   Identity identity_of(NodeRef ref) const { return common.identity_of(ref); }
   const TypeTable& types() const { return common.types(); }

@@ -48,7 +48,6 @@ class VertexRows {
   /// One structure for each sample.
   VertexRows(const RecursionOp& op, Structures structures);
 
-  std::size_t samples() const { return structures_.size(); }
   const Vertices& structure(std::size_t sample) const { return *structures_[sample]; }
   /// That there are, in the order of the op's programs.
   std::span<const Kind> kinds() const { return kinds_; }

@@ -43,7 +43,6 @@ class Joiner {
  private:
   struct Reader {
     NodeId node;
-    std::uint32_t input;
     Value value;
   };
   /// A node of a level reads elementwise nodes of levels below, or of its group, and others of
@@ -113,10 +112,9 @@ bool Joiner::may_be_one(NodeId a, NodeId b) const {
 
 void Joiner::find_readers() {
   for (NodeId node : nodes_) {
-    const std::span<const ValueId> inputs = tape_.inputs_of(node);
-    for (std::uint32_t j = 0; j < inputs.size(); ++j) {
-      const Value& value = tape_.value(inputs[j]);
-      if (is_inner(vertex_, value)) of(value.node).readers.push_back({node, j, value});
+    for (ValueId id : tape_.inputs_of(node)) {
+      const Value& value = tape_.value(id);
+      if (is_inner(vertex_, value)) of(value.node).readers.push_back({node, value});
     }
   }
   for (ValueId id : vertex_.results) {

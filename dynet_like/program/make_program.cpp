@@ -37,11 +37,12 @@ class Maker {
     member_of_.assign(tape_.size() - recorded_.first, kNoMember);
     for (NodeId node : nodes) add_member(node);
     for (ValueId result : recorded_.results) add_result(result);
-    refuse_overlaps();
-    order_steps(program_, tape_.types());
+    const Sums sums(program_, tape_.types());
+    refuse_overlaps(sums);
+    order_steps(program_, sums);
     std::vector<std::uint32_t> columns;
     for (ValueId column : recorded_.columns) columns.push_back(tape_.shape_of(column).size);
-    plan_sums(program_, tape_.types(), columns);
+    plan_sums(program_, sums, tape_.types(), columns);
     return std::move(program_);
   }
 
@@ -58,7 +59,7 @@ class Maker {
   std::uint32_t elements_of(const Value& value) const {
     return tape_.types().shape(value.shape).size;
   }
-  void refuse_overlaps() const;
+  void refuse_overlaps(const Sums& sums) const;
   void add_result(ValueId result);
   std::uint16_t& member_at(NodeId node) { return member_of_[node - recorded_.first]; }
 
@@ -173,8 +174,8 @@ std::uint32_t Maker::port_of(const Value& value) {
 
 // Two calls could add to one element of a gradient at once. Of values that do not overlap, each
 // ends where the next begins, or before.
-void Maker::refuse_overlaps() const {
-  if (Sums(program_, tape_.types()).overlap) {
+void Maker::refuse_overlaps(const Sums& sums) const {
+  if (sums.overlap) {
     refuse("parts of a value that do not overlap", "some that do: read them from a copy, x * 1");
   }
   const Stretch* before = nullptr;

@@ -17,8 +17,8 @@ using From = Program::Input::From;
 
 class Order {
  public:
-  Order(Program& program, const TypeTable& types)
-      : program_(program), sums_(program, types), next_(sums_.inputs.size(), 0) {}
+  Order(Program& program, const Sums& sums)
+      : program_(program), sums_(sums), next_(sums.inputs.size(), 0) {}
 
   void find() {
     find_steps();
@@ -50,7 +50,7 @@ class Order {
   void for_gradients(const Program::Step& step, const F& f) const;
 
   Program& program_;
-  Sums sums_;
+  const Sums& sums_;
   std::vector<std::size_t> next_;           ///< by sum: which of its inputs comes next
   std::vector<std::uint32_t> step_of_sum_;  ///< the last that has members which add to it
   std::vector<std::uint32_t> readers_;  ///< by step: inputs that read it and have not run backward
@@ -229,6 +229,6 @@ void Order::run_backward(std::size_t step) {
 
 }  // namespace
 
-void order_steps(Program& program, const TypeTable& types) { Order(program, types).find(); }
+void order_steps(Program& program, const Sums& sums) { Order(program, sums).find(); }
 
 }  // namespace dynet_like::detail

@@ -5,14 +5,6 @@
 
 namespace dynet_like::detail {
 
-/// Which members share a step, the order of steps forward and backward, and what is hoisted.
-void order_steps(Program& program, const TypeTable& types);
-
-/// How contributions to gradients are summed: in the reverse of the order in which their inputs
-/// were recorded, behind what results get; those to arguments, in that order. What does not come in
-/// that order waits in slots. `columns`: elements of the column of each input.
-void plan_sums(Program& program, const TypeTable& types, std::span<const std::uint32_t> columns);
-
 /// Where inputs contribute: to the gradients of ports, whose sums come first, and of the parts of
 /// members that are read.
 struct Sums {
@@ -25,5 +17,14 @@ struct Sums {
   std::vector<std::uint32_t> covered;              ///< by member: elements of the parts
   bool overlap = false;                            ///< different parts of a member do
 };
+
+/// Which members share a step, the order of steps forward and backward, and what is hoisted.
+void order_steps(Program& program, const Sums& sums);
+
+/// How contributions to gradients are summed: in the reverse of the order in which their inputs
+/// were recorded, behind what results get; those to arguments, in that order. What does not come in
+/// that order waits in slots. `columns`: elements of the column of each input.
+void plan_sums(Program& program, const Sums& sums, const TypeTable& types,
+               std::span<const std::uint32_t> columns);
 
 }  // namespace dynet_like::detail

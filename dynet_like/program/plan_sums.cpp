@@ -19,8 +19,8 @@ bool has_gradient(const Program& program, const Program::Input& input) {
 
 class SumPlan {
  public:
-  SumPlan(Program& program, const TypeTable& types)
-      : program_(program), types_(types), sums_(program, types) {}
+  SumPlan(Program& program, const Sums& sums, const TypeTable& types)
+      : program_(program), sums_(sums), types_(types) {}
 
   void make(std::span<const std::uint32_t> columns) {
     find_turns();
@@ -39,8 +39,8 @@ class SumPlan {
   void find_readers();
 
   Program& program_;
+  const Sums& sums_;
   const TypeTable& types_;
-  Sums sums_;
   std::vector<bool> is_result_;      ///< by member
   std::vector<std::uint32_t> turn_;  ///< by input: when its step runs backward
 };
@@ -162,8 +162,9 @@ Sums::Sums(const Program& program, const TypeTable& types)
   }
 }
 
-void plan_sums(Program& program, const TypeTable& types, std::span<const std::uint32_t> columns) {
-  SumPlan(program, types).make(columns);
+void plan_sums(Program& program, const Sums& sums, const TypeTable& types,
+               std::span<const std::uint32_t> columns) {
+  SumPlan(program, sums, types).make(columns);
 }
 
 }  // namespace dynet_like::detail
