@@ -3,8 +3,10 @@
 // nothing beside an item is written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
+#include <span>
 
 #include "dynet_like/device/device.h"
 #include "tests/ops/cases.h"
@@ -38,7 +40,7 @@ struct Outputs {
 
   bool operator==(const Outputs& other) const {
     const auto same = [](const std::vector<E>& a, const std::vector<E>& b) {
-      return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0;
+      return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
     };
     return same(saved, other.saved) &&
            std::equal(items.begin(), items.end(), other.items.begin(), other.items.end(), same);
