@@ -49,21 +49,21 @@ class Descent {
   ReadyNodes& ready_;
 };
 
-/// Gives every rank of every type a cell, the ranks of a type side by side.
+/// Nodes of one type and rank are a group; the groups of a type are side by side.
 void Descent::prepare(const Dag& dag, const ChainRanks& ranks) {
-  s_.first_cell.resize(dag.type_count + 1);
-  s_.first_cell[0] = 0;
-  std::inclusive_scan(ranks.longest.begin(), ranks.longest.end(), s_.first_cell.begin() + 1);
-  s_.waiting.assign(s_.first_cell.back(), 0);
-  s_.top.assign(s_.first_cell.begin() + 1, s_.first_cell.end());
+  s_.first_group.resize(dag.type_count + 1);
+  s_.first_group[0] = 0;
+  std::inclusive_scan(ranks.longest.begin(), ranks.longest.end(), s_.first_group.begin() + 1);
+  s_.waiting.assign(s_.first_group.back(), 0);
+  s_.top.assign(s_.first_group.begin() + 1, s_.first_group.end());
   s_.top_total.resize(dag.type_count);
   s_.place.resize(dag.type_count);
   s_.candidates.clear();
   turns_.clear();
   ready_.reset(dag, survey_, [&](std::uint32_t node, std::uint32_t type) {
-    const std::uint32_t cell = s_.first_cell[type] + ranks.rank[node] - 1;
-    ++s_.waiting[cell];
-    return cell;
+    const std::uint32_t group = s_.first_group[type] + ranks.rank[node] - 1;
+    ++s_.waiting[group];
+    return group;
   });
   for (std::uint32_t type = 0; type < dag.type_count; ++type) start_below(type);
 }
@@ -76,7 +76,7 @@ void Descent::run(Schedule& schedule) {
     }
     // Once the last waiting node of the largest rank is released, the type stays certified until
     // it runs.
-    if (--s_.waiting[node.cell] == 0 && node.cell + 1 == s_.top[node.type]) {
+    if (--s_.waiting[node.group] == 0 && node.group + 1 == s_.top[node.type]) {
       turns_.emplace_back(survey_.mean_depth[node.type], node.type);
       std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
     }
@@ -101,7 +101,7 @@ std::uint32_t Descent::next_type() {
 
 std::uint32_t Descent::best_uncertified() const {
   const auto merit = [this](std::uint32_t type) {  // the smallest is the best
-    const std::uint32_t ranks_left = s_.top[type] - s_.first_cell[type];
+    const std::uint32_t ranks_left = s_.top[type] - s_.first_group[type];
     const double waiting_share =
         static_cast<double>(s_.waiting[s_.top[type] - 1]) / s_.top_total[type];
     return std::tuple(cycles_.stage[type], ranks_left, waiting_share, survey_.mean_depth[type],
@@ -117,9 +117,9 @@ std::uint32_t Descent::best_uncertified() const {
 /// unexecuted waits.
 void Descent::start_below(std::uint32_t type) {
   std::uint32_t top = s_.top[type];
-  while (top > s_.first_cell[type] && s_.waiting[top - 1] == 0) --top;
+  while (top > s_.first_group[type] && s_.waiting[top - 1] == 0) --top;
   s_.top[type] = top;
-  s_.top_total[type] = top > s_.first_cell[type] ? s_.waiting[top - 1] : 0;
+  s_.top_total[type] = top > s_.first_group[type] ? s_.waiting[top - 1] : 0;
 }
 
 void Descent::drop_candidate(std::uint32_t type) {

@@ -21,16 +21,16 @@ class ReadyNodes {
     std::uint32_t first_consumer;
     std::uint32_t pending;  ///< input edges whose producer has not run
     std::uint32_t type;
-    std::uint32_t cell;  ///< for the policy's own bookkeeping
+    std::uint32_t group;  ///< for the policy's own bookkeeping
   };
 
   /// Begins with another graph.
   void forget() { knows_consumers_ = false; }
 
-  /// Begins anew; `cell_of(node, type)` fills the cells. The lists of consumers are made once per
+  /// Begins anew; `group_of(node, type)` fills the groups. The lists of consumers are made once per
   /// graph.
-  template <class CellOf>
-  void reset(const Dag& dag, const Survey& survey, CellOf cell_of);
+  template <class GroupOf>
+  void reset(const Dag& dag, const Survey& survey, GroupOf group_of);
 
   /// Calls `on_ready(node record, first of its type)` for every node without inputs.
   template <class OnReady>
@@ -66,8 +66,8 @@ class ReadyNodes {
   bool knows_consumers_ = false;
 };
 
-template <class CellOf>
-void ReadyNodes::reset(const Dag& dag, const Survey& survey, CellOf cell_of) {
+template <class GroupOf>
+void ReadyNodes::reset(const Dag& dag, const Survey& survey, GroupOf group_of) {
   const std::size_t size = dag.size();
   executed_ = 0;
   nodes_.resize(size + 1);
@@ -83,7 +83,7 @@ void ReadyNodes::reset(const Dag& dag, const Survey& survey, CellOf cell_of) {
     const std::uint32_t pending = dag.first_input[v + 1] - dag.first_input[v];
     end += survey.consumers[v];
     const std::uint32_t first = knows_consumers_ ? nodes[v].first_consumer : end;
-    nodes[v] = {first, pending, type, cell_of(v, type)};
+    nodes[v] = {first, pending, type, group_of(v, type)};
   }
   nodes[size] = {end, 0, 0, 0};
   if (!knows_consumers_) find_consumers(dag);

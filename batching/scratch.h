@@ -21,9 +21,9 @@ struct DepthScratch {
 
 /// Working memory of the descent policy, per type or per rank of a type.
 struct DescentScratch {
-  std::vector<std::uint32_t> waiting;     ///< per cell (a rank of a type): nodes not yet ready
-  std::vector<std::uint32_t> first_cell;  ///< per type and one more
-  std::vector<std::uint32_t> top;         ///< per type: one past the cell of the largest rank left
+  std::vector<std::uint32_t> waiting;      ///< per group: nodes not yet ready
+  std::vector<std::uint32_t> first_group;  ///< per type and one more
+  std::vector<std::uint32_t> top;         ///< per type: one past the group of the largest rank left
   std::vector<std::uint32_t> top_total;   ///< per type: unexecuted nodes of that rank
   std::vector<std::uint32_t> candidates;  ///< types with a ready node
   std::vector<std::uint32_t> place;       ///< per type: where it is among the candidates

@@ -43,11 +43,15 @@ class BothForgetCell : public InnerCell {
     const Destination dx[] = {
         {}, left_dc.destination(), right_dc.destination(), {}, left_dh.destination(),
         {}, right_dh.destination()};
+    Places dstates;  // h and c by themselves
+    for (const void* const d : gradients.dstates) {
+      dstates.insert(dstates.end(), {d, static_cast<const float*>(d) + hidden_});
+    }
     BackwardCall call;
     call.n = nodes.count;
     call.in = in;
     call.saved.items = kept.data();
-    call.dy.items = gradients.dstates.data();
+    call.dy.items = dstates.data();
     call.dx = dx;
     call.deferred = to_gates.items();
     layer_.backward(call);

@@ -88,7 +88,7 @@ void Layer::forward(std::size_t n, std::span<const Operand> in, float* out, floa
   call.type = &type_;
   call.n = n;
   call.in = in.data();
-  call.out = {out, type_.output_size};
+  call.out = {out, part_size(type_)};
   call.saved = saved;
   call.integers = integers;
   queue_->forward(kernels_->forward[static_cast<int>(DType::f32)], call);

@@ -54,6 +54,7 @@ void LSTM::allocate(Arena& arena, bool train) {
   c_ = rows(states_ + hidden_, n, 2 * hidden_);
   if (!train) return;
   dh_ = rows(dstates_, n, 2 * hidden_);
+  dstate_places_ = rows(dstates_, 2 * n, hidden_);
   dc_ = rows(dstates_ + hidden_, n, 2 * hidden_);
 }
 
@@ -112,7 +113,7 @@ void LSTM::backward_step(std::size_t step, const GradientPlaces& dx) {
   BackwardCall call;
   call.n = n;
   call.saved.items = saved.data();
-  call.dy.items = dh_.data() + begin;
+  call.dy.items = dstate_places_.data() + 2 * begin;
   call.deferred = dgates.items();
   const Operand w = w_.transposed(), u = u_.transposed(), bias = bias_.operand();
   const Operand x{xs_.data() + begin};

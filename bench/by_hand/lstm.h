@@ -54,7 +54,7 @@ class LSTM {
   // gates take its place.
   float *gates_ = nullptr, *states_ = nullptr;
   float *saved_ = nullptr, *dstates_ = nullptr;  ///< null without training
-  Places gate_places_, h_, c_, dh_, dc_;
+  Places gate_places_, h_, c_, dh_, dc_, dstate_places_;
 };
 
 }  // namespace dynet_like::bench::by_hand

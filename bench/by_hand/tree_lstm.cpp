@@ -152,7 +152,7 @@ void TreeLSTM::backward_leaves(float rate) {
   const Places words = places(0, n, [&](std::size_t v) { return word(v); });
   const Places saved =
       places(0, n, [&](std::size_t v) { return leaf_saved_ + v * leaf_layer_.type().saved_size; });
-  const Places dy = places(0, n, [&](std::size_t v) { return dh(v); });
+  const Places dy = places(0, 2 * n, [&](std::size_t v) { return dstates_ + v * hidden_; });
   const Places dgates = places(0, n, [&](std::size_t v) { return leaf_dgates_ + v * 3 * hidden_; });
   const GradientPlaces deferred(dgates, false);
   const GradientPlaces dword(places(0, n, [&](std::size_t v) { return dwords + v * kEmbedding; }),

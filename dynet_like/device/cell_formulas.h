@@ -16,11 +16,11 @@ LANE E* item_of(E* all, std::size_t item, std::size_t size) {
   return all == nullptr ? nullptr : all + item * size;
 }
 
-/// A cell with `children`, of whose gates sum(row) are the sums. `out` and `saved`, which may be
-/// null, are those of the item.
+/// A cell with `children`, of whose gates sum(row) are the sums. `out` are h and c; `saved`, which
+/// may be null, is that of the item.
 template <class E, class Here, class Sum>
 LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& here, const Sum& sum,
-                       const Operand* cells, std::size_t item, E* out, E* saved) {
+                       const Operand* cells, std::size_t item, E* const (&out)[2], E* saved) {
   const auto i = logistic(sum(layout.i)), o = logistic(sum(layout.o)), u = tanh(sum(layout.u));
   auto c = i * u;
   for (unsigned k = 0; k < children; ++k) {
@@ -30,8 +30,8 @@ LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& h
     if (saved != nullptr) here.store(f, saved + row);
   }
   const auto t = tanh(c);
-  here.store(c, out + layout.hidden);
-  here.store(o * t, out);
+  here.store(c, out[1]);
+  here.store(o * t, out[0]);
   if (saved == nullptr) return;
   here.store(i, saved + layout.i);
   here.store(o, saved + layout.o);
@@ -40,14 +40,15 @@ LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& h
 }
 
 /// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
-/// `sums`, `dy` and `saved` are those of the item.
+/// `dh`, `dc`, `saved` and `sums` are those of the item.
 template <class E, class Here>
 LANE void lstm_gradient(const LstmLayout layout, unsigned children, const Here& here,
                         const Operand* cells, const Destination* cell_gradients, std::size_t item,
-                        const E* dy, const E* saved, E* sums) {
-  const auto dh = here.load(dy), i = here.load(saved + layout.i), o = here.load(saved + layout.o);
+                        const E* dh_of_item, const E* dc_of_item, const E* saved, E* sums) {
+  const auto dh = here.load(dh_of_item), i = here.load(saved + layout.i),
+             o = here.load(saved + layout.o);
   const auto u = here.load(saved + layout.u), t = here.load(saved + layout.rows);
-  const auto dc = fused(dh * o, one_minus(t * t), here.load(dy + layout.hidden));
+  const auto dc = fused(dh * o, one_minus(t * t), here.load(dc_of_item));
   here.store(dc * u * (i * one_minus(i)), sums + layout.i);
   here.store(dh * t * (o * one_minus(o)), sums + layout.o);
   here.store(dc * i * one_minus(u * u), sums + layout.u);

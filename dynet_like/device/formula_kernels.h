@@ -9,8 +9,8 @@
 
 namespace dynet_like::detail {
 
-/// All inputs have one shape. So has the output, if there is one; several are a vector of one after
-/// the other, and their number is an attribute.
+/// All inputs have one shape. So has the output, if there is one; several are parts of a vector,
+/// and their number is an attribute.
 struct OpOfFormula : Op {
   std::string its_name;
   Formula program;
@@ -27,10 +27,6 @@ const Kernels* cuda_formula_kernels();
 
 inline const Formula& formula_of(const Signature& type) {
   return static_cast<const OpOfFormula*>(type.op)->program;
-}
-/// Elements of an input, and of an output.
-inline std::size_t formula_size(const Signature& type) {
-  return type.output_size / formula_of(type).outputs;
 }
 
 }  // namespace dynet_like::detail

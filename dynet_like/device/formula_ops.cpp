@@ -35,13 +35,14 @@ std::shared_ptr<const OpOfFormula> make_formula_op(std::string name, Formula for
   op->cpu = formula_kernels();
   op->min_inputs = op->max_inputs = op->program.inputs;
   op->shape = formula_shape;
+  op->parts = op->program.outputs;
   op->batching.by_column = [](unsigned, unsigned, std::span<const std::uint32_t>) { return true; };
   op->gradient.needs = needs_of(op->program);
   op->gradient.saved_size = [](const Signature& type) {
-    return formula_of(type).saved * formula_size(type);
+    return formula_of(type).saved * part_size(type);
   };
   op->cost = [](const Signature& type) {
-    return 4.0 * static_cast<double>(formula_of(type).forward.steps.size() * formula_size(type));
+    return 4.0 * static_cast<double>(formula_of(type).forward.steps.size() * part_size(type));
   };
   op->kernels = &op->cpu;
 #ifdef DYNET_LIKE_CUDA

@@ -25,9 +25,9 @@ struct Operand {
   }
 };
 
-/// Where the N items of a result go: one behind the other, or, if there is a list, one pointer
-/// each. An item has memory for its own elements and no others; whether the next one follows is
-/// what goes_on says.
+/// Where the N items of a result go, or N * parts of an op with parts: one behind the other, or, if
+/// there is a list, one pointer each. An item has memory for its own elements and no others;
+/// whether the next one follows is what goes_on says.
 struct Output {
   void* first = nullptr;  ///< where item 0 lies, without a list
   std::size_t size = 0;   ///< and the elements of an item
@@ -100,8 +100,8 @@ struct ForwardCall {
 };
 
 /// One batch backward: dx[j] receives dy times the derivative with respect to input j.
-/// Inputs and output are given only if the op declares that it needs them. Of an op that defers
-/// gradients, deferred[i] receives what item i contributes to them.
+/// Inputs and output are given only if the op declares that it needs them; outputs and dy by part.
+/// Of an op that defers gradients, deferred[i] receives what item i contributes to them.
 struct BackwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;

@@ -175,9 +175,6 @@ const std::byte* Backward::gradient_of(NodeRef ref) const {
   if (!was_run_) return nullptr;
   const std::span<const NodeGradient> nodes = gradients_.plan.nodes(ref.tape);
   if (ref.node >= nodes.size() || !nodes[ref.node].active) return nullptr;
-  if (RecursionRun* const recursion = run_.recursions.find(run_.state(ref).batch)) {
-    recursion->complete_gradients();
-  }
   return gradients_.at(nodes[ref.node].place);
 }
 

@@ -267,13 +267,15 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     OwnGradients alone(run, call, i, count);
     if (!alone.wanted) continue;
     const std::vector<Operand> in = item_of(call.in, inputs, i);
-    const auto next = [&](Operand operand) { return item_of(&operand, 1, i)[0]; };
+    const auto next = [&](Operand operand, std::size_t parts) {
+      return item_of(&operand, 1, i * parts)[0];
+    };
     BackwardCall one = call;
     one.n = count;
     one.in = call.in == nullptr ? nullptr : in.data();
-    one.out = next(call.out);
-    one.saved = next(call.saved);
-    one.dy = next(call.dy);
+    one.out = next(call.out, signature.op->parts);
+    one.saved = next(call.saved, 1);
+    one.dy = next(call.dy, signature.op->parts);
     if (call.integers != nullptr) one.integers += i * signature.integers;
     one.reals = real_of_item(signature, call.reals, i);
     alone.receive(one);

@@ -54,8 +54,6 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
   clear_columns();
   for (std::size_t k = 0; k < steps_.size(); ++k) clear_gradients(k);
   run_.queue->finish_sums();
-  for (std::size_t k = 0; k < steps_.size(); ++k) bring_state_gradients(k);
-  copies_.run();
   for (std::uint32_t level = of_.rows_.levels(); level-- > 0;) {
     add(waiting_states_[level]);
     const std::span<const VertexRows::OfKind> all = of_.rows_.of_level(level);
@@ -66,52 +64,38 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
   for (Columns& columns : columns_) sort_for_addition(columns.addends, of_.element_);
   readers_.assign(steps_.size(), {});
   for (std::size_t k = 0; k < steps_.size(); ++k) describe_readers(k);
-  is_complete_ = of_.rows_.levels() == 1 &&
-                 std::ranges::none_of(of_.rows_.kinds(), [](const VertexRows::Kind& of) {
-                   return of.program->adds_to_results;
-                 });
-  if (run_.options().verify_batching) complete_gradients();
-}
-
-// What came from outside is there already, and is a part of the sum.
-void RecursionBackward::complete_gradients() {
-  if (is_complete_) return;
-  of_.copy_states(&Rows::dy, gradient_, copies_);
-  run_.queue->submit();
-  is_complete_ = true;
 }
 
 void RecursionBackward::begin(PassGradients& gradients, std::span<const NodeRef> nodes) {
-  has_inactive_ = false;
-  gradient_.assign(nodes.size(), nullptr);
+  parts_.reset();
+  gradient_.clear();
+  is_wanted_.clear();
   columns_.assign(nodes.size() * of_.columns(), {});
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    const bool is_there = nodes[n].node != kNone && gradients.plan.at(nodes[n]).active;
-    if (is_there) gradient_[n] = gradients.at(gradients.plan.at(nodes[n]).place);
-    has_inactive_ |= !is_there;
-    if (is_there) find_columns(gradients, n);
+    is_wanted_.push_back(nodes[n].node != kNone && gradients.plan.at(nodes[n]).active);
+    if (is_wanted_[n]) {
+      gradient_.push_back(gradients.at(gradients.plan.at(nodes[n]).place));
+      find_columns(gradients, n);
+    } else {
+      gradient_.push_back(zeros(of_.rows_.structure(n).size() * of_.op_.state_size));
+    }
   }
   steps_.assign(of_.steps_.size(), {});
   Arena& memory = run_.recursions.gradients;
   for (std::size_t k = 0; k < steps_.size(); ++k) {
-    for (RecursionRun::Step& of : of_.steps_[k]) {
-      Rows& rows = of.rows;
-      rows.dy = memory.allocate_array<std::byte>(rows.items * rows.stride());
+    for (std::size_t s = 0; s < of_.steps_[k].size(); ++s) {
+      Rows& rows = step(k, s).rows;
+      rows.dy = rows.out == nullptr ? nullptr
+                                    : memory.allocate_array<std::byte>(rows.items * rows.stride());
+      rows.dy_parts = of_.list_parts(k, s, rows.dy, gradient_, parts_);
       rows.deferred = rows.deferred_stride() == 0
                           ? nullptr
                           : memory.allocate_array<std::byte>(rows.items * rows.deferred_stride());
       steps_[k].emplace_back().slots.assign(rows.type->inputs, nullptr);
     }
   }
-  states_.assign(of_.op_.state_sizes.size(), {});
-  for (std::uint32_t s = 0; s < states_.size(); ++s) {
-    for (std::size_t k = 0; k < steps_.size(); ++k) {
-      states_[s].push_back(of_.pieces_of(k, s, &Rows::dy));
-    }
-  }
   waiting_states_.assign(of_.rows_.levels(), {});
   waiting_columns_.clear();
-  copies_.forget();  // a pass that an exception ended may have left some
 }
 
 void RecursionBackward::find_columns(const PassGradients& gradients, std::size_t n) {
@@ -139,46 +123,34 @@ void RecursionBackward::clear_columns() {
       const std::uint32_t size = tape.shape_of(tape.inputs_of(ref.node)[i]).size;
       if (of_.op_.covers(of_.rows_.structure(n), i, size)) continue;
       const bool is_others = columns.adds || columns.waits;
-      std::byte* const zeros =
-          is_others ? run_.recursions.gradients.allocate_array<std::byte>(size * of_.element_)
-                    : columns.gradient;
-      run_.queue->add_all(of_.op_.dtype, zeros, size, {}, SumStart::zero);
       columns.adds = true;
-      if (!is_others) continue;
-      run_.queue->finish_sums();
-      const WaitingAddend zero{columns.gradient, columns.gradient, size, 0, 0, zeros};
+      if (!is_others) {
+        run_.queue->add_all(of_.op_.dtype, columns.gradient, size, {}, SumStart::zero);
+        continue;
+      }
+      const WaitingAddend zero{columns.gradient, columns.gradient, size, 0, 0, zeros(size)};
       (columns.waits ? columns.addends : waiting_columns_).push_back(zero);
     }
   }
   run_.queue->finish_sums();
 }
 
-// A node without gradient stands for zeros.
+std::byte* RecursionBackward::zeros(std::size_t elements) {
+  auto* const all = run_.recursions.gradients.allocate_array<std::byte>(elements * of_.element_);
+  run_.queue->add_all(of_.op_.dtype, all, elements, {}, SumStart::zero);
+  run_.queue->finish_sums();
+  return all;
+}
+
 void RecursionBackward::clear_gradients(std::size_t k) {
   const Program& program = *kind(k).program;
   for (std::size_t s = 0; s < steps_[k].size(); ++s) {
     const Rows& rows = step(k, s).rows;
     const bool clears = std::ranges::any_of(
         program.steps[s].members, [&](std::uint16_t m) { return program.members[m].clears; });
-    if (!clears && !has_inactive_) continue;
+    if (!clears || rows.dy == nullptr) continue;
     run_.queue->add_all(of_.op_.dtype, rows.dy, rows.items * rows.stride() / of_.element_, {},
                         SumStart::zero);
-  }
-}
-
-// What the states of all vertices have got from outside; what successors contribute is added.
-void RecursionBackward::bring_state_gradients(std::size_t k) {
-  const Program& program = *kind(k).program;
-  for (std::uint32_t s = 0; s < states_.size(); ++s) {
-    // States that overlap are added by calls of their own.
-    const bool adds = program.members[program.results[s].member].clears;
-    if (adds) copies_.run();
-    std::size_t place = 0;
-    for (const VertexRows::Row& row : kind(k).rows) {
-      std::byte* const to = states_[s][k].at(place++);
-      if (gradient_[row.sample] == nullptr) continue;
-      copies_.add(of_.op_.state_sizes[s], of_.state_in(gradient_[row.sample], row, s), to, adds);
-    }
   }
 }
 
@@ -201,7 +173,9 @@ void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range) {
     wanted |= dx[j].wanted();
   }
   if (!wanted) return;
-  if (run_.options().detect_anomaly) of_.check_finite(k, s, rows.dy, range, "gradient");
+  if (run_.options().detect_anomaly) {
+    of_.check_finite(k, s, range, rows.dy, rows.dy_parts, "gradient");
+  }
   run_backward(run_, *run_.queue, rows, {{}, dx}, counts(), lists_);
 }
 
@@ -244,12 +218,14 @@ void RecursionBackward::to_argument(const Contributions& all) {
 void RecursionBackward::to_member(const Contributions& all) {
   const Program::Member& from = kind(all.kind).program->members[all.of->index];
   const RecursionRun::Step& producer = step(all.kind, from.step);
+  const std::size_t size = part_size(producer.rows.signature());
+  const ItemPlaces to = producer.rows.gradients_from(all.of->offset);
+  const ItemPlaces whole = producer.rows.gradients_from(all.of->offset / size * size);
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
-    all.to[all.index(row)] = producer.rows.dy +
-                             producer.item(row, from.place) * producer.rows.stride() +
-                             all.of->offset * of_.element_;
+    const std::size_t item = producer.item(row, from.place);
+    all.to[all.index(row)] = to.at(item);
     all.add[all.index(row)] = all.of->adds;
-    if (all.of->waits) wait(all, row, all.to[all.index(row)], steps_[all.kind][from.step].waiting);
+    if (all.of->waits) wait(all, row, whole.at(item), steps_[all.kind][from.step].waiting);
   }
 }
 
@@ -276,18 +252,15 @@ void RecursionBackward::to_state(const Contributions& all, const Program::Port& 
   const std::size_t predecessors = of.program->kind.predecessors;
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
     const std::uint32_t sample = of.rows[row].sample;
-    if (gradient_[sample] == nullptr) continue;
-    const std::uint32_t before = of.before[row * predecessors + port.predecessor];
-    const VertexRows::Place& place = rows.place(before);
-    all.to[all.index(row)] =
-        states_[port.index][place.kind].at(place.row) + port.offset * of_.element_;
-    all.add[all.index(row)] = 1;
+    if (!is_wanted_[sample]) continue;
     const Vertices& structure = rows.structure(sample);
-    const std::uint32_t vertex = before - rows.first_vertex(sample);
-    if (all.of->waits || structure.successors[vertex] > 1 ||
-        kind(place.kind).program->results_overlap) {
-      wait(all, row, states_[port.index][place.kind].at(place.row),
-           waiting_states_[structure.level[vertex]]);
+    const std::uint32_t vertex =
+        of.before[row * predecessors + port.predecessor] - rows.first_vertex(sample);
+    std::byte* const state = of_.state_in(gradient_[sample], {sample, vertex}, port.index);
+    all.to[all.index(row)] = state + port.offset * of_.element_;
+    all.add[all.index(row)] = 1;
+    if (all.of->waits || structure.successors[vertex] > 1) {
+      wait(all, row, state, waiting_states_[structure.level[vertex]]);
     }
   }
 }
@@ -369,11 +342,10 @@ void RecursionBackward::describe_readers(std::size_t k) {
                        member.place};
     const SharedGradient gradient = rows.type->shared_gradients[reader.input];
     if (gradient == SharedGradient::dense) {
-      all.from = steps_[k][member.step].slots[reader.input];
-      all.stride = rows.signature().inputs[reader.input].size() * of_.element_;
+      all.from = {steps_[k][member.step].slots[reader.input],
+                  rows.signature().inputs[reader.input].size() * of_.element_};
     } else {
-      all.from = rows.contribution(0);
-      all.stride = rows.contribution_stride();
+      all.from = rows.contributions();
     }
     if (gradient == SharedGradient::outer_product) all.factor = rows.in + reader.input + 1;
     readers_[k].push_back(all);
@@ -391,7 +363,7 @@ void RecursionBackward::contribute(NodeRef node, SharedContributions& to) const 
       const std::byte* const factor =
           reader.factor == nullptr ? nullptr : reader.factor->at<std::byte>(item);
       to.target_of(reader.argument->producer)
-          .add(reader.of, reader.argument->offset, 0, reader.from + item * reader.stride, factor);
+          .add(reader.of, reader.argument->offset, 0, reader.from.at(item), factor);
     }
   }
 }

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/exec/item_copies.h"
 #include "dynet_like/exec/pass_gradients.h"
 #include "dynet_like/exec/recursion_run.h"
 
@@ -28,11 +27,9 @@ void add_waiting(Queue& queue, DType dtype, std::span<const WaitingAddend> waiti
 /// run is forgotten.
 class RecursionBackward {
  public:
-  explicit RecursionBackward(RecursionRun& of)
-      : of_(of), run_(of.run_), copies_(run_, of.op_.dtype, counts().seconds) {}
+  explicit RecursionBackward(RecursionRun& of) : of_(of), run_(of.run_) {}
 
   void run(PassGradients& gradients, std::span<const NodeRef> nodes);
-  void complete_gradients();
   void contribute(NodeRef node, SharedContributions& to) const;
   /// To an input that others read, too, and that waits for all of them: in the order of addition.
   std::span<const WaitingAddend> waiting(NodeRef node, std::size_t input) const;
@@ -62,8 +59,7 @@ class RecursionBackward {
     const SharedArgument* argument = nullptr;
     const RecursionRun::Step* step = nullptr;
     std::size_t place = 0;  ///< of the member in the step
-    const std::byte* from = nullptr;
-    std::size_t stride = 0;           ///< bytes from item to item
+    ItemPlaces from = {};
     const Operand* factor = nullptr;  ///< of outer products
   };
   struct StepGradients {
@@ -77,8 +73,8 @@ class RecursionBackward {
   void begin(PassGradients& gradients, std::span<const NodeRef> nodes);
   void find_columns(const PassGradients& gradients, std::size_t node);
   void clear_columns();
+  std::byte* zeros(std::size_t elements);
   void clear_gradients(std::size_t kind);
-  void bring_state_gradients(std::size_t kind);
   void run_steps(std::size_t kind, RowRange rows, bool hoisted);
   void run_step(std::size_t kind, std::size_t s, RowRange rows);
   Destination destination(std::size_t kind, std::size_t s, unsigned j, RowRange rows);
@@ -94,16 +90,15 @@ class RecursionBackward {
 
   RecursionRun& of_;
   RunState& run_;
-  std::vector<std::byte*> gradient_;  ///< by node; null: not wanted
+  std::vector<std::byte*> gradient_;  ///< by node: of its states
+  std::vector<bool> is_wanted_;       ///< by node; else its gradient is zeros
   std::vector<Columns> columns_;      ///< by node and input
   std::vector<std::vector<StepGradients>> steps_;
-  std::vector<std::vector<RecursionRun::Pieces>> states_;   ///< by state and kind: their gradients
   std::vector<std::vector<WaitingAddend>> waiting_states_;  ///< by level
   std::vector<WaitingAddend> waiting_columns_;
   std::vector<std::vector<ArgumentReader>> readers_;  ///< by kind, in the order of recording
-  ItemCopies copies_;
-  Arena lists_;  ///< of one call
-  bool has_inactive_ = false, is_complete_ = true;
+  Arena parts_;                                       ///< lists of where gradients of outputs lie
+  Arena lists_;                                       ///< of one call
 };
 
 }  // namespace dynet_like::detail

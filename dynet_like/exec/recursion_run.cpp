@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "dynet_like/exec/checks.h"
-#include "dynet_like/exec/item_copies.h"
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/recursion_backward.h"
 #include "dynet_like/exec/run_rows.h"
@@ -19,6 +18,13 @@ VertexRows::Structures structures_of(const RunState& run, std::span<const NodeRe
   VertexRows::Structures structures;
   for (NodeRef ref : nodes) structures.push_back(run.tape(ref).recursion_of(ref.node).vertices);
   return structures;
+}
+
+// How many parts of a step's outputs are states.
+std::size_t states_in(const Program& program, std::size_t s) {
+  return static_cast<std::size_t>(std::ranges::count_if(program.results, [&](const auto& result) {
+    return program.members[result.member].step == s;
+  }));
 }
 
 }  // namespace
@@ -76,28 +82,46 @@ void RecursionRun::allocate(std::size_t k) {
     blocks_.push_back({memory, bytes});
     return memory;
   };
+  const bool inference = run_.options().inference;
   for (const Program::Step& of : kind.program->steps) {
-    Step step;
+    const std::size_t s = steps_[k].size(), states = states_in(*kind.program, s);
+    Step& step = steps_[k].emplace_back();
     step.members = of.members.size();
-    step.of_level = is_of_level(*kind.program, steps_[k].size());
+    step.of_level = inference && !of.is_hoisted && states == 0;
     Rows& rows = step.rows;
     rows.type = &(*op_.types)[of.type];
     rows.kernels = &run_.queue->kernels(*rows.type->op);
     rows.items = static_cast<std::uint32_t>(kind.rows.size() * step.members);
     const std::size_t items = step.of_level ? kind.widest_level() * step.members : rows.items;
-    rows.out = block(items * rows.stride());
-    const bool keeps_saved = !run_.options().inference || rows.type->op->kernels != nullptr;
+    if (states < step.members * rows.type->op->parts) rows.out = block(items * rows.stride());
+    rows.out_parts = list_parts(k, s, rows.out, out_, run_.lists);
+    const bool keeps_saved = !inference || rows.type->op->kernels != nullptr;
     if (rows.saved_stride() > 0 && keeps_saved) rows.saved = block(items * rows.saved_stride());
-    steps_[k].push_back(step);
   }
 }
 
-// Without a backward pass: no state, which other levels read, and nothing that runs for all.
-bool RecursionRun::is_of_level(const Program& program, std::size_t s) const {
-  return run_.options().inference && !program.steps[s].is_hoisted &&
-         std::ranges::none_of(program.results, [&](const Program::Result& result) {
-           return program.members[result.member].step == s;
-         });
+void** RecursionRun::list_parts(std::size_t k, std::size_t s, std::byte* block,
+                                std::span<std::byte* const> nodes, Arena& lists) const {
+  const VertexRows::Kind& kind = rows_.kinds()[k];
+  if (states_in(*kind.program, s) == 0) return nullptr;
+  const Step& step = steps_[k][s];
+  const std::size_t parts = step.rows.type->op->parts, each = step.members * parts;
+  auto** const all = lists.allocate_array<void*>(kind.rows.size() * each);
+  const std::size_t stride = step.rows.stride() / parts;
+  for (std::size_t i = 0; block != nullptr && i < kind.rows.size() * each; ++i) {
+    all[i] = block + i * stride;
+  }
+  for (std::uint32_t state = 0; state < op_.state_sizes.size(); ++state) {
+    const Program::Result& result = kind.program->results[state];
+    const Program::Member& member = kind.program->members[result.member];
+    if (member.step != s) continue;
+    void** next = all + member.place * parts + result.part;
+    for (const VertexRows::Row& row : kind.rows) {
+      *next = state_in(nodes[row.sample], row, state);
+      next += each;
+    }
+  }
+  return all;
 }
 
 void RecursionRun::give_back() {
@@ -141,21 +165,22 @@ const void** RecursionRun::list_items(std::size_t k, const Program::Step& of, un
                     : list_columns(kind, port, items + p, q);
       continue;
     }
-    const std::byte* from = nullptr;
-    std::size_t stride = 0;
+    ItemPlaces from;
+    std::size_t each = 0, place = 0;
     bool of_level = false;
     if (input.from == From::argument) {
-      from = argument_values_[input.index];
+      from.first = const_cast<std::byte*>(argument_values_[input.index]);
     } else {
       const Program::Member& producer = program.members[input.index];
       const Step& step = steps_[k][producer.step];
-      from = step.rows.out + producer.place * step.rows.stride() + input.offset * element_;
-      stride = step.members * step.rows.stride();
+      from = step.rows.outputs_from(input.offset);
+      each = step.members;
+      place = producer.place;
       of_level = step.of_level;
     }
     for (const RowRange& level : kind.levels) {
       for (std::size_t row = level.begin, at = of_level ? 0 : row; row < level.end; ++row, ++at) {
-        items[row * q + p] = from + at * stride;
+        items[row * q + p] = from.at(at * each + place);
       }
     }
   }
@@ -174,26 +199,13 @@ void RecursionRun::list_columns(const VertexRows::Kind& kind, const Program::Por
 void RecursionRun::list_states(const VertexRows::Kind& kind, const Program::Port& port,
                                const void** items, std::size_t step) const {
   const std::size_t predecessors = kind.program->kind.predecessors;
-  std::vector<Pieces> pieces;
-  for (std::size_t k = 0; k < steps_.size(); ++k) {
-    pieces.push_back(pieces_of(k, port.index, &Rows::out));
-  }
   for (std::size_t row = 0; row < kind.rows.size(); ++row) {
-    const VertexRows::Place& before =
-        rows_.place(kind.before[row * predecessors + port.predecessor]);
-    items[row * step] = pieces[before.kind].at(before.row) + port.offset * element_;
+    const std::uint32_t sample = kind.rows[row].sample;
+    const std::uint32_t before =
+        kind.before[row * predecessors + port.predecessor] - rows_.first_vertex(sample);
+    items[row * step] =
+        state_in(out_[sample], {sample, before}, port.index) + port.offset * element_;
   }
-}
-
-RecursionRun::Pieces RecursionRun::pieces_of(std::size_t kind, std::uint32_t state,
-                                             std::byte* Rows::*block) const {
-  const Program& program = *rows_.kinds()[kind].program;
-  const Program::Result& result = program.results[state];
-  const Program::Member& member = program.members[result.member];
-  const Step& step = steps_[kind][member.step];
-  const std::size_t stride = step.rows.stride();
-  return {step.rows.*block + member.place * stride + result.offset * element_,
-          step.members * stride};
 }
 
 std::byte* RecursionRun::state_in(std::byte* node, const VertexRows::Row& row,
@@ -242,8 +254,6 @@ void RecursionRun::forward() {
   for (std::uint32_t level = 0; level < rows_.levels(); ++level) {
     for (const VertexRows::OfKind& of : rows_.of_level(level)) run_steps(of.kind, of.rows, false);
   }
-  ItemCopies copies(run_, op_.dtype, run_.counts.of_types[type_.id].seconds);
-  copy_states(&Rows::out, out_, copies);
   for (const VertexRows::Kind& kind : rows_.kinds()) {
     run_.counts.recursion_flops +=
         kind.program->product_flops * static_cast<double>(kind.rows.size());
@@ -264,49 +274,42 @@ void RecursionRun::run_steps(std::size_t k, RowRange range, bool hoisted) {
     }
     run_forward(run_, rows, counts.seconds);
     ++counts.forward_calls;
-    if (run_.options().detect_anomaly) check_finite(k, s, rows.out, range, "value");
-  }
-}
-
-void RecursionRun::copy_states(std::byte* Rows::*block, std::span<std::byte* const> to,
-                               ItemCopies& copies) const {
-  for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
-    std::vector<Pieces> pieces;
-    for (std::size_t k = 0; k < steps_.size(); ++k) pieces.push_back(pieces_of(k, s, block));
-    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-      if (to[n] == nullptr) continue;
-      std::uint32_t vertex = 0;
-      for (const VertexRows::Place& place : rows_.places_of(n)) {
-        copies.add(op_.state_sizes[s], pieces[place.kind].at(place.row),
-                   state_in(to[n], {n, vertex++}, s), false);
-      }
+    if (run_.options().detect_anomaly) {
+      check_finite(k, s, range, rows.out, rows.out_parts, "value");
     }
   }
-  copies.run();
 }
 
-void RecursionRun::check_finite(std::size_t k, std::size_t s, const std::byte* values,
-                                RowRange range, const char* what) const {
+void RecursionRun::check_finite(std::size_t k, std::size_t s, RowRange range,
+                                const std::byte* block, void* const* parts,
+                                const char* what) const {
   const Step& step = steps_[k][s];
-  const std::size_t size = step.rows.stride() / element_;
-  const std::size_t n = range.size() * step.members * size;
-  const std::size_t at = first_not_finite(run_.common, op_.dtype, values, n);
-  if (at == n) return;
-  const std::size_t item = at / size;
-  const VertexRows::Row& row = rows_.kinds()[k].rows[range.begin + item / step.members];
-  const std::string where = std::string(step.rows.type->op->name) + " in vertex " +
-                            std::to_string(row.vertex) + " of " +
-                            describe(run_.common, nodes_[row.sample]);
-  detail::check_finite(run_.common, where, what, op_.dtype, values + item * step.rows.stride(),
-                       size);
+  const Signature& type = step.rows.signature();
+  const std::size_t items = range.size() * step.members;
+  const std::size_t pieces = parts == nullptr ? 1 : items * type.op->parts;
+  const std::size_t size = parts == nullptr ? items * type.output_size : part_size(type);
+  for (std::size_t piece = 0; piece < pieces; ++piece) {
+    const auto* values = parts == nullptr ? block : static_cast<const std::byte*>(parts[piece]);
+    const std::size_t at = first_not_finite(run_.common, op_.dtype, values, size);
+    if (at == size) continue;
+    std::size_t item = piece / type.op->parts;
+    if (parts == nullptr) {
+      item = at / type.output_size;
+      values += item * step.rows.stride();
+    }
+    const VertexRows::Row& row = rows_.kinds()[k].rows[range.begin + item / step.members];
+    const std::string where = std::string(type.op->name) + " in vertex " +
+                              std::to_string(row.vertex) + " of " +
+                              describe(run_.common, nodes_[row.sample]);
+    detail::check_finite(run_.common, where, what, op_.dtype, values,
+                         std::min(size, type.output_size));
+  }
 }
 
 void RecursionRun::backward(PassGradients& gradients, std::span<const NodeRef> nodes) {
   if (backward_ == nullptr) backward_ = std::make_unique<RecursionBackward>(*this);
   backward_->run(gradients, nodes);
 }
-
-void RecursionRun::complete_gradients() { backward_->complete_gradients(); }
 
 void RecursionRun::contribute(NodeRef node, SharedContributions& to) const {
   backward_->contribute(node, to);

@@ -12,7 +12,6 @@
 
 namespace dynet_like::detail {
 
-class ItemCopies;
 class PassGradients;
 class RecursionBackward;
 
@@ -30,8 +29,6 @@ class RecursionRun {
   /// The nodes that take part have got all gradients from outside. `nodes` are those that there
   /// still are.
   void backward(PassGradients& gradients, std::span<const NodeRef> nodes);
-  /// Adds to the gradients of the nodes what states of theirs got from others.
-  void complete_gradients();
   /// What a node contributed to its shared inputs, after `backward`.
   void contribute(NodeRef node, SharedContributions& to) const;
   /// The pass, once it has run.
@@ -51,19 +48,15 @@ class RecursionRun {
 
     std::size_t item(std::size_t row, std::size_t place) const { return row * members + place; }
   };
-  /// A part of the numbers of a step that has one piece for every row.
-  struct Pieces {
-    std::byte* first = nullptr;
-    std::size_t stride = 0;  ///< bytes
-
-    std::byte* at(std::size_t row) const { return first + row * stride; }
-  };
 
   /// Which of the nodes it is: their outputs lie one behind the other.
   std::size_t index_of(NodeRef node) const;
   void find_inputs();
   void allocate(std::size_t kind);
-  bool is_of_level(const Program& program, std::size_t s) const;
+  /// Where the parts of a step's outputs lie, or their gradients: states in those of the nodes, all
+  /// else in the block. Null if all are in the block.
+  void** list_parts(std::size_t kind, std::size_t s, std::byte* block,
+                    std::span<std::byte* const> nodes, Arena& lists) const;
   void list_inputs(std::size_t kind);
   const void** list_items(std::size_t kind, const Program::Step& of, unsigned j);
   void list_columns(const VertexRows::Kind& kind, const Program::Port& port, const void** items,
@@ -73,12 +66,10 @@ class RecursionRun {
   void list_numbers(std::size_t kind, std::size_t s);
 
   void run_steps(std::size_t kind, RowRange rows, bool hoisted);
-  /// Of all nodes that have a place for them, out of this block of the steps.
-  void copy_states(std::byte* Rows::*block, std::span<std::byte* const> to,
-                   ItemCopies& copies) const;
-  /// detect_anomaly, for what a step wrote or got: its outputs, or their gradients.
-  void check_finite(std::size_t kind, std::size_t s, const std::byte* values, RowRange rows,
-                    const char* what) const;
+  /// detect_anomaly, for what these rows of a step wrote or got: outputs, or their gradients, in a
+  /// block or in parts.
+  void check_finite(std::size_t kind, std::size_t s, RowRange rows, const std::byte* block,
+                    void* const* parts, const char* what) const;
 
   /// Where a vertex's column of an input begins in it, in bytes.
   std::size_t begin_of_column(const VertexRows::Row& row, std::size_t input) const {
@@ -86,8 +77,6 @@ class RecursionRun {
     const std::size_t column = rows_.structure(row.sample).column_of(row.vertex, input);
     return column * op_.column_sizes[input] * element_;
   }
-  /// Where states of a kind lie in `block`, which its step has for all rows.
-  Pieces pieces_of(std::size_t kind, std::uint32_t state, std::byte* Rows::*block) const;
   /// Where a state of a vertex lies in the output of its node, or in the gradient of that.
   std::byte* state_in(std::byte* node, const VertexRows::Row& row, std::uint32_t state) const;
 

@@ -26,11 +26,13 @@ class Choice {
     call.type = &signature;
     call.n = count_;
     if (op.needs_inputs()) call.in = inputs();
-    if (op.needs_output()) call.out.items = places(rows_.out, rows_.stride());
-    if (rows_.saved != nullptr) call.saved.items = places(rows_.saved, rows_.saved_stride());
-    call.dy.items = places(rows_.dy, rows_.stride());
+    if (op.needs_output()) call.out.items = parts(rows_.out, rows_.out_parts);
+    if (rows_.saved != nullptr) call.saved.items = places(rows_.saved, rows_.saved_stride(), 1);
+    call.dy.items = parts(rows_.dy, rows_.dy_parts);
     call.dx = dx;
-    if (rows_.deferred != nullptr) call.deferred = places(rows_.deferred, rows_.deferred_stride());
+    if (rows_.deferred != nullptr) {
+      call.deferred = places(rows_.deferred, rows_.deferred_stride(), 1);
+    }
     call.integers = choose(rows_.integers, signature.integers);
     call.reals = signature.dtype == DType::f32
                      ? choose(static_cast<const float*>(rows_.reals), op.numbers.reals)
@@ -52,12 +54,18 @@ class Choice {
     }
     return chosen;
   }
-  void** places(std::byte* block, std::size_t stride) const {
-    auto** const all = lists_.allocate_array<void*>(count_);
+  void** places(std::byte* block, std::size_t stride, std::size_t each) const {
+    auto** const all = lists_.allocate_array<void*>(count_ * each);
+    void** next = all;
     for (std::size_t i = 0; i < count_; ++i) {
-      all[i] = block + (items_ == nullptr ? i : items_[i]) * stride;
+      std::byte* place = block + (items_ == nullptr ? i : items_[i]) * each * stride;
+      for (std::size_t k = 0; k < each; ++k, place += stride) *next++ = place;
     }
     return all;
+  }
+  void* const* parts(std::byte* block, void* const* list) const {
+    const std::size_t each = rows_.signature().op->parts;
+    return list == nullptr ? places(block, rows_.stride() / each, each) : choose(list, each);
   }
   Operand* inputs() const {
     auto* const in = lists_.allocate_array<Operand>(rows_.type->inputs);
@@ -90,6 +98,9 @@ Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& list
   part.out = behind(rows.out, first * rows.stride());
   part.saved = behind(rows.saved, first * rows.saved_stride());
   part.dy = behind(rows.dy, first * rows.stride());
+  const std::size_t parts = first * rows.signature().op->parts;
+  if (rows.out_parts != nullptr) part.out_parts += parts;
+  if (rows.dy_parts != nullptr) part.dy_parts += parts;
   part.deferred = behind(rows.deferred, first * rows.deferred_stride());
   return part;
 }
@@ -98,7 +109,8 @@ ForwardCall forward_call(const Rows& rows, const RandomKey& random) {
   return {&rows.signature(),
           rows.items,
           rows.in,
-          Output(rows.out, rows.signature().output_size),
+          rows.out_parts == nullptr ? Output(rows.out, part_size(rows.signature()))
+                                    : Output(rows.out_parts),
           rows.saved,
           rows.integers,
           rows.reals,

@@ -19,6 +19,20 @@ struct SharedArgument {
   bool reaches_parameter = false;
 };
 
+/// Where the same elements of all items lie: one after the other in a block, or, with a list, some
+/// bytes behind its pointers.
+struct ItemPlaces {
+  std::byte* first = nullptr;
+  std::size_t stride = 0;  ///< from item to item: bytes, or pointers of the list
+  void* const* list = nullptr;
+  std::size_t begin = 0;
+
+  std::byte* at(std::size_t item) const {
+    return list == nullptr ? first + item * stride
+                           : static_cast<std::byte*>(list[item * stride]) + begin;
+  }
+};
+
 /// Items of one type, one behind the other: what they read, and where what they compute lies. A
 /// batch of nodes is one, and so is each step of a program.
 struct Rows {
@@ -31,6 +45,8 @@ struct Rows {
   const void* reals = nullptr;
   std::byte *out = nullptr, *saved = nullptr;
   std::byte *dy = nullptr, *deferred = nullptr;  ///< in a backward pass
+  /// Where every part of outputs and of their gradients lies, if not there.
+  void *const *out_parts = nullptr, *const *dy_parts = nullptr;
 
   const Signature& signature() const { return type->signature; }
   std::size_t element() const { return size_of(signature().dtype); }
@@ -38,12 +54,19 @@ struct Rows {
   std::size_t stride() const { return signature().output_size * element(); }
   std::size_t saved_stride() const { return signature().saved_size * element(); }
   std::size_t deferred_stride() const { return signature().deferred_size * element(); }
+  /// From an element of the outputs on, to the end of its part.
+  ItemPlaces outputs_from(std::size_t offset) const { return places(out, out_parts, offset); }
+  ItemPlaces gradients_from(std::size_t offset) const { return places(dy, dy_parts, offset); }
   /// What weights get from: gradients of outputs, or what the kernel left for them.
-  std::size_t contribution_stride() const {
-    return deferred == nullptr ? stride() : deferred_stride();
+  ItemPlaces contributions() const {
+    return deferred == nullptr ? gradients_from(0) : ItemPlaces{deferred, deferred_stride()};
   }
-  const std::byte* contribution(std::size_t item) const {
-    return (deferred == nullptr ? dy : deferred) + item * contribution_stride();
+
+ private:
+  ItemPlaces places(std::byte* block, void* const* parts, std::size_t offset) const {
+    if (parts == nullptr) return {block + offset * element(), stride()};
+    const std::size_t size = part_size(signature());
+    return {nullptr, signature().op->parts, parts + offset / size, offset % size * element()};
   }
 };
 

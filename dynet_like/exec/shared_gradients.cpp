@@ -251,7 +251,7 @@ void SharedGradients::contribute(const SharedValue& shared, const Rows& rows,
     }
     node.integers = {rows.integers, shared.items * type.signature.integers};
     node.slots = slots[j];
-    own_.contribute(node, rows.contribution(0));
+    own_.contribute(node, rows.contributions().at(0));
   }
 }
 

@@ -119,6 +119,9 @@ struct Op {
   unsigned min_inputs = 1, max_inputs = 1;
   /// The shape of one output item; throws ShapeError.
   Dim (*shape)(std::span<const Dim> inputs, std::span<const std::uint32_t> attributes) = nullptr;
+  /// Vectors of one size that an output item consists of. Each may lie by itself: an Output, and an
+  /// Operand of outputs or their gradients, has so many items for each of the op.
+  std::uint32_t parts = 1;
   Batching batching;
   ItemNumbers numbers;
   GradientFacts gradient;
@@ -152,6 +155,9 @@ struct Op {
   bool is_parameter() const { return role == Role::parameter || role == Role::table; }
 };
 
+/// Elements of a part of an output item.
+inline std::size_t part_size(const Signature& type) { return type.output_size / type.op->parts; }
+
 /// Elements of input j of an item with these integers.
 inline std::size_t input_size(const Signature& type, unsigned j, const std::uint32_t* integers) {
   const Dim& dim = type.inputs[j];
@@ -181,6 +187,7 @@ struct Axis {
 }  // namespace dynet_like::ops
 
 namespace dynet_like::detail {
-using ops::all_ops, ops::Axis, ops::input_size, ops::shapes_text, ops::throw_shape_error;
+using ops::all_ops, ops::Axis, ops::input_size, ops::part_size, ops::shapes_text;
 using ops::Join, ops::Needs, ops::Op, ops::Role, ops::SharedGradient, ops::Signature;
+using ops::throw_shape_error;
 }  // namespace dynet_like::detail

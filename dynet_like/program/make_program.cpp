@@ -38,7 +38,7 @@ class Maker {
     for (NodeId node : nodes) add_member(node);
     for (ValueId result : recorded_.results) add_result(result);
     const Sums sums(program_, tape_.types());
-    refuse_overlaps(sums);
+    refuse_overlaps();
     order_steps(program_, sums);
     std::vector<std::uint32_t> columns;
     for (ValueId column : recorded_.columns) columns.push_back(tape_.shape_of(column).size);
@@ -59,7 +59,8 @@ class Maker {
   std::uint32_t elements_of(const Value& value) const {
     return tape_.types().shape(value.shape).size;
   }
-  void refuse_overlaps(const Sums& sums) const;
+  void refuse_overlaps() const;
+  bool is_alone(ValueId result) const;
   void add_result(ValueId result);
   std::uint16_t& member_at(NodeId node) { return member_of_[node - recorded_.first]; }
 
@@ -174,10 +175,7 @@ std::uint32_t Maker::port_of(const Value& value) {
 
 // Two calls could add to one element of a gradient at once. Of values that do not overlap, each
 // ends where the next begins, or before.
-void Maker::refuse_overlaps(const Sums& sums) const {
-  if (sums.overlap) {
-    refuse("parts of a value that do not overlap", "some that do: read them from a copy, x * 1");
-  }
+void Maker::refuse_overlaps() const {
   const Stretch* before = nullptr;
   for (const auto& [stretch, port] : port_at_) {
     const auto& [node, begin, size, blocks] = stretch;
@@ -195,20 +193,36 @@ void Maker::refuse_overlaps(const Sums& sums) const {
   }
 }
 
-// What follows from parameters alone is copied, so that every vertex has its own.
+// Whether no other result has elements of it.
+bool Maker::is_alone(ValueId id) const {
+  const Value& value = tape_.value(id);
+  return std::ranges::none_of(recorded_.results,
+                              [&](ValueId other_id) {
+                                const Value& other = tape_.value(other_id);
+                                return other_id != id && other.node == value.node &&
+                                       other.offset < value.offset + elements_of(value) &&
+                                       value.offset < other.offset + elements_of(other);
+                              }) &&
+         std::ranges::count(recorded_.results, id) == 1;
+}
+
+// What is no part of a member is copied: what follows from parameters alone, other stretches of
+// what members compute, and what is several results.
 void Maker::add_result(ValueId id) {
   const Value& value = tape_.value(id);
-  const std::uint32_t elements = tape_.shape_of(id).size;
   if (value.identity == 0) {
-    program_.results.push_back({member_at(value.node), value.offset, elements});
-    return;
+    const auto size = static_cast<std::uint32_t>(part_size(tape_.type_of(value.node).signature));
+    if (value.offset % size == 0 && elements_of(value) == size && is_alone(id)) {
+      return program_.results.push_back({member_at(value.node), value.offset / size});
+    }
+  } else if (value.items != 1) {
+    refuse("states without minibatch dimension", to_string(tape_.dim_of(id)));
   }
-  if (value.items != 1) refuse("states without minibatch dimension", to_string(tape_.dim_of(id)));
   Program::Input input = input_of(id);
   input.turn = turn_of(recorded_, static_cast<NodeId>(tape_.size()), program_.results.size());
   const InputKey key = input_key(value.shape, 0);
   const NodeType& type = tape_.cache().type(ops::identity, std::span(&key, 1), {});
-  program_.results.push_back({static_cast<std::uint32_t>(program_.members.size()), 0, elements});
+  program_.results.push_back({static_cast<std::uint32_t>(program_.members.size()), 0});
   push_member(type.id, std::span(&input, 1), {});
 }
 

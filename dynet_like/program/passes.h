@@ -5,8 +5,8 @@
 
 namespace dynet_like::detail {
 
-/// Where inputs contribute: to the gradients of ports, whose sums come first, and of the parts of
-/// members that are read.
+/// Where inputs contribute: to the gradients of ports, whose sums come first, and of the stretches
+/// of members that are read.
 struct Sums {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
@@ -14,8 +14,8 @@ struct Sums {
 
   std::vector<std::uint32_t> of_input;             ///< which sum; none: no gradient is wanted
   std::vector<std::vector<std::uint32_t>> inputs;  ///< by sum: in the order of addition
-  std::vector<std::uint32_t> covered;              ///< by member: elements of the parts
-  bool overlap = false;                            ///< different parts of a member do
+  /// By member: whether different stretches of it overlap that are read.
+  std::vector<bool> overlap;
 };
 
 /// Which members share a step, the order of steps forward and backward, and what is hoisted.

@@ -24,24 +24,26 @@ class SumPlan {
 
   void make(std::span<const std::uint32_t> columns) {
     find_turns();
-    look_at_results();
-    for (std::uint32_t sum = 0; sum < sums_.inputs.size(); ++sum) choose(sum);
+    look_at_members();
+    for (const std::vector<std::uint32_t>& sum : sums_.inputs) choose(sum);
     look_at_columns(columns);
     find_readers();
   }
 
  private:
   void find_turns();
-  void look_at_results();
-  void choose(std::uint32_t sum);
-  bool is_begun(std::uint32_t sum) const;
+  void look_at_members();
+  void choose(std::span<const std::uint32_t> sum);
+  bool is_result(const Program::Input& input) const;
+  std::size_t part_size(std::size_t member) const {
+    return detail::part_size(types_[program_.members[member].type].signature);
+  }
   void look_at_columns(std::span<const std::uint32_t> columns);
   void find_readers();
 
   Program& program_;
   const Sums& sums_;
   const TypeTable& types_;
-  std::vector<bool> is_result_;      ///< by member
   std::vector<std::uint32_t> turn_;  ///< by input: when its step runs backward
 };
 
@@ -55,45 +57,45 @@ void SumPlan::find_turns() {
   }
 }
 
-// What a result gets from outside is there before anything in the vertex contributes.
-void SumPlan::look_at_results() {
-  is_result_.assign(program_.members.size(), false);
-  std::vector<std::size_t> of_results(program_.members.size(), 0);
-  for (std::size_t s = 0; s < program_.results.size(); ++s) {
-    const Program::Result& result = program_.results[s];
-    is_result_[result.member] = true;
-    of_results[result.member] += result.elements;
-    if (sums_.covered[result.member] > 0) program_.adds_to_results = true;
-    for (std::size_t t = 0; t < s; ++t) {
-      const Program::Result& other = program_.results[t];
-      if (other.member == result.member && other.offset < result.offset + result.elements &&
-          result.offset < other.offset + other.elements) {
-        program_.members[result.member].clears = true;
-        program_.adds_to_results = program_.results_overlap = true;
-      }
+// What a result gets from outside is there before anything in the vertex contributes. All other
+// parts of a member need zeros unless every element gets its first contribution in the vertex.
+void SumPlan::look_at_members() {
+  std::vector<std::size_t> left(program_.members.size());  // elements without a contribution
+  for (std::size_t m = 0; m < left.size(); ++m) {
+    left[m] = types_[program_.members[m].type].output_size;
+  }
+  for (const Program::Result& result : program_.results) {
+    left[result.member] -= part_size(result.member);
+  }
+  for (const std::vector<std::uint32_t>& sum : sums_.inputs) {
+    if (sum.empty()) continue;
+    const Program::Input& input = program_.inputs[sum[0]];
+    if (input.from == From::member && !is_result(input)) {
+      left[input.index] -= types_.shape(input.shape).size;
     }
   }
-  for (std::size_t m = 0; m < program_.members.size(); ++m) {
-    const std::size_t size = types_[program_.members[m].type].output_size;
-    const std::size_t there = is_result_[m] ? of_results[m] : sums_.covered[m];
-    if (there != size) program_.members[m].clears = true;
+  for (std::size_t m = 0; m < left.size(); ++m) {
+    program_.members[m].clears = sums_.overlap[m] || left[m] != 0;
   }
 }
 
-bool SumPlan::is_begun(std::uint32_t sum) const {
-  const Program::Input& input = program_.inputs[sums_.inputs[sum][0]];
-  return input.from == From::member &&
-         (is_result_[input.index] || program_.members[input.index].clears);
+bool SumPlan::is_result(const Program::Input& input) const {
+  const auto part = static_cast<std::uint32_t>(input.offset / part_size(input.index));
+  return std::ranges::find(program_.results, Program::Result{input.index, part}) !=
+         program_.results.end();
 }
 
-void SumPlan::choose(std::uint32_t sum) {
-  if (sums_.inputs[sum].empty()) return;
+void SumPlan::choose(std::span<const std::uint32_t> sum) {
+  if (sum.empty()) return;
+  const Program::Input& first = program_.inputs[sum[0]];
+  const bool of_member = first.from == From::member;
+  const bool overlaps = of_member && sums_.overlap[first.index];
   SumOrder order;
-  bool begun = is_begun(sum);
-  for (const std::uint32_t e : sums_.inputs[sum]) {
+  bool begun = of_member && (program_.members[first.index].clears || is_result(first));
+  for (const std::uint32_t e : sum) {
     Program::Input& input = program_.inputs[e];
-    input.waits = !order.takes(turn_[e]);
-    if (input.waits && input.from == From::member) {
+    input.waits = overlaps || !order.takes(turn_[e]);
+    if (input.waits && of_member) {
       program_.steps[program_.members[input.index].step].sums_slots = true;
     }
     if (input.waits) continue;
@@ -131,8 +133,8 @@ void SumPlan::find_readers() {
 
 Sums::Sums(const Program& program, const TypeTable& types)
     : of_input(program.inputs.size(), none), inputs(program.ports.size()) {
-  using Part = std::array<std::uint32_t, 3>;  // of which member, first element, end
-  std::map<Part, std::uint32_t> parts;        // their sums
+  using Stretch = std::array<std::uint32_t, 3>;  // of which member, first element, end
+  std::map<Stretch, std::uint32_t> stretches;    // their sums
   for (std::uint32_t e = 0; e < program.inputs.size(); ++e) {
     const Program::Input& input = program.inputs[e];
     if (!has_gradient(program, input)) continue;
@@ -140,21 +142,20 @@ Sums::Sums(const Program& program, const TypeTable& types)
       of_input[e] = input.index;
     } else {
       const std::uint32_t end = input.offset + types.shape(input.shape).size;
-      const auto [part, is_new] = parts.try_emplace({input.index, input.offset, end},
-                                                    static_cast<std::uint32_t>(inputs.size()));
+      const auto [stretch, is_new] = stretches.try_emplace(
+          {input.index, input.offset, end}, static_cast<std::uint32_t>(inputs.size()));
       if (is_new) inputs.emplace_back();
-      of_input[e] = part->second;
+      of_input[e] = stretch->second;
     }
     inputs[of_input[e]].push_back(e);
   }
-  covered.assign(program.members.size(), 0);
+  overlap.assign(program.members.size(), false);
   std::uint32_t member = none, end_of_all = 0;
-  for (const auto& [part, sum] : parts) {
-    if (part[0] != member) end_of_all = 0;
-    member = part[0];
-    overlap |= part[1] < end_of_all;
-    end_of_all = std::max(end_of_all, part[2]);
-    covered[member] += part[2] - part[1];
+  for (const auto& [stretch, sum] : stretches) {
+    if (stretch[0] != member) end_of_all = 0;
+    member = stretch[0];
+    if (stretch[1] < end_of_all) overlap[member] = true;
+    end_of_all = std::max(end_of_all, stretch[2]);
   }
   for (std::vector<std::uint32_t>& all : inputs) {
     std::ranges::stable_sort(all, std::ranges::greater(),

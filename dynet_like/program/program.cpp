@@ -47,7 +47,9 @@ std::string to_string(const Program& program, const TypeTable& types) {
   for (std::size_t s = 0; s < program.results.size(); ++s) {
     const Program::Result& result = program.results[s];
     text += fmt::format("state {} = %{}", s, result.member);
-    text += result.offset > 0 ? fmt::format("+{}\n", result.offset) : "\n";
+    const std::size_t offset =
+        result.part * part_size(types[program.members[result.member].type].signature);
+    text += offset > 0 ? fmt::format("+{}\n", offset) : "\n";
   }
   return text;
 }

@@ -61,9 +61,9 @@ struct Program {
 
     bool operator==(const Port&) const = default;
   };
-  /// A state: a part of a member's output.
+  /// A state: a part of a member's output (see Op::parts), and of no other state.
   struct Result {
-    std::uint32_t member = 0, offset = 0, elements = 0;
+    std::uint32_t member = 0, part = 0;
 
     bool operator==(const Result&) const = default;
   };
@@ -82,9 +82,7 @@ struct Program {
   std::vector<std::uint16_t> backward;  ///< steps, in the order of the backward pass
   std::vector<Reader> readers;          ///< of arguments, in the order in which they were recorded
   std::uint32_t random_members = 0;
-  double product_flops = 0;      ///< of a vertex, forward
-  bool adds_to_results = false;  ///< members do, or one result has a part of another
-  bool results_overlap = false;
+  double product_flops = 0;  ///< of a vertex, forward
   /// By input that has columns: every element of a column gets a contribution; none gets several.
   std::vector<bool> covers_columns, adds_once;
 

@@ -72,7 +72,7 @@ class CudaCellsTest : public CudaMemoryTest<T> {
     call.type = &type_;
     call.n = n;
     call.in = in.data();
-    call.out = {out, size};
+    call.out = {out, part_size(type_)};
     call.saved = saved;
     const std::uint64_t before = this->launches();
     this->queue_->forward(this->queue_->kernels(*type_.op).forward[static_cast<int>(type_.dtype)],

@@ -150,21 +150,21 @@ class Calls {
     forward.type = &type_;
     forward.n = n;
     forward.in = in.data();
-    forward.out = {make(n * type_.output_size), type_.output_size};
+    forward.out = {make(n * type_.output_size), part_size(type_)};
     if (type_.saved_size > 0) forward.saved = make(n * type_.saved_size);
     if (!integers.empty()) forward.integers = integers.data();
     if (!reals.empty()) forward.reals = reals.data();
     forward.random = KernelCall<E>::kKey;
     queue_->forward(kernels.forward[dtype], forward);
     Results<E> results;
-    const auto out = places(forward.out.first, n, type_.output_size);
+    const auto out = places(forward.out.first, n * type_.op->parts, part_size(type_));
     const auto saved = places(forward.saved, n, type_.saved_size);
 
     if (kernels.backward[dtype] != nullptr && !in.empty()) {
       backward(kernels.backward[dtype], forward, out, saved, first, results);
     }
     queue_->submit();
-    for (const void* place : out) results.out.push_back(get(place, type_.output_size));
+    for (const void* place : out) results.out.push_back(get(place, part_size(type_)));
     for (const void* place : saved) results.saved.push_back(get(place, type_.saved_size));
     for (std::size_t j = 0; j < dx_.size(); ++j) {
       for (const void* place : dx_[j]) {
@@ -189,7 +189,8 @@ class Calls {
     std::vector<const void*> dy;
     for (std::size_t i = 0; i < n; ++i) {
       Random random(first + i);
-      dy.push_back(put(draw_weights(type_.output_size, random)));
+      const E* const of_item = put(draw_weights(type_.output_size, random));
+      for (unsigned p = 0; p < type_.op->parts; ++p) dy.push_back(of_item + p * part_size(type_));
       for (std::size_t j = 0; j < inputs; ++j) {
         enum { written, added, unwanted };
         const std::size_t kind = (first + i + j) % 3;

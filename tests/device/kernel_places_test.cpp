@@ -134,14 +134,15 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
   std::vector<std::uint32_t> integers;
   std::vector<E> reals;
   std::vector<std::uint8_t> add;
-  Items<E> out(layout, n, type.output_size), dy(layout, n, type.output_size);
+  const std::size_t parts = type.op->parts, part = part_size(type);
+  Items<E> out(layout, n * parts, part), dy(layout, n * parts, part);
   std::vector<std::vector<void*>> wanted(inputs);
   for (std::size_t i = 0; i < n; ++i) {
     integers.insert(integers.end(), items[i].integers.begin(), items[i].integers.end());
     for (double real : items[i].reals) reals.push_back(static_cast<E>(real));
     add.push_back((first + i) % 2);
     Random random(first + i);
-    dy.fill(i, draw_weights(type.output_size, random));
+    for (std::size_t p = 0; p < parts; ++p) dy.fill(i * parts + p, draw_weights(part, random));
   }
   for (std::size_t j = 0; j < inputs; ++j) {
     in.emplace_back(layout, n, type.inputs[j].size());
@@ -161,8 +162,7 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
   std::vector<E> saved(n * type.saved_size);
   std::vector<const void*> saved_items;
   for (std::size_t i = 0; i < n; ++i) saved_items.push_back(saved.data() + i * type.saved_size);
-  const Output to =
-      layout == Layout::joined ? Output(out.at(0), type.output_size) : Output(out.write());
+  const Output to = layout == Layout::joined ? Output(out.at(0), part) : Output(out.write());
   kernels.forward[static_cast<int>(type.dtype)]({&type, n, operands.data(), to, saved.data(),
                                                  integers.data(), reals.data(), key, &workspace});
   kernels.backward[static_cast<int>(type.dtype)]({&type,
@@ -179,7 +179,10 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
                                                   &workspace});
   std::vector<Results<E>> results(n);
   for (std::size_t i = 0; i < n; ++i) {
-    results[i].value = out.item(i);
+    for (std::size_t p = 0; p < parts; ++p) {
+      const std::vector<E> values = out.item(i * parts + p);
+      results[i].value.insert(results[i].value.end(), values.begin(), values.end());
+    }
     for (std::size_t j = 0; j < inputs; ++j) results[i].gradients.push_back(dx[j].item(i));
   }
   EXPECT_TRUE(out.is_clean_beside());

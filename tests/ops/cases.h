@@ -275,7 +275,7 @@ class KernelCall {
     saved_.assign(n_ * type_.saved_size, E(-77));
     std::vector<std::vector<const void*>> places;
     const std::vector<Operand> in = operands(in_, places);
-    const Output out(out_.data(), type_.output_size);
+    const Output out(out_.data(), part_size(type_));
     ForwardCall call{&type_,        n_,   in.data(),  out, saved_.data(), integers_.data(),
                      reals_.data(), kKey, &workspace_};
     kernels_.forward[static_cast<int>(type_.dtype)](call);
@@ -309,9 +309,9 @@ class KernelCall {
     if (choice.poison_output) std::fill(out.begin(), out.end(), kPoison);
     std::vector<std::vector<const void*>> places;
     const std::vector<Operand> operand = operands(in, places);
-    const auto out_items = items_of(out, type_.output_size);
+    const auto out_items = items_of(out, part_size(type_), type_.op->parts);
     const auto saved_items = items_of(saved_, type_.saved_size);
-    const auto dy_items = items_of(dy, type_.output_size);
+    const auto dy_items = items_of(dy, part_size(type_), type_.op->parts);
     const BackwardCall call{&type_,
                             n_,
                             operand.data(),
@@ -329,9 +329,10 @@ class KernelCall {
   }
 
  private:
-  std::vector<const void*> items_of(const std::vector<E>& values, std::size_t size) const {
-    std::vector<const void*> items(n_);
-    for (std::size_t i = 0; i < n_; ++i) items[i] = values.data() + i * size;
+  std::vector<const void*> items_of(const std::vector<E>& values, std::size_t size,
+                                    std::size_t each = 1) const {
+    std::vector<const void*> items(n_ * each);
+    for (std::size_t i = 0; i < items.size(); ++i) items[i] = values.data() + i * size;
     return items;
   }
 

@@ -100,12 +100,12 @@ class Calls {
 
   Outputs<E> run(const Caller& caller, Layout layout) {
     constexpr E kUntouched = E(-77);
-    const std::size_t size = type_.output_size;
-    const std::vector<std::size_t> offsets = offsets_of(layout, n_, size);
-    E* const out = put(std::vector<E>(offsets[n_], kUntouched));
+    const std::size_t size = part_size(type_), n = n_ * type_.op->parts;
+    const std::vector<std::size_t> offsets = offsets_of(layout, n, size);
+    E* const out = put(std::vector<E>(offsets[n], kUntouched));
     E* const saved = put(std::vector<E>(n_ * type_.saved_size, kUntouched));
     std::vector<void*> list;
-    for (std::size_t i = 0; i < n_; ++i) list.push_back(out + offsets[i]);
+    for (std::size_t i = 0; i < n; ++i) list.push_back(out + offsets[i]);
     ForwardCall call;
     call.type = &type_;
     call.n = n_;
@@ -117,9 +117,9 @@ class Calls {
     call.random = KernelCall<E>::kKey;
     caller(call);
     Outputs<E> outputs;
-    std::vector<E> all = get(out, offsets[n_]);
+    std::vector<E> all = get(out, offsets[n]);
     outputs.saved = get(saved, n_ * type_.saved_size);
-    for (std::size_t i = 0; i < n_; ++i) {
+    for (std::size_t i = 0; i < n; ++i) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(offsets[i]);
       outputs.items.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
       std::fill_n(begin, size, kUntouched);
@@ -246,21 +246,26 @@ INSTANTIATE_TEST_SUITE_P(All, ScatteredOutputsTest, ::testing::ValuesIn(calls())
 TEST_P(ScatteredOutputsTest, FloatsAreThoseOfABlock) { check<float>(); }
 TEST_P(ScatteredOutputsTest, DoublesAreThoseOfABlock) { check<double>(); }
 
-// Each thread gets the places of its own items.
+// Each thread gets the places of its own items, or of their parts.
 TEST(ScatteredOutputsThreadsTest, GetTheirPartsOfTheList) {
-  const OpCall call{&ops::softmax, {{Dim({40, 20})}, {0}}, "softmax"};
-  Random random(1);
-  const std::vector<Item> items = draw_items(call, 300, random);
-  const std::unique_ptr<Queue> queue = make_cpu_queue(std::make_shared<ThreadPool>(3));
-  const auto caller = [&](const ForwardCall& asked) {
-    queue->forward(queue->kernels(*call.op).forward[0], asked);
-  };
-  Calls<float> calls(*cpu_device(), call, items, Inputs::own);
-  const Outputs<float> expected = calls.run(caller, Layout::block);
-  for (const Layout layout : {Layout::in_order, Layout::shuffled}) {
-    const Outputs<float> outputs = calls.run(caller, layout);
-    EXPECT_TRUE(outputs == expected);
-    EXPECT_TRUE(outputs.gaps_are_untouched);
+  const unsigned h = 32;
+  const OpCall one_part{&ops::softmax, {{Dim({40, 20})}, {0}}, "softmax"};
+  const OpCall parts{
+      &ops::lstm_cell, {{Dim({4 * h}), Dim({h}), Dim({4 * h, h}), Dim({h})}, {1, 0}}, "lstm_cell"};
+  for (const OpCall& call : {one_part, parts}) {
+    Random random(1);
+    const std::vector<Item> items = draw_items(call, 300, random);
+    const std::unique_ptr<Queue> queue = make_cpu_queue(std::make_shared<ThreadPool>(3));
+    const auto caller = [&](const ForwardCall& asked) {
+      queue->forward(queue->kernels(*call.op).forward[0], asked);
+    };
+    Calls<float> calls(*cpu_device(), call, items, Inputs::own);
+    const Outputs<float> expected = calls.run(caller, Layout::block);
+    for (const Layout layout : {Layout::in_order, Layout::shuffled}) {
+      const Outputs<float> outputs = calls.run(caller, layout);
+      EXPECT_TRUE(outputs == expected);
+      EXPECT_TRUE(outputs.gaps_are_untouched);
+    }
   }
 }
 

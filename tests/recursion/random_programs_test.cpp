@@ -94,7 +94,7 @@ class Program {
       const Expression x = reshape(a[roll(dice, 2)], column_);
       const std::vector<State> before = roll(dice, 3) == 0 ? std::vector{a, b} : std::vector{b};
       const unsigned kind = roll(dice, 2);
-      known.push_back(directly ? functions_[2](kind, x, before) : (*cell_)(kind, x, before));
+      known.push_back(directly ? call(2, kind, x, before) : (*cell_)(kind, x, before));
       for (const Expression& part : known.back()) read(part);
     }
     for (const Expression& part : known.back()) terms.push_back(squared_norm(part));
@@ -129,10 +129,17 @@ class Program {
       const Expression x = s.columns[v] == Structure::kNoColumn
                                ? Expression()
                                : reshape(pick(matrix, s.columns[v], 1), column_);
-      states.push_back(functions_[number](s.kinds[v], x, before));
+      states.push_back(call(number, s.kinds[v], x, before));
       for (unsigned i = 0; i < 2; ++i) parts[i].push_back(vector_of(states.back()[i]));
     }
     return {{concatenate_cols(parts[0]), concatenate_cols(parts[1])}, states.back()};
+  }
+  // States have gradients of their own, whatever elements they have in common.
+  State call(unsigned number, unsigned kind, const Expression& x,
+             const std::vector<State>& before) const {
+    State state = functions_[number](kind, x, before);
+    for (Expression& part : state) part = part * 1.0f;
+    return state;
   }
   static State flat(const State& all, unsigned vertices) {
     const Dim dim({kSize, vertices});

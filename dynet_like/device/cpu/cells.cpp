@@ -88,7 +88,7 @@ void lstm_forward(const ForwardCall& call) {
     for (std::size_t k = 0; k < items.n; ++k) {
       const std::size_t item = items.first + k;
       const E* const of_item = sums + k * layout.rows;
-      E* const out = call.out.at<E>(item);
+      E* const out[] = {call.out.at<E>(2 * item), call.out.at<E>(2 * item + 1)};
       E* const saved = item_of(static_cast<E*>(call.saved), item, layout.rows + layout.hidden);
       with_children(layout.children, [&](auto children) HWY_ATTR {
         for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
@@ -108,11 +108,12 @@ void lstm_backward(const BackwardCall& call) {
   const Deferred<E> deferred(call);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
     for (std::size_t item = items.first; item < items.first + items.n; ++item) {
-      const E *const dy = call.dy.at<E>(item), *const saved = call.saved.at<E>(item);
+      const E *const dh = call.dy.at<E>(2 * item), *const dc = call.dy.at<E>(2 * item + 1);
+      const E* const saved = call.saved.at<E>(item);
       E* const sums = deferred(item);
       with_children(layout.children, [&](auto children) HWY_ATTR {
         for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-          lstm_gradient(layout, children, Here{at, count}, call.in + 1, call.dx + 1, item, dy,
+          lstm_gradient(layout, children, Here{at, count}, call.in + 1, call.dx + 1, item, dh, dc,
                         saved, sums);
         });
       });

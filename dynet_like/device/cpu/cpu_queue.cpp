@@ -114,7 +114,7 @@ class CpuQueue : public Queue {
       slice.n = end - begin;
       slice.in = in.data();
       const std::size_t element = size_of(type.dtype);
-      slice.out = from_item(call.out, begin, element);
+      slice.out = from_item(call.out, begin * type.op->parts, element);
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
       slice.integers = advance(call.integers, begin * type.integers);
       slice.reals = advance_bytes(call.reals, begin * type.op->numbers.reals * element);
@@ -137,9 +137,9 @@ class CpuQueue : public Queue {
                 const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
                 slice.n = end - begin;
                 slice.in = in.data();
-                slice.out = from_item(call.out, begin);
+                slice.out = from_item(call.out, begin * type.op->parts);
                 slice.saved = from_item(call.saved, begin);
-                slice.dy = from_item(call.dy, begin);
+                slice.dy = from_item(call.dy, begin * type.op->parts);
                 slice.dx = dx.data();
                 slice.deferred = advance(call.deferred, begin);
                 slice.integers = advance(call.integers, begin * type.integers);

@@ -43,12 +43,10 @@ class Evaluation {
 
   /// Where input j of the next block lies.
   void set_input(std::size_t j, const E* from) { places_[first_input_ + j] = const_cast<E*>(from); }
-  /// Where the outputs of the next block lie, and what is saved, one number at `distance` from the
+  /// Where output k of the next block lies, and what is saved, one number at `distance` from the
   /// other. The forward program writes there, the backward program reads.
-  void set_outputs(E* outputs, std::size_t distance) {
-    for (unsigned k = 0; k < formula_.outputs; ++k) {
-      places_[first_output_ + k] = outputs + k * distance;
-    }
+  void set_output(std::size_t k, const E* output) {
+    places_[first_output_ + k] = const_cast<E*>(output);
   }
   void set_saved(E* saved, std::size_t distance) {
     for (unsigned k = 0; k < formula_.saved; ++k) places_[first_saved_ + k] = saved + k * distance;
@@ -150,7 +148,7 @@ void for_blocks(std::size_t n, std::size_t size, const GoesOn& goes_on, const F&
 template <class E>
 bool all_go_on(const BackwardCall& call, std::size_t i) {
   const Formula& formula = formula_of(*call.type);
-  const std::size_t size = formula_size(*call.type);
+  const std::size_t size = part_size(*call.type);
   if (formula.outputs > 1 || !goes_on<E>(call.dy, i, size)) return false;
   if (call.type->op->needs_inputs() && !go_on<E>(call.in, formula.inputs, i, size)) return false;
   if (call.type->op->needs_output() && !goes_on<E>(call.out, i, size)) return false;
@@ -168,7 +166,7 @@ bool all_go_on(const BackwardCall& call, std::size_t i) {
 template <class E>
 void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E>> functions) {
   const Formula& formula = formula_of(*call.type);
-  const std::size_t size = formula_size(*call.type);
+  const std::size_t size = part_size(*call.type);
   Evaluation<E> evaluation(formula, formula.forward, functions, *call.workspace);
   // Several numbers lie one behind the other in every item, so that none goes on.
   const auto goes_on = [&](std::size_t i) {
@@ -179,7 +177,9 @@ void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E
     for (unsigned j = 0; j < formula.inputs; ++j) {
       evaluation.set_input(j, call.in[j].at<E>(i) + at);
     }
-    evaluation.set_outputs(call.out.at<E>(i) + at, size);
+    for (unsigned k = 0; k < formula.outputs; ++k) {
+      evaluation.set_output(k, call.out.at<E>(i * formula.outputs + k) + at);
+    }
     if (formula.saved > 0) {
       evaluation.set_saved(static_cast<E*>(call.saved) + i * formula.saved * size + at, size);
     }
@@ -192,7 +192,7 @@ template <class E>
 void program_backward(const BackwardCall& call, std::span<const ElementFunctions<E>> functions) {
   const Formula& formula = formula_of(*call.type);
   const Op& op = *call.type->op;
-  const std::size_t size = formula_size(*call.type);
+  const std::size_t size = part_size(*call.type);
   Evaluation<E> evaluation(formula, formula.backward, functions, *call.workspace);
   const auto goes_on = [&](std::size_t i) { return all_go_on<E>(call, i); };
   for_blocks<E>(call.n, size, goes_on, [&](std::size_t i, std::size_t at, std::size_t count) {
@@ -200,10 +200,11 @@ void program_backward(const BackwardCall& call, std::span<const ElementFunctions
       evaluation.set_input(j, call.in[j].at<E>(i) + at);
     }
     for (unsigned k = 0; k < formula.outputs; ++k) {
-      evaluation.set_input(formula.inputs + k, call.dy.at<E>(i) + k * size + at);
+      const std::size_t part = i * formula.outputs + k;
+      evaluation.set_input(formula.inputs + k, call.dy.at<E>(part) + at);
+      if (op.needs_output()) evaluation.set_output(k, call.out.at<E>(part) + at);
     }
-    // Places that the backward program only reads.
-    if (op.needs_output()) evaluation.set_outputs(const_cast<E*>(call.out.at<E>(i)) + at, size);
+    // Only read by the backward program.
     if (formula.saved > 0) evaluation.set_saved(const_cast<E*>(call.saved.at<E>(i)) + at, size);
     const auto place = [&](unsigned j) {
       return call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr;

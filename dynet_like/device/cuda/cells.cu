@@ -104,7 +104,8 @@ __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
   const Here here{at % layout.hidden};
   sums += item * layout.rows;
   const auto sum = [&](unsigned row) { return here.load(sums + row); };
-  lstm_element(layout, layout.children, here, sum, cells, item, output_at<T>(out, item),
+  T* const states[] = {output_at<T>(out, 2 * item), output_at<T>(out, 2 * item + 1)};
+  lstm_element(layout, layout.children, here, sum, cells, item, states,
                item_of(saved, item, layout.rows + layout.hidden));
 }
 
@@ -121,8 +122,9 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
       const unsigned gate = row / layout.hidden;
       return sums.at(block.line(gate, e), column) + block.bias(*product, item, gate, e);
     };
-    lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item,
-                 output_at<T>(out, item), item_of(saved, item, layout.rows + layout.hidden));
+    T* const states[] = {output_at<T>(out, 2 * item), output_at<T>(out, 2 * item + 1)};
+    lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item, states,
+                 item_of(saved, item, layout.rows + layout.hidden));
   });
 }
 
@@ -156,7 +158,7 @@ __global__ void lstm_gradients(LstmLayout layout, std::size_t count, Operand dys
   if (at >= count) return;
   const std::size_t item = at / layout.hidden;
   lstm_gradient(layout, layout.children, Here{at % layout.hidden}, cells, cell_gradients, item,
-                dys.at<T>(item), saved.at<T>(item), deferred.at(item));
+                dys.at<T>(2 * item), dys.at<T>(2 * item + 1), saved.at<T>(item), deferred.at(item));
 }
 
 template <class T>

@@ -52,7 +52,9 @@ class CudaQueue final : public Queue {
     ForwardCall there = call;
     const std::vector<Operand> in = stage(call.in, type.inputs.size(), call.n);
     there.in = in.data();
-    if (call.out.items != nullptr) there.out = Output(commands.stage(call.out.items, call.n));
+    if (call.out.items != nullptr) {
+      there.out = Output(commands.stage(call.out.items, call.n * type.op->parts));
+    }
     there.integers =
         commands.stage(call.integers, call.integers == nullptr ? 0 : call.n * type.integers);
     if (call.integers == nullptr) there.integers = nullptr;
@@ -71,9 +73,9 @@ class CudaQueue final : public Queue {
     BackwardCall there = call;
     const std::vector<Operand> in = stage(call.in, inputs, call.n);
     there.in = call.in == nullptr ? nullptr : in.data();
-    there.out = stage(call.out, call.n);
+    there.out = stage(call.out, call.n * type.op->parts);
     there.saved = stage(call.saved, call.n);
-    there.dy = stage(call.dy, call.n);
+    there.dy = stage(call.dy, call.n * type.op->parts);
     const std::vector<Destination> dx = stage(call.dx, inputs, call.n);
     there.dx = dx.data();
     if (call.deferred != nullptr) there.deferred = commands.stage(call.deferred, call.n);

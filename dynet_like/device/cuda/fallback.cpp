@@ -74,7 +74,7 @@ void Fallback::forward(Kernels::Forward kernel, const ForwardCall& call) {
   ForwardCall here = call;
   here.in = in.data();
   const std::size_t saved_bytes = call.n * type.saved_size * element;
-  here.out = {copies.make(call.n * type.output_size * element), type.output_size};
+  here.out = {copies.make(call.n * type.output_size * element), part_size(type)};
   if (call.saved != nullptr) here.saved = copies.make(saved_bytes);
   cpu_->forward(kernel, here);
   write_output(call, here.out.first);
@@ -83,11 +83,12 @@ void Fallback::forward(Kernels::Forward kernel, const ForwardCall& call) {
 }
 
 void Fallback::write_output(const ForwardCall& call, const void* block) {
-  const std::size_t bytes = call.type->output_size * size_of(call.type->dtype);
+  const std::size_t bytes = part_size(*call.type) * size_of(call.type->dtype);
+  const std::size_t parts = call.n * call.type->op->parts;
   if (call.out.items == nullptr) {
-    return shared_.commands.write(call.out.first, block, call.n * bytes);
+    return shared_.commands.write(call.out.first, block, parts * bytes);
   }
-  for (std::size_t i = 0; i < call.n; ++i) {
+  for (std::size_t i = 0; i < parts; ++i) {
     shared_.commands.write(call.out.items[i], static_cast<const std::byte*>(block) + i * bytes,
                            bytes);
   }
@@ -101,9 +102,9 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   const std::vector<Operand> in = read_inputs(copies, call);
   BackwardCall here = call;
   here.in = call.in == nullptr ? nullptr : in.data();
-  here.out = copies.read(call.out, call.n, type.output_size * element);
+  here.out = copies.read(call.out, call.n * type.op->parts, part_size(type) * element);
   here.saved = copies.read(call.saved, call.n, type.saved_size * element);
-  here.dy = copies.read(call.dy, call.n, type.output_size * element);
+  here.dy = copies.read(call.dy, call.n * type.op->parts, part_size(type) * element);
   shared_.runtime.wait();
 
   // The kernel writes to places of this process; what it gives is added on the device. Items that

@@ -91,7 +91,7 @@ __global__ void formula_forward(Part part, Steps program, const Operand* in, Out
   const auto at = [&](const Source& source) -> const T* {
     if (source.kind == Source::input) return in[source.index].at<T>(place.item) + place.at;
     if (source.kind == Source::output) {
-      return output_at<T>(out, place.item) + source.index * part.size + place.at;
+      return output_at<T>(out, place.item * program.outputs + source.index) + place.at;
     }
     return saved + (place.item * program.saved + source.index) * part.size + place.at;
   };
@@ -104,11 +104,11 @@ __global__ void formula_backward(Part part, Steps program, unsigned inputs, cons
   Place place;
   if (!find_element(part, place)) return;
   const auto at = [&](const Source& source) -> const T* {
-    const std::size_t i = place.item;
-    if (source.kind == Source::output) return out.at<T>(i) + source.index * part.size + place.at;
+    const std::size_t i = place.item, first = i * program.outputs;
+    if (source.kind == Source::output) return out.at<T>(first + source.index) + place.at;
     if (source.kind == Source::saved) return saved.at<T>(i) + source.index * part.size + place.at;
     if (source.index < inputs) return in[source.index].at<T>(i) + place.at;
-    return dy.at<T>(i) + (source.index - inputs) * part.size + place.at;
+    return dy.at<T>(first + source.index - inputs) + place.at;
   };
   Evaluation<T, decltype(at)> evaluation{program, at, {}};
   evaluation.run();
@@ -131,7 +131,7 @@ template <class T>
 void launch_formula(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const Formula& formula = formula_of(*call.type);
-  launch_elements(commands, call.n, formula_size(*call.type), formula_forward<T>,
+  launch_elements(commands, call.n, part_size(*call.type), formula_forward<T>,
                   stage(commands, formula, formula.forward),
                   commands.stage(call.in, formula.inputs), call.out, static_cast<T*>(call.saved));
 }
@@ -141,7 +141,7 @@ void launch_formula_gradients(const BackwardCall& call) {
   Commands& commands = commands_of(call);
   const Formula& formula = formula_of(*call.type);
   const bool reads_inputs = call.type->op->needs_inputs();
-  launch_elements(commands, call.n, formula_size(*call.type), formula_backward<T>,
+  launch_elements(commands, call.n, part_size(*call.type), formula_backward<T>,
                   stage(commands, formula, formula.backward), formula.inputs,
                   commands.stage(call.in, reads_inputs ? formula.inputs : 0), call.out, call.saved,
                   call.dy, commands.stage(call.dx, formula.inputs));

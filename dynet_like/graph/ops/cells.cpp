@@ -88,6 +88,7 @@ const Op lstm_cell = [] {
   };
   op.gradient.needs = Needs::inputs;
   op.shape = lstm_shape;
+  op.parts = 2;
   op.gradient.shared = [](const Signature& type, unsigned input) {
     if (input == 0) return SharedGradient::sum;
     return LstmInputs(type.attributes).is_weight(input) ? SharedGradient::outer_product
