@@ -45,7 +45,7 @@ std::vector<std::uint32_t> longest_chains(const RunState& run,
   return ran_nodes(run, number).longest_chains(run.types().type_count());
 }
 
-void count_released_bounds(RunState& run, MetTypes& types) {
+void count_released_bounds(RunState& run, MetNumbers& types) {
   if (run.tapes().empty() || run.batches.empty()) return;
   types.begin(run.types().type_count());
   const RanNodes nodes = ran_nodes(run, [&](TypeId type) { return types.number(type); });

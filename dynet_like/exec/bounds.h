@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/exec/met_types.h"
+#include "dynet_like/core/met_numbers.h"
 #include "dynet_like/exec/run_state.h"
 
 namespace dynet_like::detail {
@@ -15,6 +15,6 @@ namespace dynet_like::detail {
 std::vector<std::uint32_t> longest_chains(const RunState& run,
                                           std::span<const std::uint32_t> merged = {});
 /// Keeps the bounds of nodes whose values are about to be released. `types` keeps its memory.
-void count_released_bounds(RunState& run, MetTypes& types);
+void count_released_bounds(RunState& run, MetNumbers& types);
 
 }  // namespace dynet_like::detail

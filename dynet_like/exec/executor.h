@@ -98,7 +98,7 @@ class Executor {
   bool reads_freed_ = false;  ///< values that were freed have been needed again
   std::size_t peak_ = 0;
   Size last_forward_;
-  MetTypes released_types_;                    ///< see count_released_bounds
+  MetNumbers released_types_;                  ///< see count_released_bounds
   std::vector<ValueRef> roots_;                ///< of the last pass
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };

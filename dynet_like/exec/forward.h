@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "batching/planner.h"
-#include "dynet_like/exec/met_types.h"
+#include "dynet_like/core/met_numbers.h"
 #include "dynet_like/exec/needed.h"
 #include "dynet_like/exec/run_state.h"
 
@@ -37,7 +37,7 @@ class Forward {
 
   // The planner's view of the nodes.
   std::vector<std::uint32_t> type_, first_input_, inputs_;
-  MetTypes types_;
+  MetNumbers types_;
   bool frees_ = false;
   std::vector<std::uint32_t> step_of_;    ///< by node: of the schedule
   std::vector<std::uint32_t> last_read_;  ///< by step: the last one that reads it

@@ -8,7 +8,7 @@
 
 #include "dynet_like/device/kernel_clock.h"
 #include "dynet_like/device/queue.h"
-#include "dynet_like/exec/block_pool.h"
+#include "dynet_like/core/block_pool.h"
 #include "dynet_like/exec/common_state.h"
 #include "dynet_like/exec/recursions.h"
 #include "dynet_like/exec/rows.h"

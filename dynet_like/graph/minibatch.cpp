@@ -10,7 +10,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/exec/memory_needs.h"
+#include "dynet_like/graph/memory_needs.h"
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/alone.h"
 #include "dynet_like/graph/sample_fibers.h"

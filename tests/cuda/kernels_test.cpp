@@ -164,7 +164,9 @@ class Calls {
       backward(kernels.backward[dtype], forward, out, saved, first, results);
     }
     queue_->submit();
-    for (const void* place : out) results.out.push_back(get(place, part_size(type_)));
+    for (std::size_t i = 0; i < out.size(); i += type_.op->parts) {
+      results.out.push_back(get(out[i], type_.output_size));  // its parts follow one another
+    }
     for (const void* place : saved) results.saved.push_back(get(place, type_.saved_size));
     for (std::size_t j = 0; j < dx_.size(); ++j) {
       for (const void* place : dx_[j]) {

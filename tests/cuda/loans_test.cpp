@@ -9,7 +9,7 @@
 #include "dynet_like/device/cuda/cuda_device.h"
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/dynet_like.h"
-#include "dynet_like/exec/block_pool.h"
+#include "dynet_like/core/block_pool.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::detail::cuda {

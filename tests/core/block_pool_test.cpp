@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dynet_like/core/random.h"
-#include "dynet_like/exec/block_pool.h"
+#include "dynet_like/core/block_pool.h"
 
 namespace dynet_like::detail {
 namespace {

@@ -1,5 +1,5 @@
 // Memory for the outputs of batches.
-#include "dynet_like/exec/block_pool.h"
+#include "dynet_like/core/block_pool.h"
 
 #include <iterator>
 #include <new>

@@ -1,5 +1,5 @@
 // Adding up what nodes take by themselves and what they take once per batch.
-#include "dynet_like/exec/memory_needs.h"
+#include "dynet_like/graph/memory_needs.h"
 
 #include <algorithm>
 

@@ -1,0 +1,38 @@
+// Numbers of what a run meets, so that it costs what it meets and not what there is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace dynet_like::detail {
+
+/// Gives what it meets, numbers below some count, dense numbers in the order in which they are met.
+/// Keeps its memory.
+class MetNumbers {
+ public:
+  /// Forgets them; from now on they are below `count`. Takes time in proportion to those that were
+  /// met.
+  void begin(std::size_t count) {
+    for (const std::uint32_t thing : met_) number_of_[thing] = kUnmet;
+    met_.clear();
+    number_of_.resize(count, kUnmet);
+  }
+  /// Its number, a new one if it has none.
+  std::uint32_t number(std::size_t thing) {
+    if (number_of_[thing] == kUnmet) {
+      met_.push_back(static_cast<std::uint32_t>(thing));
+      number_of_[thing] = static_cast<std::uint32_t>(met_.size() - 1);
+    }
+    return number_of_[thing];
+  }
+  /// By number.
+  const std::vector<std::uint32_t>& all() const { return met_; }
+
+ private:
+  static constexpr std::uint32_t kUnmet = ~std::uint32_t{0};
+
+  std::vector<std::uint32_t> number_of_, met_;
+};
+
+}  // namespace dynet_like::detail
