@@ -44,16 +44,16 @@ void Backward::begin(std::span<const ValueRef> roots, bool full) {
 void Backward::run_batch(std::uint32_t index) {
   const Batch& batch = run_.batches[index];
   if (batch.shared) return;
-  find_members(batch);
+  find_nodes(batch);
   const NodeType& type = *batch.type;
-  if (type.inputs == 0 || members_.empty()) return;
+  if (type.inputs == 0 || nodes_.empty()) return;
   if (RecursionRun* const recursion = run_.recursions.find(index)) {
     TimelineScope scope(run_.track(), TimelineSpan::recursion_backward);
-    scope.count(batch.members);
-    return recursion->backward(gradients_, run_.members_of(batch));
+    scope.count(batch.nodes);
+    return recursion->backward(gradients_, run_.nodes_of(batch));
   }
   lists_.reset();
-  const TypeInputs& of_type = gradients_.plan.inputs_of_type(members_[0]);
+  const TypeInputs& of_type = gradients_.plan.inputs_of_type(nodes_[0]);
   auto* dx = lists_.allocate_array<Destination>(type.inputs);
   std::fill_n(dx, type.inputs, Destination());
   for (unsigned j = 0; j < type.inputs; ++j) {
@@ -62,25 +62,25 @@ void Backward::run_batch(std::uint32_t index) {
   Rows rows = batch;
   rows.dy = gradients_.of_batch(index);
   rows.deferred = gradients_.deferred_of(index);
-  run_backward(run_, *run_.queue, rows, {items_, dx, members_, members_.size()},
+  run_backward(run_, *run_.queue, rows, {items_, dx, nodes_, nodes_.size()},
                run_.counts.of_types[type.id], lists_);
 }
 
-// The members that take part, with complete gradients.
-void Backward::find_members(const Batch& batch) {
-  members_.clear();
+// The nodes that take part, with complete gradients.
+void Backward::find_nodes(const Batch& batch) {
+  nodes_.clear();
   items_.clear();
   edges_.clear();
   std::uint32_t position = 0;
-  for (NodeRef ref : run_.members_of(batch)) {
+  for (NodeRef ref : run_.nodes_of(batch)) {
     if (ref.node == kNone) {  // reverted; only its batch still knows of it
       position += ref.tape;
       continue;
     }
-    const std::uint32_t items = batch.items == batch.members ? 1 : run_.items_of(ref);
+    const std::uint32_t items = batch.items == batch.nodes ? 1 : run_.items_of(ref);
     const NodeGradient& node = gradients_.plan.at(ref);
     if (node.active) {
-      members_.push_back(ref);
+      nodes_.push_back(ref);
       const EdgeGradient* const edges =
           gradients_.plan.edges(ref.tape) + run_.tape(ref).node(ref.node).first_edge;
       __builtin_prefetch(edges);  // they lie anywhere
@@ -100,18 +100,18 @@ Destination Backward::destination(unsigned j) {
   const auto is_wanted = [&](const EdgeGradient* edges) { return edges[j].place != kNowhere; };
   if (std::none_of(edges_.begin(), edges_.end(), is_wanted)) return {};
   const std::size_t items = items_.size();
-  const bool single = items == members_.size();
+  const bool single = items == nodes_.size();
   auto** places = lists_.allocate_array<void*>(items);
   auto* add = lists_.allocate_array<std::uint8_t>(items);
   std::size_t i = 0;
-  for (std::size_t m = 0; m < members_.size(); ++m) {
+  for (std::size_t m = 0; m < nodes_.size(); ++m) {
     const EdgeGradient& edge = edges_[m][j];
-    const std::uint32_t count = single ? 1 : run_.items_of(members_[m]);
-    const std::size_t stride = count > 1 ? stride_of(members_[m], j) : 0;
+    const std::uint32_t count = single ? 1 : run_.items_of(nodes_[m]);
+    const std::size_t stride = count > 1 ? stride_of(nodes_[m], j) : 0;
     std::byte* const first = gradients_.at(edge.place);
     for (std::uint32_t item = 0; item < count; ++item, ++i) {
       places[i] = first == nullptr ? nullptr : first + item * stride;
-      add[i] = edge.contribution == Contribution::added;
+      add[i] = edge.arrival == Arrival::added;
     }
   }
   return {places, add};
@@ -126,7 +126,7 @@ std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   if (gradients_.plan.is_open(consumer, edge)) return 0;
   const Shape& shape = tape.types().shape(value.shape);
   const EdgeGradient& gradient = gradients_.plan.edges(consumer.tape)[edge];
-  const bool in_place = value.identity == 0 && gradient.contribution <= Contribution::added;
+  const bool in_place = value.identity == 0 && gradient.arrival <= Arrival::added;
   return (in_place ? value.stride : shape.size) * size_of(shape.dtype);
 }
 

@@ -34,7 +34,7 @@ class Backward {
  private:
   void begin(std::span<const ValueRef> roots, bool full);
   void run_batch(std::uint32_t index);
-  void find_members(const Batch& batch);
+  void find_nodes(const Batch& batch);
   Destination destination(unsigned input);
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots_of_sources(std::uint32_t tape);
@@ -48,7 +48,7 @@ class Backward {
 
   // Of the batch that is being run: nodes that take part, their edges, and the numbers of their
   // items.
-  std::vector<NodeRef> members_;
+  std::vector<NodeRef> nodes_;
   std::vector<const EdgeGradient*> edges_;
   std::vector<std::uint32_t> items_;
   Arena lists_;

@@ -91,13 +91,13 @@ void refuse_not_finite(const std::string& node, const char* what, DType dtype,
                      std::to_string(at) + " of the " + what + " of " + node);
 }
 
-NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, std::size_t item) {
-  for (NodeRef ref : members) {
+NodeRef node_of_item(const RunState& run, std::span<const NodeRef> nodes, std::size_t item) {
+  for (NodeRef ref : nodes) {
     const std::size_t items = run.items_of(ref);
     if (item < items) return ref;
     item -= items;
   }
-  return members.back();
+  return nodes.back();
 }
 
 std::size_t input_size_of_item(const BackwardCall& call, unsigned j, std::size_t i) {
@@ -213,8 +213,8 @@ void verify_forward(RunState& run, const Batch& batch) {
     const std::size_t at =
         first_difference(signature.dtype, batched, alone.data(), signature.output_size);
     if (at == signature.output_size) continue;
-    throw_different(describe(run.common, member_of_item(run, run.members_of(batch), i)), "value",
-                    at, batch.items, element_at(signature.dtype, batched, at),
+    throw_different(describe(run.common, node_of_item(run, run.nodes_of(batch), i)), "value", at,
+                    batch.items, element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone.data(), at));
   }
 }
@@ -223,7 +223,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
   const Signature& signature = batch.signature();
   const Seen all(run.common, batch.out, batch.out_bytes);
   const std::byte* together = all.data();
-  for (NodeRef ref : run.members_of(batch)) {
+  for (NodeRef ref : run.nodes_of(batch)) {
     const std::size_t bytes = run.items_of(ref) * batch.stride();
     const Block out(bytes, run.common.memory);
     Batch one = batch;
@@ -235,7 +235,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
     const std::size_t elements = bytes / size_of(signature.dtype);
     const std::size_t at = first_difference(signature.dtype, together, alone.data(), elements);
     if (at != elements) {
-      throw_different(describe(run.common, ref), "value", at, batch.members,
+      throw_different(describe(run.common, ref), "value", at, batch.nodes,
                       element_at(signature.dtype, together, at),
                       element_at(signature.dtype, alone.data(), at));
     }
@@ -244,7 +244,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
 }
 
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
-                     std::span<const NodeRef> members) {
+                     std::span<const NodeRef> nodes) {
   const Signature& signature = *call.type;
   const std::size_t inputs = signature.inputs.size(), element = size_of(signature.dtype);
   OwnGradients together(run, call, 0, call.n);
@@ -258,7 +258,7 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     const std::byte *batched = seen_in_batch.data(), *alone = seen_alone.data();
     const std::size_t at = first_difference(signature.dtype, batched, alone, size);
     if (at == size) return;
-    throw_different(describe(run.common, member_of_item(run, members, i)), what, at, call.n,
+    throw_different(describe(run.common, node_of_item(run, nodes, i)), what, at, call.n,
                     element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone, at));
   };
@@ -301,7 +301,7 @@ void check_values(const RunState& run, const Batch& batch) {
   const Signature& signature = batch.signature();
   const Seen all(run.common, batch.out, batch.out_bytes);
   const std::byte* values = all.data();
-  for (NodeRef ref : run.members_of(batch)) {
+  for (NodeRef ref : run.nodes_of(batch)) {
     const std::uint32_t items = run.items_of(ref);
     const std::size_t size = items * signature.output_size;
     if (first_not_finite(signature.dtype, values, size) < size) {

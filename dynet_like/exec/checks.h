@@ -14,9 +14,9 @@ std::string describe(const CommonState& common, NodeRef ref);
 void verify_forward(RunState& run, const Batch& batch);
 /// The same for recursions, node by node.
 void verify_recursions(RunState& run, const Batch& batch);
-/// The same for a backward call, before it is made. `members` are those that take part.
+/// The same for a backward call, before it is made. `nodes` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
-                     std::span<const NodeRef> members);
+                     std::span<const NodeRef> nodes);
 
 /// The first of n elements that is not finite, or n.
 std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,

@@ -14,10 +14,10 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
   const std::size_t first_batch = run_.batches.size();
   const Arena::Mark lists = run_.lists.mark();
   for (std::size_t step = 0; step < schedule.size(); ++step) {
-    members_.clear();
-    for (const std::uint32_t index : schedule.batch(step)) members_.push_back(pending[index]);
+    nodes_.clear();
+    for (const std::uint32_t index : schedule.batch(step)) nodes_.push_back(pending[index]);
     if (shared) resolve_inputs();
-    run_batch(run_, members_, shared);
+    run_batch(run_, nodes_, shared);
     if (run_.options().inference) run_.lists.rewind(lists);  // only backward reads them later
     if (frees_) give_back_unread(step, first_batch);
   }
@@ -40,7 +40,7 @@ const batching::Schedule& Forward::make_plan(std::span<const NodeRef> pending,
 
 // A shared node's inputs may have been computed for nodes of other tapes that stand for them.
 void Forward::resolve_inputs() {
-  for (NodeRef ref : members_) {
+  for (NodeRef ref : nodes_) {
     for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {
       const NodeRef producer{ref.tape, run_.tape(ref).value(input).node};
       NodeState& state = run_.state(producer);
@@ -104,7 +104,7 @@ void Forward::find_last_reads(const batching::Schedule& schedule, std::span<cons
 
 // Few batches end at a step: those that it reads, and its own if nothing reads them later.
 void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
-  for (NodeRef ref : members_) {
+  for (NodeRef ref : nodes_) {
     for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {
       const Value& value = run_.tape(ref).value(input);
       if (value.identity != 0) continue;  // all samples may read it
@@ -122,7 +122,7 @@ void Forward::give_back(std::size_t of_step, std::size_t step, std::size_t first
   Batch& batch = run_.batches[first_batch + of_step];
   if (last_read_[of_step] != step || batch.out == nullptr) return;
   run_.values.give_back(batch.out, batch.out_bytes);
-  for (NodeRef ref : run_.members_of(batch)) run_.state(ref).value = nullptr;
+  for (NodeRef ref : run_.nodes_of(batch)) run_.state(ref).value = nullptr;
   batch.out = nullptr;
 }
 

@@ -41,7 +41,7 @@ class Forward {
   bool frees_ = false;
   std::vector<std::uint32_t> step_of_;    ///< by node: of the schedule
   std::vector<std::uint32_t> last_read_;  ///< by step: the last one that reads it
-  std::vector<NodeRef> members_;          ///< of the batch that is being run
+  std::vector<NodeRef> nodes_;            ///< of the batch that is being run
 };
 
 }  // namespace dynet_like::detail

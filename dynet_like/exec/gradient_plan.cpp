@@ -171,7 +171,7 @@ void GradientPlan::link_shared(NodeRef consumer, std::uint32_t edge_index, const
   node.reads_shared = true;
   node.reads_unnamed |= type.signature.shared[j] == 0;
   EdgeGradient& edge = edges(consumer.tape)[edge_index];
-  edge.contribution = Contribution::written;
+  edge.arrival = Arrival::written;
   if (type.shared_gradients[j] != SharedGradient::dense) return;
   const Shape& shape = tape.types().shape(value.shape);
   const std::size_t slots = is_open(consumer, edge_index) ? 1 : run_.items_of(consumer);
@@ -214,7 +214,7 @@ std::string GradientPlan::line_of(NodeRef ref) const {
   if (node.seeded) line += ", of the loss";
   const EdgeGradient* const edges = this->edges(ref.tape);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-    line += fmt::format("; {} at {}", kNames[static_cast<std::size_t>(edges[e].contribution)],
+    line += fmt::format("; {} at {}", kNames[static_cast<std::size_t>(edges[e].arrival)],
                         edges[e].place);
     if (edges[e].copies > 1) line += fmt::format(" x {}", edges[e].copies);
   }

@@ -18,7 +18,7 @@ namespace dynet_like::detail {
 /// in the reverse of the order in which they were recorded, whatever the schedule is, so that the
 /// bits do not depend on it. Since batches run backward from the last to the first, most come in
 /// that order. One of two may come first, since a + b = b + a.
-enum class Contribution : std::uint8_t {
+enum class Arrival : std::uint8_t {
   written,     ///< where it belongs: the only one there, or the first of two
   added,       ///< where it belongs, to what is there
   slot,        ///< to a slot, whose numbers are the first there
@@ -47,7 +47,7 @@ struct EdgeGradient {
   /// Contributions: one, or one per item that a value is stretched to; of a recursion many.
   std::uint32_t copies = 1;
   std::uint32_t batch = kNone;  ///< of the consumer
-  Contribution contribution = Contribution::written;
+  Arrival arrival = Arrival::written;
   std::uint8_t group = 0;
   bool in_order = true;  ///< its copies may be added to one place, one after the other
   bool is_recursion = false;
@@ -87,7 +87,7 @@ class NodeSums {
   bool find_groups(NodeRef ref);
   void place_in_groups(NodeRef ref);
   void place_in_node(NodeRef ref, std::uint32_t edge, bool adds);
-  void place_in_slots(NodeRef ref, std::uint32_t edge, Contribution contribution);
+  void place_in_slots(NodeRef ref, std::uint32_t edge, Arrival arrival);
 
   const RunState& run_;
   GradientPlan& plan_;

@@ -32,10 +32,10 @@ void forget_value(RunState& run, NodeState& state) {
 
 constexpr std::size_t kBatchesWorthADrop = 1000;
 
-// Where a node stands among the members of its batch. Samples are mostly reverted in their order,
+// Where a node stands among the nodes of its batch. Samples are mostly reverted in their order,
 // so that it stands where the last search has ended.
-NodeRef& member_of_batch(RunState& run, Batch& batch, NodeRef ref) {
-  const auto begin = run.members.begin() + batch.first_member, end = begin + batch.members;
+NodeRef& node_of_batch(RunState& run, Batch& batch, NodeRef ref) {
+  const auto begin = run.nodes.begin() + batch.first_node, end = begin + batch.nodes;
   auto found = std::find(begin + batch.search_from, end, ref);
   if (found == end) found = std::find(begin, end, ref);
   batch.search_from = static_cast<std::uint32_t>(found - begin);
@@ -54,7 +54,7 @@ void Liveness::release() {
     RunState& run = lane->run;
     if (lane != lanes_.all().front()) run.batches.clear();
     run.recursions.resize(0);
-    run.members.clear();
+    run.nodes.clear();
     run.values.reset();
     run.lists.reset();
   }
@@ -65,19 +65,19 @@ void Liveness::release() {
   forget_gradients();
 }
 
-// Only the first lane has any. What backward needs of their members is in the shared values.
+// Only the first lane has any. What backward needs of their nodes is in the shared values.
 void Liveness::keep_shared_batches() {
   std::vector<Batch>& batches = lanes_.first().run.batches;
   std::uint32_t kept = 0;
   for (Batch& batch : batches) {
-    if (batch.shared) batch.first_member = kept++;  // where it will be, for a moment
+    if (batch.shared) batch.first_node = kept++;  // where it will be, for a moment
   }
   for (const Identity identity : common_.met_shared) {
     SharedValue& shared = common_.shared[identity];
-    if (shared.batch != kNone) shared.batch = batches[shared.batch].first_member;
+    if (shared.batch != kNone) shared.batch = batches[shared.batch].first_node;
   }
   std::erase_if(batches, [](const Batch& batch) { return !batch.shared; });
-  for (Batch& batch : batches) batch.first_member = batch.members = 0;
+  for (Batch& batch : batches) batch.first_node = batch.nodes = 0;
 }
 
 void Liveness::forget_gradients() {
@@ -103,7 +103,7 @@ Liveness::Mark Liveness::mark(std::uint32_t tape) const {
           common_.runs,
           static_cast<std::uint32_t>(lane),
           run.batches.size(),
-          last.first_member + last.members,  // behind them may lie those of a run that failed
+          last.first_node + last.nodes,  // behind them may lie those of a run that failed
           run.values.arena().mark(),
           run.lists.mark()};
 }
@@ -122,7 +122,7 @@ void Liveness::revert_node(RunState& run, NodeRef ref) {
   NodeState& state = run.state(ref);
   if (state.batch == kNone) return;
   Batch& batch = run.batches[state.batch];
-  member_of_batch(run, batch, ref) = {run.items_of(ref), kNone};
+  node_of_batch(run, batch, ref) = {run.items_of(ref), kNone};
   if (state.value != nullptr) forget_value(run, state);
 }
 
@@ -143,7 +143,7 @@ void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
                   [](const Batch& batch) { return batch.left == 0 && !batch.shared; })) {
     run.batches.resize(mark.batches);
     run.recursions.resize(static_cast<std::uint32_t>(mark.batches));
-    run.members.resize(mark.members);
+    run.nodes.resize(mark.nodes);
     run.values.rewind(mark.values);
     run.lists.rewind(mark.lists);
   }
@@ -185,24 +185,24 @@ void Liveness::drop_empty_batches(RunState& run) {
     std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
     return ref.node < nodes.size() ? &nodes[ref.node] : nullptr;
   };
-  std::vector<NodeRef> members;
+  std::vector<NodeRef> nodes;
   std::uint32_t kept = 0;
   for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
     Batch batch = run.batches[b];
     if (!batch.shared && batch.left == 0) continue;
-    const auto first_member = static_cast<std::uint32_t>(members.size());
-    for (NodeRef ref : run.members_of(batch)) {
+    const auto first_node = static_cast<std::uint32_t>(nodes.size());
+    for (NodeRef ref : run.nodes_of(batch)) {
       NodeState* const state = state_of(ref);
       const bool is_there = state != nullptr && state->batch == b;
       if (is_there) state->batch = kept;
-      members.push_back(is_there ? ref : NodeRef{1, kNone});
+      nodes.push_back(is_there ? ref : NodeRef{1, kNone});
     }
-    batch.first_member = first_member;
+    batch.first_node = first_node;
     batch.search_from = 0;
     run.batches[kept++] = batch;
   }
   run.batches.resize(kept);
-  run.members = std::move(members);
+  run.nodes = std::move(nodes);
   run.batches_after_drop = kept;
   ++releases_;  // marks from before count other batches
 }

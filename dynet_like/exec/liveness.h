@@ -27,7 +27,7 @@ class Liveness {
   struct Mark {
     std::uint64_t releases = 0, runs = 0;
     std::uint32_t lane = 0;
-    std::size_t batches = 0, members = 0;
+    std::size_t batches = 0, nodes = 0;
     Arena::Mark values, lists;
   };
   Mark mark(std::uint32_t tape) const;

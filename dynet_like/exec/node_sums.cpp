@@ -54,7 +54,7 @@ void NodeSums::choose(NodeRef ref) {
   if (has_one_reader(ref)) {
     EdgeGradient& first = all[node.first_consumer];
     first.place = node.place;
-    first.contribution = Contribution::written;
+    first.arrival = Arrival::written;
     return;
   }
   groups_.clear();
@@ -62,7 +62,7 @@ void NodeSums::choose(NodeRef ref) {
   // Parts overlap: everything is added to zeros, or to what is there.
   if (!node.seeded) plan_.clear(ref);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = all[e].next) {
-    place_in_slots(ref, e, Contribution::added_slot);
+    place_in_slots(ref, e, Arrival::added_slot);
   }
 }
 
@@ -130,7 +130,7 @@ void NodeSums::place_in_groups(NodeRef ref) {
     if (group.order.takes(turn)) {
       place_in_node(ref, e, !is_first);
     } else {
-      place_in_slots(ref, e, is_first ? Contribution::slot : Contribution::added_slot);
+      place_in_slots(ref, e, is_first ? Arrival::slot : Arrival::added_slot);
     }
   }
 }
@@ -139,23 +139,23 @@ void NodeSums::place_in_node(NodeRef ref, std::uint32_t edge_index, bool adds) {
   EdgeGradient& edge = plan_.edges(ref.tape)[edge_index];
   const std::size_t element = size_of(run_.tape(ref).type_of(ref.node).signature.dtype);
   edge.place = plan_.at(ref).place + groups_[edge.group].begin * element;
-  edge.contribution = adds ? Contribution::added : Contribution::written;
+  edge.arrival = adds ? Arrival::added : Arrival::written;
 }
 
-void NodeSums::place_in_slots(NodeRef ref, std::uint32_t edge_index, Contribution contribution) {
+void NodeSums::place_in_slots(NodeRef ref, std::uint32_t edge_index, Arrival arrival) {
   const Tape& tape = run_.tape(ref);
   const Value& value = tape.value(tape.edges()[edge_index]);
   const Shape& shape = tape.types().shape(value.shape);
   EdgeGradient& edge = plan_.edges(ref.tape)[edge_index];
   plan_.at(ref).has_slots = true;
   if (edge.is_recursion) {
-    edge.contribution = Contribution::listed;
+    edge.arrival = Arrival::listed;
     edge.place = plan_.at(ref).place + value.offset * size_of(shape.dtype);
     return;
   }
   edge.place = plan_.reserve(std::max(edge.copies, value.items) * std::size_t{shape.size} *
                              size_of(shape.dtype));
-  edge.contribution = contribution;
+  edge.arrival = arrival;
 }
 
 }  // namespace dynet_like::detail

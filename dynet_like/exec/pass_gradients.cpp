@@ -63,8 +63,8 @@ void PassGradients::sum_slots(NodeRef ref) {
   };
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     const EdgeGradient& edge = edges[e];
-    if (edge.contribution <= Contribution::added) continue;
-    if (edge.contribution == Contribution::listed) {
+    if (edge.arrival <= Arrival::added) continue;
+    if (edge.arrival == Arrival::listed) {
       flush();
       sum = kNowhere;
       add_listed(ref.tape, e);
@@ -78,7 +78,7 @@ void PassGradients::sum_slots(NodeRef ref) {
       const std::uint32_t part = edge.copies == 1 ? i : parts - 1 - i;
       const std::size_t offset = value.offset + (value.items == 1 ? 0 : part * value.stride);
       const Place place = node.place + offset * element;
-      const bool is_first = edge.contribution == Contribution::slot && (i == 0 || edge.copies == 1);
+      const bool is_first = edge.arrival == Arrival::slot && (i == 0 || edge.copies == 1);
       if (place != sum || elements != size || is_first) flush();
       sum = place;
       size = elements;

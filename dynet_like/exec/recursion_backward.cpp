@@ -105,8 +105,8 @@ void RecursionBackward::find_columns(const PassGradients& gradients, std::size_t
   for (std::size_t i = 0; i < of_.columns(); ++i) {
     Columns& columns = columns_[n * of_.columns() + i];
     columns.gradient = gradients.at(edges[i].place);
-    columns.adds = edges[i].contribution == Contribution::added;
-    columns.waits = edges[i].contribution == Contribution::listed;
+    columns.adds = edges[i].arrival == Arrival::added;
+    columns.waits = edges[i].arrival == Arrival::listed;
   }
 }
 
@@ -190,7 +190,7 @@ Destination RecursionBackward::destination(std::size_t k, std::size_t s, unsigne
   std::fill_n(add, n, std::uint8_t{0});
   for (std::size_t p = 0; p < of.members.size(); ++p) {
     const Program::Input& input = program.inputs[program.input_of(of, p, j)];
-    const Contributions all{k, s, j, p, of.members.size(), range, &input, to, add};
+    const StepInput all{k, s, j, p, of.members.size(), range, &input, to, add};
     if (input.from == From::argument) {
       to_argument(all);
     } else if (input.blocks_gradient) {
@@ -206,30 +206,30 @@ Destination RecursionBackward::destination(std::size_t k, std::size_t s, unsigne
   return {to, add};
 }
 
-void RecursionBackward::to_argument(const Contributions& all) {
+void RecursionBackward::to_argument(const StepInput& all) {
   const Rows& rows = step(all.kind, all.step).rows;
   const bool writes = rows.type->shared_gradients[all.input] == SharedGradient::dense &&
                       of_.arguments_[all.of->index].reaches_parameter;
   for (std::uint32_t row = all.rows.begin; row < all.rows.end && writes; ++row) {
-    all.to[all.index(row)] = slot(all.kind, all.step, all.input, row * all.members + all.place);
+    all.to[all.index(row)] = slot(all.kind, all.step, all.input, row * all.members + all.position);
   }
 }
 
-void RecursionBackward::to_member(const Contributions& all) {
+void RecursionBackward::to_member(const StepInput& all) {
   const Program::Member& from = kind(all.kind).program->members[all.of->index];
   const RecursionRun::Step& producer = step(all.kind, from.step);
   const std::size_t size = part_size(producer.rows.signature());
   const ItemPlaces to = producer.rows.gradients_from(all.of->offset);
   const ItemPlaces whole = producer.rows.gradients_from(all.of->offset / size * size);
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
-    const std::size_t item = producer.item(row, from.place);
+    const std::size_t item = producer.item(row, from.position);
     all.to[all.index(row)] = to.at(item);
     all.add[all.index(row)] = all.of->adds;
     if (all.of->waits) wait(all, row, whole.at(item), steps_[all.kind][from.step].waiting);
   }
 }
 
-void RecursionBackward::to_column(const Contributions& all, const Program::Port& port) {
+void RecursionBackward::to_column(const StepInput& all, const Program::Port& port) {
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
     const VertexRows::Row& vertex = kind(all.kind).rows[row];
     Columns& columns = columns_[vertex.sample * of_.columns() + port.index];
@@ -246,7 +246,7 @@ void RecursionBackward::to_column(const Contributions& all, const Program::Port&
   }
 }
 
-void RecursionBackward::to_state(const Contributions& all, const Program::Port& port) {
+void RecursionBackward::to_state(const StepInput& all, const Program::Port& port) {
   const VertexRows& rows = of_.rows_;
   const VertexRows::Kind& of = kind(all.kind);
   const std::size_t predecessors = of.program->kind.predecessors;
@@ -266,10 +266,10 @@ void RecursionBackward::to_state(const Contributions& all, const Program::Port& 
 }
 
 // Where a sum has several contributors that may run in one call, or not in order, each has a slot.
-void RecursionBackward::wait(const Contributions& all, std::uint32_t row, const void* whole,
+void RecursionBackward::wait(const StepInput& all, std::uint32_t row, const void* whole,
                              std::vector<WaitingAddend>& waiting) {
   const std::size_t i = all.index(row);
-  std::byte* const waits = slot(all.kind, all.step, all.input, row * all.members + all.place);
+  std::byte* const waits = slot(all.kind, all.step, all.input, row * all.members + all.position);
   const Signature& signature = step(all.kind, all.step).rows.signature();
   const VertexRows::Row& vertex = kind(all.kind).rows[row];
   waiting.push_back({static_cast<const std::byte*>(whole), static_cast<std::byte*>(all.to[i]),
@@ -339,7 +339,7 @@ void RecursionBackward::describe_readers(std::size_t k) {
     const RecursionRun::Step& of = step(k, member.step);
     const Rows& rows = of.rows;
     ArgumentReader all{SharedContributions::of_item(*rows.type, reader.input), &argument, &of,
-                       member.place};
+                       member.position};
     const SharedGradient gradient = rows.type->shared_gradients[reader.input];
     if (gradient == SharedGradient::dense) {
       all.from = {steps_[k][member.step].slots[reader.input],
@@ -355,11 +355,11 @@ void RecursionBackward::describe_readers(std::size_t k) {
 // Vertex by vertex, in the order of recording.
 void RecursionBackward::contribute(NodeRef node, SharedContributions& to) const {
   const std::size_t n = of_.index_of(node);
-  const std::span<const VertexRows::Place> places = of_.rows_.places_of(n);
-  for (std::uint32_t turn = 0; turn < places.size(); ++turn) {
-    const VertexRows::Place& place = places[of_.rows_.structure(n).vertex_at(turn)];
-    for (const ArgumentReader& reader : readers_[place.kind]) {
-      const std::size_t item = reader.step->item(place.row, reader.place);
+  const std::span<const VertexRows::RowOfKind> rows = of_.rows_.rows_of(n);
+  for (std::uint32_t turn = 0; turn < rows.size(); ++turn) {
+    const VertexRows::RowOfKind& row = rows[of_.rows_.structure(n).vertex_at(turn)];
+    for (const ArgumentReader& reader : readers_[row.kind]) {
+      const std::size_t item = reader.step->item(row.row, reader.position);
       const std::byte* const factor =
           reader.factor == nullptr ? nullptr : reader.factor->at<std::byte>(item);
       to.target_of(reader.argument->producer)

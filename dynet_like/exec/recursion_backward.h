@@ -42,23 +42,23 @@ class RecursionBackward {
     std::vector<WaitingAddend> addends;
   };
   /// What input j of a step contributes, for some rows: where it goes, and whether it is added.
-  struct Contributions {
+  struct StepInput {
     std::size_t kind = 0, step = 0;
     unsigned input = 0;
-    std::size_t place = 0, members = 0;  ///< of the member in the step, and how many it has
+    std::size_t position = 0, members = 0;  ///< of the member in the step, and how many it has
     RowRange rows;
     const Program::Input* of = nullptr;
     void** to = nullptr;
     std::uint8_t* add = nullptr;
 
-    std::size_t index(std::uint32_t row) const { return (row - rows.begin) * members + place; }
+    std::size_t index(std::uint32_t row) const { return (row - rows.begin) * members + position; }
   };
   /// What rows of a step contribute to a shared argument.
   struct ArgumentReader {
     SharedContributions::OfItem of;
     const SharedArgument* argument = nullptr;
     const RecursionRun::Step* step = nullptr;
-    std::size_t place = 0;  ///< of the member in the step
+    std::size_t position = 0;  ///< of the member in the step
     ItemPlaces from = {};
     const Operand* factor = nullptr;  ///< of outer products
   };
@@ -78,11 +78,11 @@ class RecursionBackward {
   void run_steps(std::size_t kind, RowRange rows, bool hoisted);
   void run_step(std::size_t kind, std::size_t s, RowRange rows);
   Destination destination(std::size_t kind, std::size_t s, unsigned j, RowRange rows);
-  void to_argument(const Contributions& all);
-  void to_member(const Contributions& all);
-  void to_column(const Contributions& all, const Program::Port& port);
-  void to_state(const Contributions& all, const Program::Port& port);
-  void wait(const Contributions& all, std::uint32_t row, const void* whole,
+  void to_argument(const StepInput& all);
+  void to_member(const StepInput& all);
+  void to_column(const StepInput& all, const Program::Port& port);
+  void to_state(const StepInput& all, const Program::Port& port);
+  void wait(const StepInput& all, std::uint32_t row, const void* whole,
             std::vector<WaitingAddend>& waiting);
   std::byte* slot(std::size_t kind, std::size_t s, unsigned j, std::size_t item);
   void add(std::vector<WaitingAddend>& waiting);

@@ -115,7 +115,7 @@ void** RecursionRun::list_parts(std::size_t k, std::size_t s, std::byte* block,
     const Program::Result& result = kind.program->results[state];
     const Program::Member& member = kind.program->members[result.member];
     if (member.step != s) continue;
-    void** next = all + member.place * parts + result.part;
+    void** next = all + member.position * parts + result.part;
     for (const VertexRows::Row& row : kind.rows) {
       *next = state_in(nodes[row.sample], row, state);
       next += each;
@@ -166,7 +166,7 @@ const void** RecursionRun::list_items(std::size_t k, const Program::Step& of, un
       continue;
     }
     ItemPlaces from;
-    std::size_t each = 0, place = 0;
+    std::size_t each = 0, position = 0;
     bool of_level = false;
     if (input.from == From::argument) {
       from.first = const_cast<std::byte*>(argument_values_[input.index]);
@@ -175,12 +175,12 @@ const void** RecursionRun::list_items(std::size_t k, const Program::Step& of, un
       const Step& step = steps_[k][producer.step];
       from = step.rows.outputs_from(input.offset);
       each = step.members;
-      place = producer.place;
+      position = producer.position;
       of_level = step.of_level;
     }
     for (const RowRange& level : kind.levels) {
       for (std::size_t row = level.begin, at = of_level ? 0 : row; row < level.end; ++row, ++at) {
-        items[row * q + p] = from.at(at * each + place);
+        items[row * q + p] = from.at(at * each + position);
       }
     }
   }

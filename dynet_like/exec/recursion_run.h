@@ -46,7 +46,9 @@ class RecursionRun {
     /// What it computes is read in its level alone, and the next level writes over it.
     bool of_level = false;
 
-    std::size_t item(std::size_t row, std::size_t place) const { return row * members + place; }
+    std::size_t item(std::size_t row, std::size_t position) const {
+      return row * members + position;
+    }
   };
 
   /// Which of the nodes it is: their outputs lie one behind the other.

@@ -13,21 +13,21 @@ namespace {
 
 // Members lie anywhere: what they need is asked for early.
 void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
-  run.member_inputs.clear();
-  for (NodeRef ref : run.members_of(batch)) {
+  run.node_inputs.clear();
+  for (NodeRef ref : run.nodes_of(batch)) {
     const Tape& tape = run.tape(ref);
     const ValueId* ids = tape.edges().data() + tape.node(ref.node).first_edge;
     __builtin_prefetch(ids);
-    run.member_inputs.push_back({ids, tape.values().data(), run.tapes()[ref.tape].nodes.data()});
+    run.node_inputs.push_back({ids, tape.values().data(), run.tapes()[ref.tape].nodes.data()});
   }
-  for (const MemberInputs& member : run.member_inputs) {
-    for (unsigned j = 0; j < type.inputs; ++j) __builtin_prefetch(&member.value(j));
+  for (const NodeInputs& node : run.node_inputs) {
+    for (unsigned j = 0; j < type.inputs; ++j) __builtin_prefetch(&node.value(j));
   }
 }
 
 // Input j, which all items have in common.
 Operand shared_operand(RunState& run, const Batch& batch, unsigned j, SharedArgument& argument) {
-  const NodeRef example = run.members_of(batch)[0];
+  const NodeRef example = run.nodes_of(batch)[0];
   const Tape& tape = run.tape(example);
   const Value& value = tape.value(tape.inputs_of(example.node)[j]);
   const NodeRef producer{example.tape, value.node};
@@ -40,17 +40,17 @@ Operand shared_operand(RunState& run, const Batch& batch, unsigned j, SharedArgu
 // Where the items of input j lie.
 Operand gather(RunState& run, const Batch& batch, unsigned j, Arena& lists) {
   const std::size_t element = batch.element();
-  const std::span<const NodeRef> members = run.members_of(batch);
+  const std::span<const NodeRef> nodes = run.nodes_of(batch);
   const void** items = lists.allocate_array<const void*>(batch.items);
   const void** next = items;
-  if (batch.items == batch.members) {
-    for (const MemberInputs& member : run.member_inputs) *next++ = member.place(j, element);
+  if (batch.items == batch.nodes) {
+    for (const NodeInputs& node : run.node_inputs) *next++ = node.place(j, element);
     return {items, nullptr};
   }
-  for (std::size_t m = 0; m < members.size(); ++m) {
-    const Value& value = run.member_inputs[m].value(j);
-    const std::byte* place = run.member_inputs[m].place(j, element);
-    const std::uint32_t count = run.items_of(members[m]);
+  for (std::size_t m = 0; m < nodes.size(); ++m) {
+    const Value& value = run.node_inputs[m].value(j);
+    const std::byte* place = run.node_inputs[m].place(j, element);
+    const std::uint32_t count = run.items_of(nodes[m]);
     const std::size_t stride = value.items == 1 ? 0 : value.stride * element;
     for (std::uint32_t item = 0; item < count; ++item) *next++ = place + item * stride;
   }
@@ -62,7 +62,7 @@ const std::uint32_t* gather_integers(RunState& run, const NodeType& type, const 
   if (type.signature.integers == 0) return nullptr;
   auto* all = lists.allocate_array<std::uint32_t>(batch.items * type.signature.integers);
   auto* next = all;
-  for (NodeRef ref : run.members_of(batch)) {
+  for (NodeRef ref : run.nodes_of(batch)) {
     run.tapes()[ref.tape].tape->read_later_integers(ref.node);
     for (std::uint32_t integer : run.tape(ref).integers_of(ref.node)) *next++ = integer;
   }
@@ -74,7 +74,7 @@ const void* gather_reals(const RunState& run, const NodeType& type, const Batch&
                          Arena& lists) {
   T* all = lists.allocate_array<T>(batch.items * type.op->numbers.reals);
   T* next = all;
-  for (NodeRef ref : run.members_of(batch)) {
+  for (NodeRef ref : run.nodes_of(batch)) {
     const std::size_t count = run.items_of(ref) * type.op->numbers.reals;
     for (std::size_t i = 0; i < count; ++i) {
       *next++ = static_cast<T>(run.tape(ref).real_of(ref.node, i));
@@ -85,14 +85,14 @@ const void* gather_reals(const RunState& run, const NodeType& type, const Batch&
 
 // Rows that a trainer left behind on purpose are brought up to date before they are read.
 void refresh_tables(const RunState& run, const NodeType& type, const Batch& batch) {
-  for (NodeRef ref : run.members_of(batch)) {
+  for (NodeRef ref : run.nodes_of(batch)) {
     const Tape& tape = run.tape(ref);
     for (ValueId input : tape.inputs_of(ref.node)) {
       const NodeId producer = tape.value(input).node;
       if (tape.type_of(producer).op->role != Role::table) continue;
       RowRefresher* refresher = tape.storage_of(producer).refresher.get();
       if (refresher == nullptr) continue;
-      if (type.op->role == Role::row) {  // all members have the same table
+      if (type.op->role == Role::row) {  // all nodes have the same table
         return refresher->refresh(std::span(batch.integers, batch.items));
       }
       refresher->refresh_all();
@@ -102,7 +102,7 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
 
 void count(RunState& run, const Batch& batch, bool is_call) {
   TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
-  counts.nodes += batch.members;
+  counts.nodes += batch.nodes;
   counts.items += batch.items;
   ++counts.batches;
   counts.forward_calls += is_call ? 1 : 0;
@@ -112,10 +112,10 @@ void count(RunState& run, const Batch& batch, bool is_call) {
 // From now on its nodes have values.
 void note_values(RunState& run, const Batch& batch) {
   const std::size_t bytes = batch.stride();
-  const bool single = batch.items == batch.members;
+  const bool single = batch.items == batch.nodes;
   const auto index = static_cast<std::uint32_t>(run.batches.size() - 1);
   std::byte* value = batch.out;
-  for (NodeRef ref : run.members_of(batch)) {
+  for (NodeRef ref : run.nodes_of(batch)) {
     run.state(ref) = {value, index, kNone};
     if (batch.shared) {
       SharedValue& known = run.shared()[run.identity_of(ref)];
@@ -140,13 +140,13 @@ void enter(RunState& run, const Batch& batch, bool is_call) {
 }
 
 // With room for what it computes.
-Batch make_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
+Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   Batch batch;
-  batch.first_member = static_cast<std::uint32_t>(run.members.size());
-  run.members.insert(run.members.end(), members.begin(), members.end());
-  batch.type = &run.tape(members[0]).type_of(members[0].node);
-  batch.members = batch.left = static_cast<std::uint32_t>(members.size());
-  for (NodeRef ref : members) batch.items += run.items_of(ref);
+  batch.first_node = static_cast<std::uint32_t>(run.nodes.size());
+  run.nodes.insert(run.nodes.end(), nodes.begin(), nodes.end());
+  batch.type = &run.tape(nodes[0]).type_of(nodes[0].node);
+  batch.nodes = batch.left = static_cast<std::uint32_t>(nodes.size());
+  for (NodeRef ref : nodes) batch.items += run.items_of(ref);
   batch.shared = shared;
   batch.run = run.common.runs;
   const auto allocate = [&](std::size_t bytes) {
@@ -184,7 +184,7 @@ void list_inputs(RunState& run, Batch& batch, Arena& lists) {
 void run_kernel(RunState& run, Batch& batch) {
   if (run.common.parameters.has_lazy_tables()) refresh_tables(run, *batch.type, batch);
   run_forward(run, batch, run.counts.type(batch.type->id, run.types().type_count()).seconds,
-              batch.members);
+              batch.nodes);
   // Without a backward pass nobody reads what was saved.
   if (run.options().inference && batch.saved != nullptr && !batch.shared) {
     run.values.give_back(std::exchange(batch.saved, nullptr), batch.items * batch.saved_stride());
@@ -196,8 +196,8 @@ void run_kernel(RunState& run, Batch& batch) {
 void run_recursion(RunState& run, Batch& batch) {
   run.counts.type(batch.type->id, run.types().type_count());
   TimelineScope scope(run.track(), TimelineSpan::recursion);
-  scope.count(batch.members);
-  auto recursion = std::make_unique<RecursionRun>(run, batch, run.members_of(batch));
+  scope.count(batch.nodes);
+  auto recursion = std::make_unique<RecursionRun>(run, batch, run.nodes_of(batch));
   recursion->forward();
   if (run.options().inference) {
     recursion->give_back();
@@ -210,8 +210,8 @@ void run_recursion(RunState& run, Batch& batch) {
 
 }  // namespace
 
-void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
-  Batch batch = make_batch(run, members, shared);
+void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
+  Batch batch = make_batch(run, nodes, shared);
   if (batch.type->op->role == Role::recursion) {
     run_recursion(run, batch);
   } else {

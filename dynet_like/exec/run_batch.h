@@ -9,6 +9,6 @@ namespace dynet_like::detail {
 
 /// Runs the nodes as one batch: one kernel call, or the program of recursions. Their inputs must
 /// have been computed.
-void run_batch(RunState& run, std::span<const NodeRef> members, bool shared);
+void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared);
 
 }  // namespace dynet_like::detail

@@ -27,8 +27,8 @@ void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& w
     in[j].packed = packed_transpose(run, type, j, rows.arguments[j]);
   }
   const Kernels::Backward kernel = rows.kernels->backward[static_cast<int>(type.signature.dtype)];
-  if (run.options().verify_batching && call.n > 1 && !wanted.members.empty()) {
-    verify_backward(run, call, kernel, wanted.members);
+  if (run.options().verify_batching && call.n > 1 && !wanted.owners.empty()) {
+    verify_backward(run, call, kernel, wanted.owners);
   }
   const KernelTime time(run, counts.seconds, wanted.nodes);
   queue.backward(kernel, call);

@@ -13,10 +13,10 @@ void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t n
 
 /// What a backward pass wants of rows.
 struct Wanted {
-  std::span<const std::uint32_t> items;   ///< their numbers; all if there are none
-  const Destination* dx = nullptr;        ///< by input
-  std::span<const NodeRef> members = {};  ///< whose they are, for checks; none where not a node's
-  std::size_t nodes = 0;                  ///< see run_forward
+  std::span<const std::uint32_t> items;  ///< their numbers; all if there are none
+  const Destination* dx = nullptr;       ///< by input
+  std::span<const NodeRef> owners = {};  ///< whose they are, for checks; none where not a node's
+  std::size_t nodes = 0;                 ///< see run_forward
 };
 
 /// Does nothing if no contribution is wanted. Counts the call. With verify_batching the items of

@@ -18,18 +18,18 @@ namespace dynet_like::detail {
 
 /// Nodes that ran in one kernel call. Outputs end after `out_bytes`.
 struct Batch : Rows {
-  std::uint32_t first_member = 0, members = 0;
-  std::uint32_t left = 0;         ///< members that have not been reverted or forgotten
+  std::uint32_t first_node = 0, nodes = 0;
+  std::uint32_t left = 0;         ///< nodes that have not been reverted or forgotten
   std::uint32_t search_from = 0;  ///< where a member is looked for first
   std::size_t out_bytes = 0;
-  std::uint32_t few = kNone;   ///< once so few members are left, they are moved together
+  std::uint32_t few = kNone;   ///< once so few nodes are left, they are moved together
   bool is_handed_out = false;  ///< a tensor points to a value, nothing moves
   std::uint64_t run = 0;       ///< CommonState::runs, when it ran
   bool shared = false;         ///< of nodes with an identity: computed once for all tapes
 };
 
 /// Where a member of a batch finds its inputs.
-struct MemberInputs {
+struct NodeInputs {
   const ValueId* ids;
   const Value* values;
   const NodeState* states;
@@ -59,8 +59,8 @@ struct RunState {
   std::uint32_t items_of(NodeRef ref) const { return common.items_of(ref); }
   Identity identity_of(NodeRef ref) const { return common.identity_of(ref); }
   const TypeTable& types() const { return common.types(); }
-  std::span<const NodeRef> members_of(const Batch& batch) const {
-    return std::span(members).subspan(batch.first_member, batch.members);
+  std::span<const NodeRef> nodes_of(const Batch& batch) const {
+    return std::span(nodes).subspan(batch.first_node, batch.nodes);
   }
   const Kernels& kernels(const NodeType& type) {
     if (kernels_of_type.size() <= type.id) kernels_of_type.resize(types().type_count());
@@ -87,8 +87,8 @@ struct RunState {
 
   std::vector<Batch> batches;
   std::size_t batches_after_drop = 0;  ///< see Liveness::drop_empty_batches
-  std::vector<NodeRef> members;
-  std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
+  std::vector<NodeRef> nodes;
+  std::vector<NodeInputs> node_inputs;  ///< of the batch that is being run
 
   Recursions recursions;
 

@@ -42,22 +42,22 @@ SharedContributions::Runs SharedContributions::runs_of_part(const Target& target
 }
 
 SharedContributions::Target SharedContributions::Runs::grouped() const {
-  std::map<std::array<std::uint32_t, 5>, std::vector<std::size_t>> runs_at;  // by place
-  std::vector<const std::vector<std::size_t>*> places;
+  std::map<std::array<std::uint32_t, 5>, std::vector<std::size_t>> runs_at;  // by slice
+  std::vector<const std::vector<std::size_t>*> slices;
   const std::vector<Run>& runs = target->runs;
   for (std::size_t r = begin; r < end; ++r) {
-    const Place& place = runs[r].place;
-    auto& at = runs_at[{static_cast<std::uint32_t>(place.kind), place.row, place.offset, place.rows,
-                        place.columns}];
-    if (at.empty()) places.push_back(&at);
+    const Slice& slice = runs[r].slice;
+    auto& at = runs_at[{static_cast<std::uint32_t>(slice.kind), slice.row, slice.offset, slice.rows,
+                        slice.columns}];
+    if (at.empty()) slices.push_back(&at);
     at.push_back(r);
   }
   Target result;
   result.identity = target->identity;
-  for (const std::vector<std::size_t>* at : places) {
+  for (const std::vector<std::size_t>* at : slices) {
     for (const std::size_t r : *at) {
       const Addends some = target->addends(r);
-      for (std::size_t i = 0; i < some.n; ++i) result.add(runs[r].place, some.dy[i], some.x[i]);
+      for (std::size_t i = 0; i < some.n; ++i) result.add(runs[r].slice, some.dy[i], some.x[i]);
     }
   }
   return result;
@@ -92,24 +92,24 @@ SharedContributions::OfItem SharedContributions::of_item(const NodeType& type, u
   const bool deferred = signature.deferred_size > 0;
   const auto size = static_cast<std::uint32_t>(dim.size());
   OfItem of;
-  of.place = {kind, 0, 0, size, 1};
+  of.slice = {kind, 0, 0, size, 1};
   if (kind == SharedGradient::dense) {
-    of.place.kind = SharedGradient::sum;
+    of.slice.kind = SharedGradient::sum;
     return of;
   }
   if (deferred) of.dy_begin = type.op->gradient.deferred_offset(signature, input) * element;
   if (kind == SharedGradient::outer_product) {
-    of.place.rows = dim.rows();
-    of.place.columns = dim.cols();
+    of.slice.rows = dim.rows();
+    of.slice.columns = dim.cols();
     of.steps = signature.inputs[input + 1].cols();
-    of.x_step = of.place.columns * element;
+    of.x_step = of.slice.columns * element;
   } else if (kind == SharedGradient::rows) {
-    of.place.rows =
+    of.slice.rows =
         static_cast<std::uint32_t>(deferred ? signature.deferred_size : signature.output_size);
   } else if (!deferred) {
     of.steps = static_cast<std::uint32_t>(signature.output_size / size);
   }
-  of.dy_step = of.place.rows * element;
+  of.dy_step = of.slice.rows * element;
   return of;
 }
 
@@ -150,10 +150,10 @@ bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* 
   for (const TypeContribution& contribution : contributions.all) {
     const std::byte* factor = nullptr;
     std::uint32_t row = 0;
-    if (contribution.of.place.kind == SharedGradient::outer_product) {
+    if (contribution.of.slice.kind == SharedGradient::outer_product) {
       const Value& x = tape.value(inputs[contribution.input + 1]);
       factor = common_.tapes[consumer.tape].nodes[x.node].value + x.offset * element;
-    } else if (contribution.of.place.kind == SharedGradient::rows) {
+    } else if (contribution.of.slice.kind == SharedGradient::rows) {
       row = tape.integers_of(consumer.node)[0];
     }
     targets_[contribution.target].add(contribution.of, contribution.offset, row, dy, factor);
@@ -187,11 +187,11 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   OfItem of = of_item(type, consumer.input);
   const bool is_dense = kind == SharedGradient::dense;
   // An open input has any number of columns.
-  if (is_dense) of.place.rows = common_.types().shape(value.shape).size;
+  if (is_dense) of.slice.rows = common_.types().shape(value.shape).size;
   const std::size_t bytes_of_dy =
       (signature.deferred_size > 0 ? signature.deferred_size : signature.output_size) * element;
   const std::byte* from = is_dense ? consumer.slots : dy;
-  const std::size_t stride = is_dense ? of.place.rows * element : bytes_of_dy;
+  const std::size_t stride = is_dense ? of.slice.rows * element : bytes_of_dy;
   Target& to = target_of(consumer.producer);
   const std::uint32_t items = type.op->is_open(consumer.input) ? 1 : consumer.items;
   for (std::uint32_t item = 0; item < items; ++item, from += stride) {

@@ -15,23 +15,23 @@ namespace dynet_like::detail {
 class SharedContributions {
  public:
   /// What contributions have in common that are added up in one call.
-  struct Place {
+  struct Slice {
     SharedGradient kind;
     std::uint32_t row;  ///< of a table
     std::uint32_t offset, rows, columns;
-    bool operator==(const Place&) const = default;
+    bool operator==(const Slice&) const = default;
   };
   /// What an item of a type contributes through an input, in one or several steps: of its gradient
   /// dy, or of what its kernel has left for weights, each time with a stretch of the next input for
   /// outer products. Where kernels write the contribution, dy stands for that.
   struct OfItem {
-    Place place = {};  ///< of a value that begins with element 0; row is the node's
+    Slice slice = {};  ///< of a value that begins with element 0; row is the node's
     std::uint32_t steps = 1;
     std::size_t dy_begin = 0, dy_step = 0, x_step = 0;  ///< bytes
   };
   static OfItem of_item(const NodeType& type, unsigned input);
   struct Run {
-    Place place;
+    Slice slice;
     std::size_t first;  ///< into dy and x; the next run begins where this one ends
   };
   struct Target {
@@ -41,9 +41,9 @@ class SharedContributions {
     std::vector<std::size_t> part_ends;  ///< in runs, see end_part()
     std::size_t part_begin = 0;          ///< of the part that is not at its end
 
-    void add(const Place& place, const void* from, const void* factor) {
-      if (runs.size() == part_begin || runs.back().place != place) {
-        runs.push_back({place, dy.size()});
+    void add(const Slice& slice, const void* from, const void* factor) {
+      if (runs.size() == part_begin || runs.back().slice != slice) {
+        runs.push_back({slice, dy.size()});
       }
       dy.push_back(from);
       x.push_back(factor);
@@ -51,10 +51,10 @@ class SharedContributions {
     /// Of a value that begins with this element; `row` of a table.
     void add(const OfItem& of, std::uint32_t offset, std::uint32_t row, const std::byte* from,
              const std::byte* factor) {
-      const Place place{of.place.kind, row, offset, of.place.rows, of.place.columns};
+      const Slice slice{of.slice.kind, row, offset, of.slice.rows, of.slice.columns};
       from += of.dy_begin;
       for (std::uint32_t step = 0; step < of.steps; ++step, from += of.dy_step) {
-        add(place, from, factor);
+        add(slice, from, factor);
         if (factor != nullptr) factor += of.x_step;
       }
     }
@@ -72,7 +72,7 @@ class SharedContributions {
 
     std::span<const Run> all() const { return std::span(target->runs).subspan(begin, end - begin); }
     Addends addends(std::size_t run) const { return target->addends(begin + run); }
-    /// The same with one run for each place, in the order of their first addends.
+    /// The same with one run for each slice, in the order of their first addends.
     Target grouped() const;
   };
   static Runs all_runs(const Target& target) { return {&target, 0, target.runs.size()}; }

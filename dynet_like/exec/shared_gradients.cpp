@@ -100,8 +100,8 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
                                    Gradients& gradients) {
   const std::span<const SharedContributions::Run> all = runs.all();
   const bool as_whole = std::any_of(all.begin(), all.end(), [&](const auto& run) {
-    return run.place.kind != SharedGradient::rows || run.place.offset != 0 ||
-           run.place.rows != table.entry_size();
+    return run.slice.kind != SharedGradient::rows || run.slice.offset != 0 ||
+           run.slice.rows != table.entry_size();
   });
   Gradients::Rows& rows = gradients.rows(table);
   std::vector<std::uint32_t> touched;
@@ -109,12 +109,12 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
     touched.resize(table.rows());
     std::iota(touched.begin(), touched.end(), 0);
   } else {
-    for (const auto& run : all) touched.push_back(run.place.row);
+    for (const auto& run : all) touched.push_back(run.slice.row);
   }
   rows.touch(table, touched);
   if (!as_whole) {
     for (std::size_t r = 0; r < all.size(); ++r) {
-      queue.add_all(table.dtype, rows.entry(table, all[r].place.row), table.entry_size(),
+      queue.add_all(table.dtype, rows.entry(table, all[r].slice.row), table.entry_size(),
                     runs.addends(r));
     }
     return;
@@ -143,17 +143,17 @@ void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::b
   const Target of_places = groups ? all.grouped() : Target();
   const Runs runs = groups ? SharedContributions::all_runs(of_places) : all;
   for (std::size_t r = 0; r < runs.all().size(); ++r) {
-    const SharedContributions::Place& place = runs.all()[r].place;
-    if (fresh && std::size_t{place.rows} * place.columns != size) {
+    const SharedContributions::Slice& slice = runs.all()[r].slice;
+    if (fresh && std::size_t{slice.rows} * slice.columns != size) {
       queue.add_all(dtype, sum, size, {}, SumStart::zero);
       fresh = false;
     }
-    const std::size_t at = place.offset + std::size_t{place.row} * place.rows;
+    const std::size_t at = slice.offset + std::size_t{slice.row} * slice.rows;
     std::byte* to = sum + at * size_of(dtype);
-    if (place.kind == SharedGradient::outer_product) {
-      queue.add_outer_products(dtype, {to, place.rows, place.columns, runs.addends(r), fresh});
+    if (slice.kind == SharedGradient::outer_product) {
+      queue.add_outer_products(dtype, {to, slice.rows, slice.columns, runs.addends(r), fresh});
     } else {
-      queue.add_all(dtype, to, place.rows, runs.addends(r),
+      queue.add_all(dtype, to, slice.rows, runs.addends(r),
                     fresh ? SumStart::zero : SumStart::there);
     }
     fresh = false;

@@ -21,7 +21,7 @@ void ValueBlock::give_back() {
 template <class Visit>
 void ValueBlock::for_each_value(const Visit& visit) const {
   const std::byte* const block = batch().out;
-  for (const NodeRef ref : run_.members_of(batch())) {
+  for (const NodeRef ref : run_.nodes_of(batch())) {
     if (ref.node == kNone || ref.node >= run_.tapes()[ref.tape].nodes.size()) continue;
     NodeState& state = run_.state(ref);
     if (state.batch != index_ || state.value == nullptr) continue;
@@ -31,8 +31,8 @@ void ValueBlock::for_each_value(const Visit& visit) const {
 
 void ValueBlock::move_together_if_few() {
   Batch& all = batch();
-  if (all.items != all.members || all.is_handed_out) return;
-  if (all.left > std::min(all.few, all.members / 2)) return;
+  if (all.items != all.nodes || all.is_handed_out) return;
+  if (all.left > std::min(all.few, all.nodes / 2)) return;
   all.few = all.left / 2;
   if (all.out_bytes < kBytesWorthMoving) return;
   try {

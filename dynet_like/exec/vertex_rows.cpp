@@ -19,30 +19,30 @@ VertexRows::VertexRows(const RecursionOp& op, Structures structures)
     vertices += structure->size();
     levels_ = std::max(levels_, structure->levels);
   }
-  places_.resize(vertices);
+  row_of_.resize(vertices);
   find_kinds(op);
   sort();
 }
 
 // Of all that the function has met, those of these structures. Says which are those of vertices.
 void VertexRows::find_kinds(const RecursionOp& op) {
-  std::vector<std::size_t> programs;  // places, sample by sample
+  std::vector<std::size_t> programs;  // indices, sample by sample
   for (const auto& structure : structures_) {
-    for (const VertexKind& kind : structure->kinds) programs.push_back(op.place_of(kind));
+    for (const VertexKind& kind : structure->kinds) programs.push_back(op.index_of(kind));
   }
   std::vector<std::size_t> met = programs;
   std::ranges::sort(met);
   met.erase(std::unique(met.begin(), met.end()), met.end());
-  for (const std::size_t place : met) kinds_.emplace_back().program = op.programs[place].get();
-  const auto number_of = [&](std::size_t place) {
-    return static_cast<std::uint32_t>(std::ranges::lower_bound(met, place) - met.begin());
+  for (const std::size_t index : met) kinds_.emplace_back().program = op.programs[index].get();
+  const auto number_of = [&](std::size_t index) {
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(met, index) - met.begin());
   };
   std::vector<std::uint32_t> numbers(programs.size());
   std::ranges::transform(programs, numbers.begin(), number_of);
   const std::uint32_t* number = numbers.data();
-  Place* place = places_.data();
+  RowOfKind* row = row_of_.data();
   for (const auto& structure : structures_) {
-    for (const std::uint32_t kind : structure->kind) (place++)->kind = number[kind];
+    for (const std::uint32_t kind : structure->kind) (row++)->kind = number[kind];
     number += structure->kinds.size();
   }
 }
@@ -54,12 +54,12 @@ void VertexRows::sort() {
     for (const std::uint32_t level : structure->level) ++begin[level + 1];
   }
   for (std::uint32_t l = 0; l < levels_; ++l) begin[l + 1] += begin[l];
-  std::vector<Row> by_level(places_.size());
+  std::vector<Row> by_level(row_of_.size());
   std::vector<std::uint32_t> next = begin;
   for (std::uint32_t s = 0; s < structures_.size(); ++s) {
     for (std::uint32_t v = 0; v < structures_[s]->size(); ++v) {
       by_level[next[structures_[s]->level[v]]++] = {s, v};
-      ++rows[places_[first_vertex_[s] + v].kind];
+      ++rows[row_of_[first_vertex_[s] + v].kind];
     }
   }
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
@@ -71,13 +71,13 @@ void VertexRows::sort() {
   for (std::uint32_t level = 0; level < levels_; ++level) {
     kinds.clear();
     for (std::uint32_t i = begin[level]; i < begin[level + 1]; ++i) {
-      Place& place = places_[first_vertex_[by_level[i].sample] + by_level[i].vertex];
-      Kind& kind = kinds_[place.kind];
-      place.row = static_cast<std::uint32_t>(kind.rows.size());
-      if (last_level[place.kind] != level + 1) {
-        last_level[place.kind] = level + 1;
-        kind.levels.push_back({place.row, place.row});
-        kinds.push_back(place.kind);
+      RowOfKind& row = row_of_[first_vertex_[by_level[i].sample] + by_level[i].vertex];
+      Kind& kind = kinds_[row.kind];
+      row.row = static_cast<std::uint32_t>(kind.rows.size());
+      if (last_level[row.kind] != level + 1) {
+        last_level[row.kind] = level + 1;
+        kind.levels.push_back({row.row, row.row});
+        kinds.push_back(row.kind);
       }
       add_row(kind, by_level[i]);
     }

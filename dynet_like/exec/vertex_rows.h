@@ -27,7 +27,7 @@ class VertexRows {
     std::uint32_t sample = 0, vertex = 0;
   };
   /// In which row of which kind a vertex runs.
-  struct Place {
+  struct RowOfKind {
     std::uint32_t kind = 0, row = 0;
   };
   struct Kind {
@@ -58,9 +58,8 @@ class VertexRows {
   }
   /// Among the vertices of all samples, the first of one of them.
   std::uint32_t first_vertex(std::size_t sample) const { return first_vertex_[sample]; }
-  const Place& place(std::size_t vertex) const { return places_[vertex]; }
-  std::span<const Place> places_of(std::size_t sample) const {
-    return std::span(places_).subspan(first_vertex_[sample], structures_[sample]->size());
+  std::span<const RowOfKind> rows_of(std::size_t sample) const {
+    return std::span(row_of_).subspan(first_vertex_[sample], structures_[sample]->size());
   }
 
  private:
@@ -70,7 +69,7 @@ class VertexRows {
 
   Structures structures_;
   std::vector<std::uint32_t> first_vertex_;  ///< by sample
-  std::vector<Place> places_;                ///< by vertex of all samples
+  std::vector<RowOfKind> row_of_;            ///< by vertex of all samples
   std::vector<Kind> kinds_;
   std::vector<OfKind> of_level_;
   std::vector<std::uint32_t> level_begin_{0};  ///< by level and one more, into of_level_

@@ -97,7 +97,7 @@ void Order::add_steps(std::vector<std::uint32_t> left) {
       }
       if (step.members.empty()) takes_sums(m, s);
       program_.members[m].step = s;
-      program_.members[m].place = static_cast<std::uint16_t>(step.members.size());
+      program_.members[m].position = static_cast<std::uint16_t>(step.members.size());
       step.members.push_back(static_cast<std::uint16_t>(m));
     }
     program_.steps.push_back(std::move(step));

@@ -42,8 +42,8 @@ struct Program {
     TypeId type = 0;
     std::uint32_t first_input = 0, inputs = 0;  ///< into Program::inputs
     Numbers numbers;
-    std::uint16_t step = 0, place = 0;  ///< in which step it runs, and which member of it it is
-    bool clears = false;                ///< its gradient begins with zeros
+    std::uint16_t step = 0, position = 0;  ///< in which step it runs, and which member of it it is
+    bool clears = false;                   ///< its gradient begins with zeros
   };
   struct Step {
     TypeId type = 0;
@@ -90,8 +90,8 @@ struct Program {
     return std::span(inputs).subspan(members[member].first_input, members[member].inputs);
   }
   /// Input j of a step's member.
-  std::uint32_t input_of(const Step& step, std::size_t place, unsigned j) const {
-    return members[step.members[place]].first_input + j;
+  std::uint32_t input_of(const Step& step, std::size_t position, unsigned j) const {
+    return members[step.members[position]].first_input + j;
   }
 };
 

@@ -44,7 +44,7 @@ bool RecursionOp::adds_once(const Vertices& vertices, std::size_t input,
          });
 }
 
-std::size_t RecursionOp::place_of(const VertexKind& kind) const {
+std::size_t RecursionOp::index_of(const VertexKind& kind) const {
   const auto kind_of = [](const auto& program) { return program->kind; };
   const auto found = std::ranges::lower_bound(programs, kind, {}, kind_of);
   const bool is_there = found != programs.end() && (*found)->kind == kind;

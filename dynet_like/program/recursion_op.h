@@ -64,11 +64,11 @@ struct RecursionOp : Op {
   bool adds_once(const Vertices& vertices, std::size_t input, std::size_t elements) const;
   /// Random nodes that each of these vertices has numbers for.
   std::uint32_t most_random(const Vertices& vertices) const;
-  /// Its place among the programs, or their number if there is none.
-  std::size_t place_of(const VertexKind& kind) const;
+  /// Its index among the programs, or their number if there is none.
+  std::size_t index_of(const VertexKind& kind) const;
   const Program* find(const VertexKind& kind) const {
-    const std::size_t place = place_of(kind);
-    return place == programs.size() ? nullptr : programs[place].get();
+    const std::size_t index = index_of(kind);
+    return index == programs.size() ? nullptr : programs[index].get();
   }
   /// The shared inputs in a tape, recorded if they are not there yet.
   static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape);

@@ -28,7 +28,7 @@ class RowMaker {
     for (const RunState* run : runs) {
       for (std::uint32_t b = 0; b < run->batches.size(); ++b) {
         // What was computed before values were released is none.
-        if (run->batches[b].members > 0) sources_.push_back({run, b});
+        if (run->batches[b].nodes > 0) sources_.push_back({run, b});
       }
     }
     std::ranges::stable_sort(sources_, {}, [](const Source& source) { return source.get().run; });
@@ -62,7 +62,7 @@ class RowMaker {
       return RowKind{visible_text(signature.op->name), shapes_text(signature)};
     });
     const RowKind& kind = made_.kinds[row.kind];
-    for (NodeRef ref : run.members_of(batch)) {
+    for (NodeRef ref : run.nodes_of(batch)) {
       if (ref.node == kNone) continue;  // reverted
       ++row.nodes;
       seen_.insert(ref.tape);

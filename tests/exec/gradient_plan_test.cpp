@@ -15,8 +15,8 @@
 namespace dynet_like {
 namespace {
 
-using detail::Contribution;
-using Contributions = std::vector<Contribution>;
+using detail::Arrival;
+using Arrivals = std::vector<Arrival>;
 
 class GradientPlanTest : public ::testing::Test {
  protected:
@@ -39,12 +39,12 @@ class GradientPlanTest : public ::testing::Test {
   detail::NodeRef node_of(const Expression& e) const { return {0, graph_.tape().value(e.i).node}; }
   bool takes_part(const Expression& e) const { return plan_.at(node_of(e)).active; }
   // To the gradient of a node, from the one that was recorded last to the first.
-  Contributions contributions(const Expression& e) const {
-    Contributions all;
+  Arrivals arrivals(const Expression& e) const {
+    Arrivals all;
     const detail::EdgeGradient* const edges = plan_.edges(0);
     for (std::uint32_t edge = plan_.at(node_of(e)).first_consumer; edge != detail::kNone;
          edge = edges[edge].next) {
-      all.push_back(edges[edge].contribution);
+      all.push_back(edges[edge].arrival);
     }
     return all;
   }
@@ -64,56 +64,54 @@ class GradientPlanTest : public ::testing::Test {
 TEST_F(GradientPlanTest, OneReaderWritesInPlace) {
   const Expression z = tanh(y_);
   plan(sum_elems(z));
-  EXPECT_EQ(contributions(y_), Contributions{Contribution::written});
-  EXPECT_EQ(contributions(z), Contributions{Contribution::written});
+  EXPECT_EQ(arrivals(y_), Arrivals{Arrival::written});
+  EXPECT_EQ(arrivals(z), Arrivals{Arrival::written});
   EXPECT_TRUE(plan_.zeros().size() == 1 && plan_.ones().size() == 1);  // of the loss
 }
 
 TEST_F(GradientPlanTest, OneOfTwoReadersAddsToTheOthers) {
   plan(sum_elems(cmult(tanh(y_), exp(y_))));
-  Contributions both = contributions(y_);
+  Arrivals both = arrivals(y_);
   std::sort(both.begin(), both.end());
-  EXPECT_EQ(both, (Contributions{Contribution::written, Contribution::added}));
+  EXPECT_EQ(both, (Arrivals{Arrival::written, Arrival::added}));
 }
 
 // Batches run backward in this order.
 TEST_F(GradientPlanTest, MoreReadersAreAddedFromTheLastToTheFirst) {
   const Expression a = tanh(y_), b = exp(a) + y_, c = cmult(b, y_);
   plan(sum_elems(c));
-  EXPECT_EQ(contributions(y_),
-            (Contributions{Contribution::written, Contribution::added, Contribution::added}));
+  EXPECT_EQ(arrivals(y_), (Arrivals{Arrival::written, Arrival::added, Arrival::added}));
 }
 
 // What was recorded last runs with what was recorded first, and backward after the one between.
 TEST_F(GradientPlanTest, WhatDoesNotComeInThisOrderWaits) {
   const Expression first = tanh(y_), second = cmult(exp(first), y_), last = tanh(y_);
   plan(sum_elems(second + last));
-  EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::added_slot,
-                                              Contribution::added_slot}));
+  EXPECT_EQ(arrivals(y_), (Arrivals{Arrival::written, Arrival::added_slot, Arrival::added_slot}));
 }
 
 TEST_F(GradientPlanTest, OneOfTwoInABatchWaits) {
   plan(sum_elems(cmult(y_, y_)));
-  EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::added_slot}));
+  EXPECT_EQ(arrivals(y_), (Arrivals{Arrival::written, Arrival::added_slot}));
 }
 
 // It has a contribution from every item.
 TEST_F(GradientPlanTest, WhatIsStretchedToItemsWaits) {
   const Expression items = input(graph_, Dim({4}, 3), std::vector<float>(12, 0.5f));
   plan(sum_elems(sum_batches(cmult(y_, items))));
-  EXPECT_EQ(contributions(y_), Contributions{Contribution::slot});
+  EXPECT_EQ(arrivals(y_), Arrivals{Arrival::slot});
 }
 
 TEST_F(GradientPlanTest, PartsAreSummedBySelf) {
   const Expression first = tanh(pick_range(y_, 0, 2)), second = exp(pick_range(y_, 2, 4));
   plan(sum_elems(cmult(first, second)));
-  EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::written}));
+  EXPECT_EQ(arrivals(y_), (Arrivals{Arrival::written, Arrival::written}));
   EXPECT_EQ(plan_.zeros().size(), 1u);
 }
 
 TEST_F(GradientPlanTest, WhatNobodyReadsBeginsAsZeros) {
   plan(sum_elems(tanh(pick_range(y_, 1, 3))));
-  EXPECT_EQ(contributions(y_), Contributions{Contribution::written});
+  EXPECT_EQ(arrivals(y_), Arrivals{Arrival::written});
   ASSERT_EQ(plan_.zeros().size(), 2u);
   EXPECT_EQ(plan_.zeros()[1].count, 4u);
 }
@@ -121,14 +119,14 @@ TEST_F(GradientPlanTest, WhatNobodyReadsBeginsAsZeros) {
 TEST_F(GradientPlanTest, OverlappingPartsAreAddedToZeros) {
   const Expression first = tanh(pick_range(y_, 0, 3)), second = exp(pick_range(y_, 1, 4));
   plan(sum_elems(cmult(first, second)));
-  EXPECT_EQ(contributions(y_), (Contributions{Contribution::added_slot, Contribution::added_slot}));
+  EXPECT_EQ(arrivals(y_), (Arrivals{Arrival::added_slot, Arrival::added_slot}));
   EXPECT_EQ(plan_.zeros().size(), 2u);
 }
 
 TEST_F(GradientPlanTest, InputsTakePartIfAllIsWanted) {
   plan(sum_elems(y_), true);
   EXPECT_TRUE(takes_part(x_));
-  EXPECT_EQ(contributions(x_), Contributions{Contribution::written});
+  EXPECT_EQ(arrivals(x_), Arrivals{Arrival::written});
 }
 
 TEST_F(GradientPlanTest, OnlyWhatReachesALossTakesPart) {
