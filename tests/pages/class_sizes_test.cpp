@@ -34,7 +34,6 @@ const std::map<std::string, Size> kLarger = {
     {"Trainer", {47, 16}},           // rules, groups, clipping, averages and what is saved
     {"Commands", {26, 17}},          // what a stream of a GPU is asked to do
     {"Driver", {23, 17}},            // the emulator's
-    {"BatchDrawing", {22, 16}},
 };
 
 std::string sizes(std::string_view text) {
