@@ -32,7 +32,6 @@ const std::map<std::string, Size> kLarger = {
     {"Minibatch", {55, 22}},  // graphs, their losses, their passes, and parts that fit memory
     {"ComputationGraph", {47, 18}},  // recording, running and what is asked afterwards
     {"Commands", {26, 17}},          // what a stream of a GPU is asked to do
-    {"Driver", {23, 17}},            // the emulator's
 };
 
 std::string sizes(std::string_view text) {
