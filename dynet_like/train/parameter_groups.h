@@ -38,7 +38,7 @@ struct GroupSettings {
   bool updates(const ParameterStorage& parameter) const { return parameter.updated && !frozen; }
 };
 
-/// Groups of parameters, and what they make of those of a collection, by their places in it.
+/// Groups of parameters, and what they make of those of one collection.
 class ParameterGroups {
  public:
   ParameterGroups() = default;
@@ -48,14 +48,13 @@ class ParameterGroups {
 
   GroupSettings settings_of(const ParameterStorage& parameter) const;
   const std::vector<ParameterGroup>& all() const { return groups_; }
-  /// Takes in parameters that are new, behind those that it knows.
-  void extend(std::span<const std::shared_ptr<ParameterStorage>> parameters);
-  /// The settings that differ, and which of them a parameter has.
+  /// Those of a collection's parameters that are to be updated, as they and their groups say. Each
+  /// is looked up once: new ones come behind those of the calls before.
+  std::vector<std::shared_ptr<ParameterStorage>> updated(
+      std::span<const std::shared_ptr<ParameterStorage>> parameters);
+  /// Of the parameters of these calls: the settings that differ, and which of them one has.
   std::span<const GroupSettings> settings() const { return settings_; }
   std::size_t place_of(std::size_t parameter) const { return places_[parameter]; }
-  /// Those of the parameters that are to be updated, as they and their groups say.
-  std::vector<std::shared_ptr<ParameterStorage>> updated(
-      std::span<const std::shared_ptr<ParameterStorage>> parameters) const;
   /// Patterns and what is done, for the kind of a trainer's state; empty without groups.
   std::string description() const;
 

@@ -127,7 +127,6 @@ Trainer::~Trainer() {
 // Collections only grow, at the end.
 std::vector<std::shared_ptr<ParameterStorage>> Trainer::find_parameters() {
   auto storages = collection_.storages();
-  groups_.extend(storages);
   for (std::size_t i = parameters_.size(); i < storages.size(); ++i) {
     parameters_.push_back(std::make_shared<ParameterState>(rule_, storages[i]));
   }

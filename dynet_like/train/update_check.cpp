@@ -102,25 +102,20 @@ void UpdateCheck::refuse_unusable(const Gradients& gradients, Storages storages,
   need_below(limit / (summands + 1.0), gradients, storages, reason.c_str());  // one for rounding
 }
 
-// Where the gradients are looked at here; a finite norm says that they are finite.
-double UpdateCheck::factor(const Gradients& gradients, Storages storages, double clip_threshold,
-                           std::optional<double> own_norm) const {
-  const bool clips = clip_threshold > 0;
-  const double norm = !clips ? 0 : own_norm ? *own_norm : gradients.norm(storages);
-  const double limit = this->limit(clip_threshold);
-  if (!clips || !std::isfinite(norm) || std::isfinite(limit)) {
-    need_below(limit, gradients, storages);
-  }
-  if (!std::isfinite(norm)) refuse_norm(norm);
-  return clips && norm > clip_threshold ? clip_threshold / norm : 1;
-}
-
 double UpdateCheck::begin(const Gradients& gradients, Storages storages, double clip_threshold,
                           std::optional<double> own_norm) {
   device_decides_ =
       !own_norm && rule_.runs_on_device() && ask_device(gradients, storages, clip_threshold);
   if (device_decides_) return 1;
-  const double factor = this->factor(gradients, storages, clip_threshold, own_norm);
+  const bool clips = clip_threshold > 0;
+  const double norm = !clips ? 0 : own_norm ? *own_norm : gradients.norm(storages);
+  const double limit = this->limit(clip_threshold);
+  // A finite norm says that they are finite.
+  if (!clips || !std::isfinite(norm) || std::isfinite(limit)) {
+    need_below(limit, gradients, storages);
+  }
+  if (!std::isfinite(norm)) refuse_norm(norm);
+  const double factor = clips && norm > clip_threshold ? clip_threshold / norm : 1;
   is_clipped_ = factor != 1;
   return factor;
 }

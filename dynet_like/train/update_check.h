@@ -44,8 +44,6 @@ class UpdateCheck {
 
   double moment_limit() const;
   double limit(double clip_threshold) const;
-  double factor(const Gradients& gradients, Storages storages, double clip_threshold,
-                std::optional<double> own_norm) const;
   bool ask_device(const Gradients& gradients, Storages storages, double clip_threshold);
 
   const UpdateRule& rule_;
