@@ -45,6 +45,32 @@ std::string shortened(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 1) + "…";
 }
 
+// The colours of types. Those with most nodes get one of their own.
+struct Palette {
+  std::vector<std::size_t> order, places;  ///< types with their own; by type, into the colours
+  std::size_t others = 0;                  ///< types without
+
+  const char* colour(const BatchRow& row) const { return kColours[places[row.kind]]; }
+};
+
+Palette palette_of(std::span<const BatchRow> rows, std::size_t kinds) {
+  Palette palette;
+  std::vector<std::size_t> nodes(kinds);
+  for (const BatchRow& row : rows) {
+    if (nodes[row.kind] == 0) palette.order.push_back(row.kind);
+    nodes[row.kind] += row.nodes;
+  }
+  std::vector<std::size_t> rank = palette.order;
+  std::ranges::stable_sort(rank, std::greater(), [&](std::size_t kind) { return nodes[kind]; });
+  rank.resize(std::min(rank.size(), kColours.size() - 1));
+  palette.others = palette.order.size() - rank.size();
+  std::erase_if(palette.order,
+                [&](std::size_t kind) { return std::ranges::find(rank, kind) == rank.end(); });
+  palette.places.assign(kinds, kColours.size() - 1);
+  for (std::size_t i = 0; i < palette.order.size(); ++i) palette.places[palette.order[i]] = i;
+  return palette;
+}
+
 class BatchDrawing {
  public:
   BatchDrawing(std::span<const RunState* const> runs, const BatchPicture& what)
@@ -63,9 +89,9 @@ class BatchDrawing {
     }
     end_ = std::min(end_, all_.rows.size());
     samples_ = std::min(what_.samples, runs_[0]->tapes().size());
-    for (std::size_t r = what_.first_row; r < end_; ++r) has_shared_ |= all_.rows[r].shared;
+    has_shared_ = std::ranges::any_of(shown(), &BatchRow::shared);
     has_runs_ = all_.rows.front().run != all_.rows.back().run;
-    choose_colours();
+    palette_ = palette_of(shown(), all_.kinds.size());
   }
 
   std::string draw() {
@@ -92,24 +118,8 @@ class BatchDrawing {
   std::size_t column_of(const BatchRow& row, std::uint32_t sample) const {
     return row.shared ? 0 : sample + (has_shared_ ? 1 : 0);
   }
-  const char* colour(const BatchRow& row) const { return kColours[colours_[row.kind]]; }
-
-  // Those with most nodes in the rows that are shown get one of their own.
-  void choose_colours() {
-    std::vector<std::size_t> nodes(all_.kinds.size());
-    for (std::size_t r = what_.first_row; r < end_; ++r) {
-      const BatchRow& row = all_.rows[r];
-      if (nodes[row.kind] == 0) order_.push_back(row.kind);
-      nodes[row.kind] += row.nodes;
-    }
-    std::vector<std::size_t> rank = order_;
-    std::ranges::stable_sort(rank, std::greater(), [&](std::size_t kind) { return nodes[kind]; });
-    rank.resize(std::min(rank.size(), kColours.size() - 1));
-    others_ = order_.size() - rank.size();
-    std::erase_if(order_,
-                  [&](std::size_t kind) { return std::ranges::find(rank, kind) == rank.end(); });
-    colours_.assign(all_.kinds.size(), kColours.size() - 1);
-    for (std::size_t i = 0; i < order_.size(); ++i) colours_[order_[i]] = i;
+  std::span<const BatchRow> shown() const {
+    return std::span(all_.rows).subspan(what_.first_row, end_ - what_.first_row);
   }
 
   void add_text(double x, double y, const std::string& text, const char* attributes = "") {
@@ -119,9 +129,7 @@ class BatchDrawing {
 
   void draw_heading() {
     std::size_t alone = 0;
-    for (const BatchRow& row : all_.rows) {
-      alone += row.is_alone() ? 1 : 0;
-    }
+    for (const BatchRow& row : all_.rows) alone += row.is_alone() ? 1 : 0;
     y_ = kMargin + 16;
     add_text(kMargin, y_,
              fmt::format("{} of {} in {}", counted(all_.nodes, "node"),
@@ -145,17 +153,18 @@ class BatchDrawing {
   void draw_legend() {
     const double width = (width_ - 2 * kMargin) / kLegendColumns;
     const auto letters = static_cast<std::size_t>(width / 6.6);
-    const std::size_t named = order_.size(), entries = named + (others_ > 0 ? 1 : 0);
+    const std::size_t named = palette_.order.size();
+    const std::size_t entries = named + (palette_.others > 0 ? 1 : 0);
     for (std::size_t i = 0; i < entries; ++i) {
       const double x = kMargin + width * static_cast<double>(i % kLegendColumns);
       if (i % kLegendColumns == 0) y_ += 20;
-      const RowKind kind = i < named ? all_.kinds[order_[i]] : RowKind();
+      const RowKind kind = i < named ? all_.kinds[palette_.order[i]] : RowKind();
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"6\" fill=\"{}\"/>\n", x,
           y_ - 10, i < named ? kColours[i] : kColours.back());
       const std::string name = kind.op + ' ' + kind.shapes;
       add_text(x + 18, y_,
-               i == named ? counted(others_, "other type")
+               i == named ? counted(palette_.others, "other type")
                           : shortened(name, letters > 12 ? letters - 4 : letters));
     }
     y_ += 14;
@@ -214,9 +223,7 @@ class BatchDrawing {
 
   void draw_bands() {
     std::size_t most = 1;
-    for (std::size_t r = what_.first_row; r < end_; ++r) {
-      most = std::max(most, all_.rows[r].nodes);
-    }
+    for (const BatchRow& row : shown()) most = std::max(most, row.nodes);
     for (std::size_t r = what_.first_row; r < end_; ++r) {
       const BatchRow& row = all_.rows[r];
       const double y = middle_[r - what_.first_row];
@@ -233,7 +240,7 @@ class BatchDrawing {
       const double width = 70 * static_cast<double>(row.nodes) / static_cast<double>(most);
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"8\" fill=\"{}\"/>\n",
-          right + 10, y - 4, std::max(width, 1.0), colour(row));
+          right + 10, y - 4, std::max(width, 1.0), palette_.colour(row));
       add_text(left - 10, y + 4, (row.is_alone() ? "alone: " : "") + std::to_string(row.nodes),
                "class=\"count\" text-anchor=\"end\"");
       text_ += "</g>\n";
@@ -258,10 +265,10 @@ class BatchDrawing {
 
   template <class Visit>
   void for_marks(const Visit& visit) const {
-    for (std::size_t r = what_.first_row; r < end_; ++r) {
-      for (const auto& [sample, marks] : all_.rows[r].marks) {
-        const std::size_t c = column_of(all_.rows[r], sample);
-        visit(all_.rows[r], marks, places(c, marks.size(), middle_[r - what_.first_row]));
+    for (std::size_t r = 0; const BatchRow& row : shown()) {
+      const double y = middle_[r++];
+      for (const auto& [sample, marks] : row.marks) {
+        visit(row, marks, places(column_of(row, sample), marks.size(), y));
       }
     }
   }
@@ -313,7 +320,7 @@ class BatchDrawing {
         "<g><title>{} like: {}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" "
         "rx=\"8\" fill=\"{}\"/>",
         marks.size(), xml_text(marks[0].title), at.x - kWidth / 2, at.y - kHeight / 2, kWidth,
-        kHeight, colour(row));
+        kHeight, palette_.colour(row));
     add_text(at.x, at.y + 4, fmt::format("× {}", marks.size()), "class=\"many\"");
     text_ += "</g>\n";
   }
@@ -321,8 +328,8 @@ class BatchDrawing {
   void draw_mark(const BatchRow& row, const RowMark& mark, Point at) {
     const std::string look =
         row.is_alone()
-            ? fmt::format("fill=\"#fff\" stroke=\"{}\" stroke-width=\"2.5\"", colour(row))
-            : fmt::format("fill=\"{}\"", colour(row));
+            ? fmt::format("fill=\"#fff\" stroke=\"{}\" stroke-width=\"2.5\"", palette_.colour(row))
+            : fmt::format("fill=\"{}\"", palette_.colour(row));
     const std::string title = "<title>" + xml_text(mark.title) + "</title>";
     text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}>{}</circle>\n", at.x,
                          at.y, kDot, look, title);
@@ -334,8 +341,7 @@ class BatchDrawing {
   BatchRows all_;
   std::size_t samples_ = 0;
   bool has_shared_ = false, has_runs_ = false;
-  std::vector<std::size_t> order_, colours_;  ///< kinds with a colour of their own; by kind
-  std::size_t others_ = 0;                    ///< kinds without
+  Palette palette_;
   double width_ = 0, y_ = 0, top_ = 0;
   std::vector<double> middle_;                              ///< of rows that are shown
   std::vector<std::pair<std::size_t, double>> run_of_row_;  ///< rows with which a run begins

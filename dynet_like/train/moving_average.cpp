@@ -73,6 +73,22 @@ std::string MovingAverageSettings::description() const {
                      update_freq);
 }
 
+void ParameterAverages::check_not_swapped() const {
+  if (!swapped_) return;
+  throw UsageError(
+      "[Trainer] need the weights in their place, by swap_params_to_weights() or restart(); got "
+      "their moving averages");
+}
+
+void ParameterAverages::start(const MovingAverageSettings& wanted, std::uint64_t updates) {
+  wanted.check();
+  if (updates > 0) {
+    throw UsageError(fmt::format(
+        "[Trainer] need moving averages from the first update on; got {} before them", updates));
+  }
+  settings = wanted;
+}
+
 void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   for (const auto& parameter : parameters) {
     const ParameterStorage& first = *(averages_.empty() ? parameters[0] : averages_[0].parameter);

@@ -52,8 +52,11 @@ class ParameterAverages {
   bool is_due(std::uint64_t update) const {
     return settings.kind != MovingAverage::None && update % settings.update_freq == 0;
   }
-  /// Whether the parameters hold their averages.
+  /// Whether the parameters hold their averages; and throws UsageError if they do.
   bool swapped() const { return swapped_; }
+  void check_not_swapped() const;
+  /// From the next update on. Throws UsageError as check() does, and after the first update.
+  void start(const MovingAverageSettings& wanted, std::uint64_t updates);
 
   /// All that may fail before averages are taken. Parameters that are updated and have no average
   /// yet get zeros. Throws UsageError unless all parameters are of one collection, or of

@@ -72,6 +72,22 @@ ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
   }
 }
 
+std::vector<std::shared_ptr<ParameterStorage>> ParameterGroups::updated(
+    std::span<const std::shared_ptr<ParameterStorage>> parameters) {
+  std::vector<std::shared_ptr<ParameterStorage>> updated;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (i == places_.size()) {
+      const GroupSettings settings = settings_of(*parameters[i]);
+      const auto found = std::find(settings_.begin(), settings_.end(), settings);
+      const auto place = static_cast<std::size_t>(found - settings_.begin());
+      if (found == settings_.end()) settings_.push_back(settings);
+      places_.push_back(place);
+    }
+    if (settings_[places_[i]].updates(*parameters[i])) updated.push_back(parameters[i]);
+  }
+  return updated;
+}
+
 GroupSettings ParameterGroups::settings_of(const ParameterStorage& parameter) const {
   GroupSettings settings;
   for (const ParameterGroup& group : groups_) {

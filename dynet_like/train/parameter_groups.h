@@ -35,9 +35,10 @@ struct GroupSettings {
   std::optional<float> weight_decay = {};
   bool frozen = false;
   bool operator==(const GroupSettings&) const = default;
+  bool updates(const ParameterStorage& parameter) const { return parameter.updated && !frozen; }
 };
 
-/// Groups of parameters.
+/// Groups of parameters, and what they make of those of one collection.
 class ParameterGroups {
  public:
   ParameterGroups() = default;
@@ -47,11 +48,20 @@ class ParameterGroups {
 
   GroupSettings settings_of(const ParameterStorage& parameter) const;
   const std::vector<ParameterGroup>& all() const { return groups_; }
+  /// Those of a collection's parameters that are to be updated, as they and their groups say. Each
+  /// is looked up once: new ones come behind those of the calls before.
+  std::vector<std::shared_ptr<ParameterStorage>> updated(
+      std::span<const std::shared_ptr<ParameterStorage>> parameters);
+  /// Of the parameters of these calls: the settings that differ, and which of them one has.
+  std::span<const GroupSettings> settings() const { return settings_; }
+  std::size_t place_of(std::size_t parameter) const { return places_[parameter]; }
   /// Patterns and what is done, for the kind of a trainer's state; empty without groups.
   std::string description() const;
 
  private:
   std::vector<ParameterGroup> groups_;
+  std::vector<GroupSettings> settings_{GroupSettings()};
+  std::vector<std::size_t> places_;  // by parameter, into these
 };
 
 }  // namespace dynet_like

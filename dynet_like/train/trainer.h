@@ -19,7 +19,6 @@ namespace dynet_like {
 
 namespace detail {
 class ParameterState;
-struct Step;
 class UpdateCheck;
 class UpdateRule;
 }  // namespace detail
@@ -167,45 +166,19 @@ class Trainer {
   }
 
  private:
-  struct Changes;
-  /// What is to be counted of the last update once it is known whether it was made.
-  struct Unfinished {
-    bool any = false, device_decides = false, averages = false, clipped = false;
-  };
-
   std::string kind() const;
-  void find_parameters();
-  void check_settings() const;
-  detail::Step step_of(const GroupSettings& settings, double scale) const;
-  std::vector<detail::Step> steps(double scale) const;
-  bool updates(std::size_t parameter) const;
-  std::vector<std::shared_ptr<ParameterStorage>> updated_storages() const;
-  void check_weights_in_place() const;
-  void check_own(const Gradients& gradients) const;
-  void start_averaging(const MovingAverageSettings& settings);
-  double moment_limit() const;
-  double gradient_limit() const;
-  double gradient_scale(const Gradients& gradients, Storages updated,
-                        std::optional<double> own_norm) const;
-  void plan(detail::ParameterState& parameter, const Gradients& gradients, detail::Step step,
-            Changes& changes) const;
-  void make(const Changes& changes, detail::Step step) const;
-  void check(const TrainerState& state) const;
-  void check_moments(const TrainerState& state) const;
-  void check_averages(const TrainerState& state) const;
-  detail::ParameterState* find(const ParameterStorage& storage) const;
+  /// Takes in those that are new. Returns all.
+  std::vector<std::shared_ptr<ParameterStorage>> find_parameters();
 
   ParameterCollection collection_;
   std::shared_ptr<const detail::UpdateRule> rule_;
   std::vector<std::shared_ptr<detail::ParameterState>> parameters_;  // in the collection's order
   ParameterGroups groups_;
-  std::vector<GroupSettings> settings_{GroupSettings()};  // those that differ
-  std::vector<std::size_t> settings_of_;                  // by parameter, into them
   std::uint64_t updates_ = 0, clipped_updates_ = 0;
   std::optional<CyclicalRate> cycle_;
   ParameterAverages averages_;
   std::unique_ptr<detail::UpdateCheck> check_;
-  Unfinished unfinished_;
+  bool is_unfinished_ = false;  // nobody knows yet whether the last update was made
 };
 
 }  // namespace dynet_like

@@ -1,6 +1,7 @@
 // The state of a trainer: what it is made of, what is refused, and how it is taken over.
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,55 @@ Tensor view_of(const ParameterStorage& storage, std::byte* values, TrainerState&
   return Tensor(storage.dim, storage.dtype, values);
 }
 
+using Parameters = std::span<const std::shared_ptr<ParameterState>>;
+
+ParameterState* find(Parameters parameters, const ParameterStorage& storage) {
+  for (const auto& parameter : parameters) {
+    if (&parameter->storage() == &storage) return parameter.get();
+  }
+  return nullptr;
+}
+
+// `names`: of the moments of the rule.
+void check_moments(const TrainerState& state, Parameters parameters,
+                   std::span<const std::string> names) {
+  std::set<std::pair<const ParameterStorage*, std::string>> known;
+  for (const TrainerState::Moment& moment : state.moments) {
+    const ParameterStorage& storage = *moment.parameter;
+    const bool expected = std::find(names.begin(), names.end(), moment.name) != names.end();
+    if (!expected || find(parameters, storage) == nullptr ||
+        !known.emplace(&storage, moment.name).second) {
+      throw UsageError(
+          fmt::format("[Trainer] need moments that {} has for its parameters, once each; got "
+                      "\"{}\" of \"{}\"",
+                      state.kind, moment.name, storage.name));
+    }
+    check_shape(storage, moment.name, moment.values);
+  }
+  for (const TrainerState::Moment& moment : state.moments) {
+    for (const std::string& name : names) {
+      if (known.contains({moment.parameter.get(), name})) continue;
+      throw UsageError(fmt::format("[Trainer] need all moments of \"{}\"; got none named \"{}\"",
+                                   moment.parameter->name, name));
+    }
+  }
+}
+
+void check_averages(const TrainerState& state, Parameters parameters) {
+  state.moving_average.check();
+  std::set<const ParameterStorage*> known;
+  for (const auto& [parameter, count, values] : state.averages) {
+    if (state.moving_average.kind == MovingAverage::None || count == 0 ||
+        find(parameters, *parameter) == nullptr || !known.insert(parameter.get()).second) {
+      throw UsageError(
+          fmt::format("[Trainer] need averages of some values of its parameters, once each, and "
+                      "none without averaging; got one of {} of \"{}\"",
+                      counted(count, "value"), parameter->name));
+    }
+    check_shape(*parameter, "average", values);
+  }
+}
+
 }  // namespace
 
 std::string Trainer::kind() const {
@@ -72,8 +122,8 @@ std::map<std::string, std::string> Trainer::settings() const {
 
 TrainerState Trainer::state() {
   finish_update();
-  check_weights_in_place();
-  find_parameters();
+  averages_.check_not_swapped();
+  const auto storages = find_parameters();
   TrainerState state;
   state.kind = kind();
   state.updates = updates_;
@@ -83,7 +133,6 @@ TrainerState Trainer::state() {
   state.weight_decay = weight_decay;
   state.sparse_updates = sparse_updates;
   const std::vector<std::string> names = rule_->moments();
-  const auto storages = collection_.storages();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i]->refresh_all();
     for (std::size_t j = 0; parameters_[i]->prepared() && j < names.size(); ++j) {
@@ -115,75 +164,33 @@ std::unique_ptr<Trainer> Trainer::copy() {
   return result;
 }
 
-void Trainer::check(const TrainerState& state) const {
+void Trainer::load_state(const TrainerState& state) {
+  find_parameters();
   if (state.kind != kind()) {
     throw UsageError(
         fmt::format("[Trainer] need the state of {}; got that of {}", kind(), state.kind));
   }
-  check_weights_in_place();
-  check_moments(state);
-  check_averages(state);
-}
-
-void Trainer::check_moments(const TrainerState& state) const {
+  averages_.check_not_swapped();
   const std::vector<std::string> names = rule_->moments();
-  std::set<std::pair<const ParameterStorage*, std::string>> known;
-  for (const TrainerState::Moment& moment : state.moments) {
-    const ParameterStorage& storage = *moment.parameter;
-    const bool expected = std::find(names.begin(), names.end(), moment.name) != names.end();
-    if (!expected || find(storage) == nullptr || !known.emplace(&storage, moment.name).second) {
-      throw UsageError(
-          fmt::format("[Trainer] need moments that {} has for its parameters, once each; got "
-                      "\"{}\" of \"{}\"",
-                      state.kind, moment.name, storage.name));
-    }
-    check_shape(storage, moment.name, moment.values);
-  }
-  for (const TrainerState::Moment& moment : state.moments) {
-    for (const std::string& name : names) {
-      if (known.contains({moment.parameter.get(), name})) continue;
-      throw UsageError(fmt::format("[Trainer] need all moments of \"{}\"; got none named \"{}\"",
-                                   moment.parameter->name, name));
-    }
-  }
-}
-
-void Trainer::check_averages(const TrainerState& state) const {
-  state.moving_average.check();
-  std::set<const ParameterStorage*> known;
-  for (const auto& [parameter, count, values] : state.averages) {
-    if (state.moving_average.kind == MovingAverage::None || count == 0 ||
-        find(*parameter) == nullptr || !known.insert(parameter.get()).second) {
-      throw UsageError(
-          fmt::format("[Trainer] need averages of some values of its parameters, once each, and "
-                      "none without averaging; got one of {} of \"{}\"",
-                      counted(count, "value"), parameter->name));
-    }
-    check_shape(*parameter, "average", values);
-  }
-}
-
-void Trainer::load_state(const TrainerState& state) {
-  find_parameters();
-  check(state);
-  const std::vector<std::string> names = rule_->moments();
+  check_moments(state, parameters_, names);
+  check_averages(state, parameters_);
   std::vector<ParameterAverages::Average> averages = copies_of(state);
   std::set<const ParameterState*> with_moments;
   for (const TrainerState::Moment& moment : state.moments) {
-    ParameterState* parameter = find(*moment.parameter);
+    ParameterState* parameter = find(parameters_, *moment.parameter);
     parameter->prepare();
     with_moments.insert(parameter);
   }
   averages_.replace(std::move(averages));
   // From here on nothing fails.
-  unfinished_ = {};
+  is_unfinished_ = false;
   for (const auto& parameter : parameters_) {
     with_moments.contains(parameter.get()) ? parameter->refresh_all() : parameter->forget();
   }
   for (const TrainerState::Moment& moment : state.moments) {
     const auto name = std::find(names.begin(), names.end(), moment.name);
     const auto i = static_cast<std::size_t>(name - names.begin());
-    std::byte* const to = find(*moment.parameter)->moment(i);
+    std::byte* const to = find(parameters_, *moment.parameter)->moment(i);
     if (to == moment.values.data()) continue;  // a view of this trainer's own memory
     moment.parameter->device().write(to, moment.values.data(), bytes_of(*moment.parameter));
   }

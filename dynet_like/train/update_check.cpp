@@ -2,6 +2,7 @@
 #include "dynet_like/train/update_check.h"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,8 @@
 namespace dynet_like::detail {
 
 namespace {
+
+constexpr const char* kFiniteMoments = "moments of their squares stay finite";
 
 struct Fault {
   std::size_t at;
@@ -49,11 +52,14 @@ std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
                                  fault.value, storage.name, place));
 }
 
-}  // namespace
+[[noreturn]] void refuse_norm(double norm) {
+  throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
+}
 
-// All in one pass; what is wrong is looked for only then.
-void UpdateCheck::need_below(double limit, const Gradients& gradients, Storages storages,
-                             const char* reason) {
+// All in one pass; what is wrong is looked for only then. Throws NumericError unless the sizes of
+// all are below the limit, which may be infinity.
+void need_below(double limit, const Gradients& gradients, UpdateCheck::Storages storages,
+                const char* reason = kFiniteMoments) {
   if (storages.empty()) return;
   std::vector<Stretch> all;
   for (const auto& storage : storages) {
@@ -72,13 +78,55 @@ void UpdateCheck::need_below(double limit, const Gradients& gradients, Storages 
   }
 }
 
-bool UpdateCheck::begin(double limit, const Gradients& gradients, Storages storages,
-                        double clip_threshold) {
+}  // namespace
+
+// Means of squares of gradients below it are finite, however they are rounded.
+double UpdateCheck::moment_limit() const { return dtype_ == DType::f32 ? 0x1p63 : 0x1p511; }
+
+// The size that gradients must stay below before they are clipped.
+double UpdateCheck::limit(double clip_threshold) const {
+  const double limit = moment_limit();
+  const bool clips = clip_threshold > 0 && clip_threshold < limit;
+  return rule_.squares_gradients() && !clips ? limit : std::numeric_limits<double>::infinity();
+}
+
+void UpdateCheck::refuse_unusable(const Gradients& gradients, Storages storages,
+                                  double clip_threshold, unsigned summands) const {
+  need_below(limit(clip_threshold), gradients, storages);
+  if (summands <= 1) return;
+  const double largest = dtype_ == DType::f32
+                             ? static_cast<double>(std::numeric_limits<float>::max())
+                             : std::numeric_limits<double>::max();
+  const double limit = rule_.squares_gradients() ? moment_limit() : largest;
+  const std::string reason = fmt::format("{} of them can be added up", summands);
+  need_below(limit / (summands + 1.0), gradients, storages, reason.c_str());  // one for rounding
+}
+
+double UpdateCheck::begin(const Gradients& gradients, Storages storages, double clip_threshold,
+                          std::optional<double> own_norm) {
+  device_decides_ =
+      !own_norm && rule_.runs_on_device() && ask_device(gradients, storages, clip_threshold);
+  if (device_decides_) return 1;
+  const bool clips = clip_threshold > 0;
+  const double norm = !clips ? 0 : own_norm ? *own_norm : gradients.norm(storages);
+  const double limit = this->limit(clip_threshold);
+  // A finite norm says that they are finite.
+  if (!clips || !std::isfinite(norm) || std::isfinite(limit)) {
+    need_below(limit, gradients, storages);
+  }
+  if (!std::isfinite(norm)) refuse_norm(norm);
+  const double factor = clips && norm > clip_threshold ? clip_threshold / norm : 1;
+  is_clipped_ = factor != 1;
+  return factor;
+}
+
+// False if no device looks at them beside the updates.
+bool UpdateCheck::ask_device(const Gradients& gradients, Storages storages, double clip_threshold) {
   if (storages.empty()) return false;
   const ParameterStorage& any = *storages.front();
   const Updates& updates = any.device().updates();
-  if (check_ == nullptr) check_ = updates.make_gradient_check();
-  if (check_ == nullptr) return false;
+  if (device_check_ == nullptr) device_check_ = updates.make_gradient_check();
+  if (device_check_ == nullptr) return false;
   std::vector<Stretch> all;
   checked_.clear();
   rows_.clear();
@@ -91,13 +139,14 @@ bool UpdateCheck::begin(double limit, const Gradients& gradients, Storages stora
       if (is_of_rows) rows_.insert(rows_.end(), rows->rows.begin(), rows->rows.end());
     }
   }
-  limit_ = limit;
-  check_->begin(any.dtype, all, limit, clip_threshold);
+  limit_ = limit(clip_threshold);
+  device_check_->begin(any.dtype, all, limit_, clip_threshold);
   return true;
 }
 
 bool UpdateCheck::finish() {
-  const GradientCheck::Result result = check_->wait();
+  if (!device_decides_) return is_clipped_;
+  const GradientCheck::Result result = device_check_->wait();
   if (!std::isnan(result.factor)) return result.factor != 1;
   std::size_t at = result.fault_at;
   for (const Checked& checked : checked_) {
@@ -107,8 +156,7 @@ bool UpdateCheck::finish() {
     }
     at -= checked.count;
   }
-  throw NumericError(
-      fmt::format("[Trainer] need a finite norm of the gradients; got {}", result.norm));
+  refuse_norm(result.norm);
 }
 
 }  // namespace dynet_like::detail

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "dynet_like/device/updates.h"
 #include "dynet_like/params/gradients.h"
+#include "dynet_like/train/update_rule.h"
 
 namespace dynet_like::detail {
 
@@ -15,17 +16,21 @@ namespace dynet_like::detail {
 class UpdateCheck {
  public:
   using Storages = std::span<const std::shared_ptr<ParameterStorage>>;
-  static constexpr const char* kFiniteMoments = "moments of their squares stay finite";
 
-  /// Throws NumericError, which names the first element whose size is not below the limit, which
-  /// may be infinity. `reason`: what is so below it.
-  static void need_below(double limit, const Gradients& gradients, Storages storages,
-                         const char* reason = kFiniteMoments);
+  UpdateCheck(const UpdateRule& rule, DType dtype) : rule_(rule), dtype_(dtype) {}
 
-  /// Asks a device that goes on meanwhile; false if theirs does not.
-  bool begin(double limit, const Gradients& gradients, Storages storages, double clip_threshold);
-  /// What passes may depend on from then on.
-  const GradientCheck* condition() const { return check_.get(); }
+  /// Throws NumericError, which names the first element that is too large, as Trainer's function of
+  /// this name does.
+  void refuse_unusable(const Gradients& gradients, Storages storages, double clip_threshold,
+                       unsigned summands) const;
+
+  /// Checks the gradients of an update. Returns the factor that clips them, or 1 if a device is to
+  /// find it, which goes on meanwhile. Throws NumericError, as above. `own_norm`: the norm, if it
+  /// is not that of these gradients.
+  double begin(const Gradients& gradients, Storages storages, double clip_threshold,
+               std::optional<double> own_norm);
+  /// What passes depend on from then on; null if `begin` knew the answer.
+  const GradientCheck* condition() const { return device_decides_ ? device_check_.get() : nullptr; }
   /// Waits for the answer. Returns whether gradients were clipped; throws NumericError, as above.
   bool finish();
 
@@ -37,8 +42,15 @@ class UpdateCheck {
     bool is_of_rows;
   };
 
-  std::unique_ptr<GradientCheck> check_;
-  double limit_ = 0;
+  double moment_limit() const;
+  double limit(double clip_threshold) const;
+  bool ask_device(const Gradients& gradients, Storages storages, double clip_threshold);
+
+  const UpdateRule& rule_;
+  const DType dtype_;
+  std::unique_ptr<GradientCheck> device_check_;
+  bool device_decides_ = false, is_clipped_ = false;
+  double limit_ = 0;  ///< that the device was told
   std::vector<Checked> checked_;
   std::vector<std::uint32_t> rows_;
 };

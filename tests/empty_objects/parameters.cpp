@@ -139,10 +139,11 @@ void use_trainers(Types& types) {
   ParameterCollection model;
   model.add_parameters({2}, "W");
   types.use("ParameterGroups", ParameterGroups({{"*", 2.0f}}, model.storages()),
-            [&](const ParameterGroups& groups) {
+            [&](ParameterGroups& groups) {
               ATTEMPT(groups.description());
               ATTEMPT(groups.all());
               ATTEMPT(groups.settings_of(*model.storages()[0]));
+              ATTEMPT(groups.updated(model.storages()));
             });
   types.use("MovingAverageSettings", MovingAverageSettings(),
             [](const MovingAverageSettings& settings) {
@@ -152,6 +153,7 @@ void use_trainers(Types& types) {
   types.use("ParameterAverages", ParameterAverages(), [&](ParameterAverages& averages) {
     EXPECT_TRUE(averages.all().empty());
     EXPECT_FALSE(averages.swapped() || averages.is_due(1));
+    ATTEMPT(averages.start({}, 1));
     ATTEMPT(averages.swap_in(true, true));
     ATTEMPT(averages.swap_out());
     ATTEMPT(averages.take());

@@ -31,10 +31,6 @@ const std::map<std::string, Size> kLarger = {
     {"Tape", {82, 28}},       // records nodes, and has their types and the user's names
     {"Minibatch", {55, 22}},  // graphs, their losses, their passes, and parts that fit memory
     {"ComputationGraph", {47, 18}},  // recording, running and what is asked afterwards
-    {"Trainer", {47, 16}},           // rules, groups, clipping, averages and what is saved
-    {"Commands", {26, 17}},          // what a stream of a GPU is asked to do
-    {"Driver", {23, 17}},            // the emulator's
-    {"BatchDrawing", {22, 16}},
 };
 
 std::string sizes(std::string_view text) {

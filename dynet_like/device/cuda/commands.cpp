@@ -11,38 +11,28 @@ namespace {
 
 // More is copied by itself.
 constexpr std::size_t kLargestList = std::size_t{1} << 20;
-// Submissions under way before one waits: more than a minibatch has.
-constexpr std::size_t kMostStagings = 64;
 
 }  // namespace
 
 Commands::Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory)
-    : runtime_(runtime), scratch_(std::move(memory)) {
-  for (auto* list : {&free_, &under_way_}) list->reserve(kMostStagings);
-  stagings_.push_back(std::make_unique<Staging>(runtime));
-  current_ = stagings_.back().get();
-}
+    : runtime_(runtime), stagings_(runtime), scratch_(std::move(memory)) {}
 
 void Commands::multiply(const LibraryProduct& product) {
-  finish_sums();
-  calls_.append([product](Runtime& runtime) { runtime.multiply(product); });
+  append([product](Runtime& runtime) { runtime.multiply(product); });
 }
 
 void Commands::copy(void* to, const void* from, std::size_t size) {
   if (size == 0) return;
-  finish_sums();
-  calls_.append([=](Runtime& runtime) { runtime.copy(to, from, size); });
+  append([=](Runtime& runtime) { runtime.copy(to, from, size); });
 }
 
 void Commands::zero(void* to, std::size_t size) {
   if (size == 0) return;
-  finish_sums();
-  calls_.append([=](Runtime& runtime) { runtime.zero(to, size); });
+  append([=](Runtime& runtime) { runtime.zero(to, size); });
 }
 
 void Commands::read(void* to, const void* from, std::size_t size, Mark arrived) {
-  finish_sums();
-  calls_.append([=](Runtime& runtime) {
+  append([=](Runtime& runtime) {
     runtime.copy_to_host(to, from, size);
     runtime.mark(arrived);
   });
@@ -102,7 +92,7 @@ void Commands::write(void* to, const void* from, std::size_t size) {
     return;
   }
   const std::size_t element = size_of(DType::f32);
-  const void* const staged = current_->add(from, size);
+  const void* const staged = stagings_.current().add(from, size);
   if (size % element != 0) return copy(to, staged, size);
   add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
 }
@@ -153,13 +143,13 @@ void Commands::submit() {
   if (calls_.empty()) return;
   const RuntimeUse use(runtime_);
   try {
-    find_free_staging();
+    stagings_.find_free();
     if (busy_time_) busy_time_->begin_submission();
-    current_->upload();
+    stagings_.current().upload();
     runtime_.loans().begin_calls();
     calls_.run(runtime_);
     runtime_.loans().end_calls();
-    current_->end_reading();
+    stagings_.current().end_reading();
     if (busy_time_) busy_time_->end_submission();
   } catch (...) {
     runtime_.loans().end_calls();
@@ -168,31 +158,7 @@ void Commands::submit() {
   }
   calls_.clear();
   reset_scratch();
-  if (current_->used() > largest_) {
-    largest_ = current_->used();
-    for (Staging* const staging : free_) staging->recycle(largest_);
-  }
-  under_way_.push_back(current_);
-  current_ = free_.back();
-  free_.pop_back();
-}
-
-// A new one if the lists of all others have yet to be read; where there are very many, waits.
-void Commands::find_free_staging() {
-  const auto free_oldest = [&] {
-    free_.push_back(under_way_.front());
-    under_way_.erase(under_way_.begin());
-    free_.back()->recycle(largest_);
-  };
-  while (!under_way_.empty() && under_way_.front()->is_read()) free_oldest();
-  if (!free_.empty()) return;
-  if (stagings_.size() < kMostStagings) {
-    stagings_.push_back(std::make_unique<Staging>(runtime_));
-    stagings_.back()->recycle(largest_);
-    return free_.push_back(stagings_.back().get());
-  }
-  under_way_.front()->wait_until_read();
-  free_oldest();
+  stagings_.advance();
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -71,9 +71,7 @@ struct SumSegment {
 /// The commands of a device, in order. What launches kernels is given this as its workspace: its
 /// memory is scratch memory of the device, valid for the kernels that one call launches.
 ///
-/// Nothing begins before `submit`: lists travel in one copy, then the kernels are launched. Lists
-/// of the submissions before stay where they are until the device has read them; nobody waits for
-/// that unless very many are under way.
+/// Nothing begins before `submit`: lists travel in one copy, then the kernels are launched.
 class Commands : public Workspace {
  public:
   Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory);
@@ -102,7 +100,7 @@ class Commands : public Workspace {
   /// Where a list will lie on the device when the kernels of this submission run.
   template <class T>
   T* stage(const T* list, std::size_t count) {
-    return static_cast<T*>(current_->add(list, count * sizeof(T)));
+    return static_cast<T*>(stagings_.current().add(list, count * sizeof(T)));
   }
   void* bytes(std::size_t size) override { return scratch_.allocate(size); }
   /// The next call may use the scratch memory again.
@@ -151,16 +149,18 @@ class Commands : public Workspace {
   template <class... Parameters>
   void append_launch(const Shape& shape, Threads threads, void (*kernel)(Parameters...),
                      Parameters... arguments) {
-    finish_sums();
-    calls_.append([=](Runtime& runtime) {
+    append([=](Runtime& runtime) {
       cuda::launch<Parameters...>(runtime, shape, threads, kernel, arguments...);
     });
+  }
+  template <class Call>
+  void append(const Call& call) {
+    finish_sums();
+    calls_.append(call);
   }
   void forget_sums();
   bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                   const Addends& addends) const;
-
-  void find_free_staging();
 
   static constexpr unsigned kFirstCalls = 12, kMostCalls = 48;
 
@@ -168,11 +168,7 @@ class Commands : public Workspace {
   CallList calls_;
   unsigned calls_asked_ = 0;  ///< since the last submission
   unsigned calls_wanted_ = kFirstCalls;
-  std::vector<std::unique_ptr<Staging>> stagings_;
-  Staging* current_;
-  std::vector<Staging*> free_;       ///< with room for the largest submission so far
-  std::vector<Staging*> under_way_;  ///< the oldest first
-  std::size_t largest_ = 0;          ///< bytes of that
+  StagingPool stagings_;
   Arena scratch_;
   LargeProducts large_products_ = LargeProducts::exact;
   std::uint64_t product_terms_ = 0;

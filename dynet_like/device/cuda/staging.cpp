@@ -10,6 +10,8 @@ namespace dynet_like::detail::cuda {
 namespace {
 
 constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
+// Submissions under way before one waits: more than a minibatch has.
+constexpr std::size_t kMostStagings = 64;
 
 }  // namespace
 
@@ -76,6 +78,38 @@ void Staging::recycle(std::size_t size) noexcept {
     if (size > 0) add_chunk(std::max(std::bit_ceil(size), kFirstChunk));
   } catch (...) {  // the next list begins with a small one
   }
+}
+
+StagingPool::StagingPool(Runtime& runtime)
+    : runtime_(runtime), current_(std::make_unique<Staging>(runtime)) {
+  for (Stagings* list : {&free_, &under_way_}) list->reserve(kMostStagings);
+}
+
+// A new one if the lists of all others have yet to be read; where there are very many, waits.
+void StagingPool::find_free() {
+  const auto free_oldest = [&] {
+    free_.push_back(std::move(under_way_.front()));
+    under_way_.erase(under_way_.begin());
+    free_.back()->recycle(largest_);
+  };
+  while (!under_way_.empty() && under_way_.front()->is_read()) free_oldest();
+  if (!free_.empty()) return;
+  if (under_way_.size() + 1 < kMostStagings) {
+    free_.push_back(std::make_unique<Staging>(runtime_));
+    return free_.back()->recycle(largest_);
+  }
+  under_way_.front()->wait_until_read();
+  free_oldest();
+}
+
+void StagingPool::advance() noexcept {
+  if (current_->used() > largest_) {
+    largest_ = current_->used();
+    for (const auto& staging : free_) staging->recycle(largest_);
+  }
+  under_way_.push_back(std::move(current_));
+  current_ = std::move(free_.back());
+  free_.pop_back();
 }
 
 }  // namespace dynet_like::detail::cuda

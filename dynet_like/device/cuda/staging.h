@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "dynet_like/device/cuda/runtime.h"
@@ -29,7 +30,6 @@ class Staging {
   void recycle(std::size_t size) noexcept;
   /// Bytes of the lists.
   std::size_t used() const;
-  bool empty() const { return chunks_.empty() || (chunks_.size() == 1 && chunks_[0].used == 0); }
 
  private:
   struct Chunk {
@@ -42,6 +42,29 @@ class Staging {
   Runtime& runtime_;
   const Mark read_;
   std::vector<Chunk> chunks_;
+};
+
+/// The stagings of submissions. Lists stay where they are until the device has read them, and
+/// nobody waits for that unless very many are under way.
+class StagingPool {
+ public:
+  explicit StagingPool(Runtime& runtime);
+
+  /// That of the submission that is being asked for.
+  Staging& current() { return *current_; }
+  /// Comes before each `advance`, which then cannot fail.
+  void find_free();
+  /// The device reads the lists of the current one, and a free one takes its place.
+  void advance() noexcept;
+
+ private:
+  using Stagings = std::vector<std::unique_ptr<Staging>>;
+
+  Runtime& runtime_;
+  std::unique_ptr<Staging> current_;
+  Stagings free_;            ///< with room for the largest submission so far
+  Stagings under_way_;       ///< the oldest first
+  std::size_t largest_ = 0;  ///< bytes of that submission
 };
 
 }  // namespace dynet_like::detail::cuda

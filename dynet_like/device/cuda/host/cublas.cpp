@@ -2,7 +2,6 @@
 #include <cublas_v2.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <vector>
 
@@ -61,7 +60,7 @@ cublasStatus_t call(const Action& action, Driver::Call::Kind kind = Driver::Call
 }
 
 void need_handle(const char* what, cublasHandle_t handle) {
-  if (!Driver::get().handles.contains(handle)) {
+  if (!Driver::get().objects.handles.contains(handle)) {
     throw DeviceError("[" + std::string(what) + "] need a handle that lives; got another");
   }
   Driver::get().need_current(what, handle->device);
@@ -75,7 +74,7 @@ cublasStatus_t gemm(const char* what, cublasHandle_t handle, cublasOperation_t a
   return call([&] {
     Driver& driver = Driver::get();
     need_handle(what, handle);
-    driver.need_stream(what, handle->stream);
+    driver.objects.need_stream(what, handle->stream);
     driver.need_device(what, handle->workspace, 1);
     const auto need_matrix = [&](const T* at, int stride, int height, int width, bool transposed) {
       if (transposed) std::swap(height, width);
@@ -104,12 +103,7 @@ cublasStatus_t gemm(const char* what, cublasHandle_t handle, cublasOperation_t a
                              *beta,
                              c,
                              std::size_t(c_stride)};
-    Work work;
-    work.run = multiply<T>;
-    work.bytes.reset(static_cast<std::byte*>(std::malloc(sizeof(product))));
-    if (work.bytes == nullptr) throw std::bad_alloc();
-    std::memcpy(work.bytes.get(), &product, sizeof(product));
-    driver.queue(handle->stream, std::move(work));
+    driver.queue(handle->stream, host::make_work(multiply<T>, product));
   });
 }
 
@@ -120,14 +114,14 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
     void* const memory = std::malloc(sizeof(cublasContext));
     if (memory == nullptr) throw std::bad_alloc();
     *handle = ::new (memory) cublasContext{host::current_device()};
-    Driver::get().handles.insert(memory);
+    Driver::get().objects.handles.insert(memory);
   });
 }
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   return call(
       [&] {
         need_handle("cublasDestroy", handle);
-        Driver::get().handles.erase(handle);
+        Driver::get().objects.handles.erase(handle);
         std::free(handle);
       },
       Driver::Call::gives_back);
@@ -135,7 +129,7 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   return call([&] {
     need_handle("cublasSetStream", handle);
-    Driver::get().need_stream("cublasSetStream", stream);
+    Driver::get().objects.need_stream("cublasSetStream", stream);
     handle->stream = stream;
     handle->workspace = nullptr;  // cuBLAS's own again
   });

@@ -17,16 +17,6 @@ namespace {
 
 constexpr int kVersion = 13000;
 
-template <class T>
-Work make_work(void (*run)(Work&), const T& needed) {
-  Work work;
-  work.run = run;
-  work.bytes.reset(static_cast<std::byte*>(std::malloc(sizeof(T))));
-  if (work.bytes == nullptr) throw std::bad_alloc();
-  ::new (static_cast<void*>(work.bytes.get())) T(needed);
-  return work;
-}
-
 // Objects of the driver do not come from operator new, which tests let fail.
 template <class T>
 T* make_object(int device) {
@@ -120,19 +110,19 @@ cudaError_t cudaMallocHost(void** memory, std::size_t size) {
   return driver.call([&] {
     *memory = std::malloc(std::max<std::size_t>(size, 1));
     if (*memory == nullptr) throw std::bad_alloc();
-    driver.pinned.emplace(*memory, size);
+    driver.objects.pinned.emplace(*memory, size);
   });
 }
 cudaError_t cudaFreeHost(void* memory) {
   Driver& driver = Driver::get();
   return driver.call(
       [&] {
-        const auto found = driver.pinned.find(memory);
-        if (found == driver.pinned.end()) {
+        const auto found = driver.objects.pinned.find(memory);
+        if (found == driver.objects.pinned.end()) {
           throw DeviceError("[cudaFreeHost] need pinned memory; got another address");
         }
         need_ended("cudaFreeHost", !driver.is_in_use(memory, found->second));
-        driver.pinned.erase(found);
+        driver.objects.pinned.erase(found);
         std::free(memory);
       },
       Driver::Call::gives_back);
@@ -147,19 +137,19 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return Driver::get().call([&] {
     *stream = make_object<CUstream_st>(host::current_device());
-    Driver::get().streams.insert(*stream);
+    Driver::get().objects.streams.insert(*stream);
   });
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   Driver& driver = Driver::get();
   return driver.call(
       [&] {
-        driver.need_stream("cudaStreamDestroy", stream);
+        driver.objects.need_stream("cudaStreamDestroy", stream);
         need_ended("cudaStreamDestroy", stream->queue.empty());
-        for (const cudaEvent_t event : driver.events) {
+        for (const cudaEvent_t event : driver.objects.events) {
           if (event->stream == stream) event->stream = nullptr;
         }
-        driver.streams.erase(stream);
+        driver.objects.streams.erase(stream);
         destroy_object(stream);
       },
       Driver::Call::gives_back);
@@ -169,7 +159,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Driver& driver = Driver::get();
   return driver.call([&] {
-    driver.need_stream("cudaStreamSynchronize", stream);
+    driver.objects.need_stream("cudaStreamSynchronize", stream);
     driver.wait_until(stream, stream->queued());
   });
 }
@@ -178,15 +168,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return Driver::get().call([&] {
     *event = make_object<CUevent_st>(host::current_device());
     (*event)->is_timed = flags != cudaEventDisableTiming;
-    Driver::get().events.insert(*event);
+    Driver::get().objects.events.insert(*event);
   });
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   Driver& driver = Driver::get();
   return driver.call(
       [&] {
-        driver.need_event("cudaEventDestroy", event);
-        driver.events.erase(event);
+        driver.objects.need_event("cudaEventDestroy", event);
+        driver.objects.events.erase(event);
         destroy_object(event);
       },
       Driver::Call::gives_back);
@@ -194,8 +184,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   Driver& driver = Driver::get();
   return driver.call([&] {
-    driver.need_stream("cudaEventRecord", stream);
-    driver.need_event("cudaEventRecord", event);
+    driver.objects.need_stream("cudaEventRecord", stream);
+    driver.objects.need_event("cudaEventRecord", event);
     driver.need_current("cudaEventRecord", stream->device);
     driver.need_current("cudaEventRecord", event->device);
     event->stream = stream;
@@ -208,7 +198,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   Driver& driver = Driver::get();
   bool passed = false;
   const cudaError_t error = driver.call([&] {
-    driver.need_event("cudaEventQuery", event);
+    driver.objects.need_event("cudaEventQuery", event);
     passed = event->stream == nullptr || event->stream->done >= event->at;
   });
   return error == cudaSuccess && !passed ? cudaErrorNotReady : error;
@@ -216,7 +206,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   Driver& driver = Driver::get();
   return driver.call([&] {
-    driver.need_event("cudaEventSynchronize", event);
+    driver.objects.need_event("cudaEventSynchronize", event);
     if (event->stream == nullptr) return;
     driver.wait_until(event->stream, event->at);
   });
@@ -227,7 +217,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
   return driver.call([&] {
     const char* const what = "cudaEventElapsedTime";
     for (const cudaEvent_t event : {first, last}) {
-      driver.need_event(what, event);
+      driver.objects.need_event(what, event);
       if (!event->is_timed || event->stream == nullptr || event->stream->done < event->at) {
         throw DeviceError("[" + std::string(what) +
                           "] need events that tell times and are passed; got another");
@@ -242,8 +232,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
   Driver& driver = Driver::get();
   return driver.call([&] {
     const char* const what = "cudaMemcpyAsync";
-    driver.need_stream(what, stream);
-    Work work = make_work(
+    driver.objects.need_stream(what, stream);
+    Work work = host::make_work(
         [](Work& copy) {
           const Bytes& bytes = copy.as<Bytes>();
           std::memmove(bytes.to, bytes.from, bytes.size);
@@ -270,10 +260,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
 cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t size, cudaStream_t stream) {
   Driver& driver = Driver::get();
   return driver.call([&] {
-    driver.need_stream("cudaMemsetAsync", stream);
+    driver.objects.need_stream("cudaMemsetAsync", stream);
     driver.need_current("cudaMemsetAsync", stream->device);
     driver.need_device("cudaMemsetAsync", to, size);
-    driver.queue(stream, make_work(
+    driver.queue(stream, host::make_work(
                              [](Work& fill) {
                                const Bytes& bytes = fill.as<Bytes>();
                                std::memset(bytes.to, bytes.byte, bytes.size);
@@ -317,7 +307,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
   }
   const auto& function = *static_cast<const host::Function*>(kernel);
   return driver.call([&] {
-    driver.need_stream("cudaLaunchKernelExC", stream);
+    driver.objects.need_stream("cudaLaunchKernelExC", stream);
     driver.need_current("cudaLaunchKernelExC", stream->device);
     for (const void* pointer : function.pointers) {
       if (pointer == nullptr || driver.memory().holds(pointer, 0)) continue;

@@ -85,11 +85,11 @@ void Driver::need_host(const char* what, const void* at) const {
   throw DeviceError("[" + std::string(what) +
                     "] need memory of this process; got an address of the device");
 }
-void Driver::need_stream(const char* what, cudaStream_t stream) const {
+void Objects::need_stream(const char* what, cudaStream_t stream) const {
   if (streams.contains(stream)) return;
   throw DeviceError("[" + std::string(what) + "] need a stream that lives; got another");
 }
-void Driver::need_event(const char* what, cudaEvent_t event) const {
+void Objects::need_event(const char* what, cudaEvent_t event) const {
   if (events.contains(event)) return;
   throw DeviceError("[" + std::string(what) + "] need an event that lives; got another");
 }
@@ -108,7 +108,7 @@ void* Driver::allocate(std::size_t size) {
 void Driver::free(void* memory) {
   run_all();  // CUDA waits, too
   if (const std::size_t size = memory_.size_at(memory); size > 0) {
-    for (const cudaStream_t stream : streams) stream->loans.forget(memory, size);
+    for (const cudaStream_t stream : objects.streams) stream->loans.forget(memory, size);
     lent_.close(memory, size);
   }
   memory_.free(memory);
@@ -117,13 +117,13 @@ void Driver::free(void* memory) {
 void Driver::queue(cudaStream_t stream, Work work) {
   const Schedule schedule = read_schedule();
   emulator_.set_schedule(schedule);
-  order_ = schedule.order;
   work.asked = stream->loans.next_call();
   if (work.here != nullptr) work.digest = digest_of(work.here, work.size);
   stream->queue.push_back(std::move(work));
+  const std::uint64_t all = stream->queue.size();
   std::uint64_t now = 0;
-  if (order_ == Order::descending) now = stream->queue.size();
-  if (order_ == Order::random && random_() % 4 == 0) now = random_() % (stream->queue.size() + 1);
+  if (schedule.order == Order::descending) now = all;
+  if (schedule.order == Order::random && random_() % 4 == 0) now = random_() % (all + 1);
   run_until(stream, stream->done + now);
 }
 
@@ -163,7 +163,7 @@ void Driver::run_first(cudaStream_t stream) {
 }
 
 void Driver::note_times(cudaStream_t stream) {
-  for (const cudaEvent_t event : events) {
+  for (const cudaEvent_t event : objects.events) {
     const bool is_there = event->stream == stream && event->at == stream->done;
     if (event->is_timed && is_there && event->passed == decltype(event->passed)()) {
       event->passed = std::chrono::steady_clock::now();
@@ -177,11 +177,11 @@ void Driver::wait_until(cudaStream_t stream, std::uint64_t done) {
 }
 
 void Driver::run_all() {
-  for (const cudaStream_t stream : streams) run_until(stream, stream->queued());
+  for (const cudaStream_t stream : objects.streams) run_until(stream, stream->queued());
 }
 
 bool Driver::is_in_use(const void* at, std::size_t size) const {
-  for (const cudaStream_t stream : streams) {
+  for (const cudaStream_t stream : objects.streams) {
     for (const Work& work : stream->queue) {
       if (overlaps(work, at, size)) return true;
     }
@@ -200,13 +200,12 @@ void set_device_count(int count) { Driver::get().device_count = count; }
 void hide_cublas(bool hidden) { Driver::get().cublas_hidden = hidden; }
 
 std::uint64_t live_objects() {
-  const Driver& driver = Driver::get();
-  return driver.streams.size() + driver.events.size() + driver.handles.size() +
-         driver.pinned.size();
+  const auto& [streams, events, handles, pinned] = Driver::get().objects;
+  return streams.size() + events.size() + handles.size() + pinned.size();
 }
 std::uint64_t queued_work() {
   std::uint64_t count = 0;
-  for (const cudaStream_t stream : Driver::get().streams) count += stream->queue.size();
+  for (const cudaStream_t stream : Driver::get().objects.streams) count += stream->queue.size();
   return count;
 }
 

@@ -9,10 +9,12 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -45,13 +47,22 @@ struct Work {
 };
 
 template <class T>
-using OwnList = std::list<T, OwnMemory<T>>;
+Work make_work(void (*run)(Work&), const T& needed) {
+  Work work;
+  work.run = run;
+  work.bytes.reset(static_cast<std::byte*>(std::malloc(sizeof(T))));
+  if (work.bytes == nullptr) throw std::bad_alloc();
+  ::new (static_cast<void*>(work.bytes.get())) T(needed);
+  return work;
+}
+
+using WorkQueue = std::list<Work, OwnMemory<Work>>;
 
 }  // namespace dynet_like::detail::cuda::host
 
 struct CUstream_st {
   int device = 0;
-  dynet_like::detail::cuda::host::OwnList<dynet_like::detail::cuda::host::Work> queue;
+  dynet_like::detail::cuda::host::WorkQueue queue;
   std::uint64_t done = 0;  ///< pieces of work since it was made
   dynet_like::detail::cuda::Loans loans;
   std::uint64_t queued() const { return done + queue.size(); }
@@ -65,6 +76,19 @@ struct CUevent_st {
 };
 
 namespace dynet_like::detail::cuda::host {
+
+/// What calls made and have not given back.
+struct Objects {
+  template <class T>
+  using Set = std::set<T, std::less<>, OwnMemory<T>>;
+  Set<cudaStream_t> streams;
+  Set<cudaEvent_t> events;
+  Set<void*> handles;  ///< of cuBLAS
+  std::map<void*, std::size_t, std::less<>, OwnMemory<std::pair<void* const, std::size_t>>> pinned;
+
+  void need_stream(const char* what, cudaStream_t stream) const;
+  void need_event(const char* what, cudaEvent_t event) const;
+};
 
 class Driver {
  public:
@@ -100,8 +124,6 @@ class Driver {
 
   void need_device(const char* what, const void* at, std::size_t size) const;
   void need_host(const char* what, const void* at) const;
-  void need_stream(const char* what, cudaStream_t stream) const;
-  void need_event(const char* what, cudaEvent_t event) const;
   /// Also that the calling thread's device is the stream's.
   void need_current(const char* what, int device) const;
 
@@ -125,12 +147,7 @@ class Driver {
   LentMemory& lent() { return lent_; }
   Emulator& emulator() { return emulator_; }
 
-  template <class T>
-  using Set = std::set<T, std::less<>, OwnMemory<T>>;
-  Set<cudaStream_t> streams;
-  Set<cudaEvent_t> events;
-  Set<void*> handles;  ///< of cuBLAS
-  std::map<void*, std::size_t, std::less<>, OwnMemory<std::pair<void* const, std::size_t>>> pinned;
+  Objects objects;
   int device_count = 1;
   bool cublas_hidden = false;
   std::string fault;  ///< for the next call
@@ -152,7 +169,6 @@ class Driver {
   Races races_{memory_.begin(), memory_.size(), lent_};
   Emulator emulator_{races_};
   std::mt19937_64 random_{1};
-  Order order_ = Order::ascending;
   std::string text_;
   ::pid_t process_;
 };
