@@ -36,7 +36,7 @@ struct Unwound {};
 
 }  // namespace
 
-/// What is run.
+/// What is run, and how far samples that arrive have come.
 struct SampleFibers::Job {
   const Run& run;
   const Take* take;  ///< null: all samples are there
@@ -340,12 +340,10 @@ void SampleFibers::end(std::size_t sample) {
 }
 
 SampleFibers::Part* SampleFibers::part_with_most_room() {
-  Part* most = nullptr;
-  for (unsigned p = 0; p < job_->threads; ++p) {
-    Part* const part = parts_[p].get();
-    if (part->room() > (most == nullptr ? 0 : most->room())) most = part;
-  }
-  return most;
+  const auto most =
+      std::max_element(parts_.begin(), parts_.begin() + job_->threads,
+                       [](const auto& a, const auto& b) { return a->room() < b->room(); });
+  return (*most)->room() > 0 ? most->get() : nullptr;
 }
 
 bool SampleFibers::is_idle() const {

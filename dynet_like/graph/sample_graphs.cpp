@@ -78,8 +78,7 @@ void SampleGraphs::set_recording(bool recording) {
   for (const std::unique_ptr<TypeCache>& cache : caches_) cache->end_sample();
 }
 
-void SampleGraphs::record_beside_others(
-    std::size_t count, const std::function<std::optional<SampleFailure>(std::size_t first)>& work) {
+void SampleGraphs::record_beside_others(std::size_t count, const Work& work) {
   const std::size_t first = used_;
   std::optional<SampleFailure> failure;
   for (std::size_t i = 0; i < count; ++i) add();

@@ -42,11 +42,10 @@ class SampleGraphs {
 
   /// See Minibatch::record.
   std::vector<Expression> record(std::size_t count, const Record& record);
+  using Work = std::function<std::optional<SampleFailure>(std::size_t first)>;
   /// Adds samples, from `first` on, which `work` records or runs beside each other. Meanwhile
   /// nothing else may be done with any. Throws what failed, with ", in sample N".
-  void record_beside_others(
-      std::size_t count,
-      const std::function<std::optional<SampleFailure>(std::size_t first)>& work);
+  void record_beside_others(std::size_t count, const Work& work);
   /// As many threads as are worth it; each has a cache of types of its own.
   unsigned use_threads(std::size_t samples);
   TypeCache& cache(unsigned thread) const { return *caches_[thread]; }
@@ -54,10 +53,10 @@ class SampleGraphs {
   /// A backward pass has added to these: graphs know the minibatch's `own` and those that they
   /// collect in. Null: to those of shards.
   void note_pass(const Gradients* gradients, const Gradients& own) const;
-  /// What was recorded: it is another sample from now on.
+  /// Forgets what a sample has recorded, or all have: they are other samples from now on.
   void forget(std::size_t sample);
   void forget_all();
-  /// The samples are spare.
+  /// All samples are spare from now on.
   void clear();
 
  private:
