@@ -11,12 +11,14 @@
 #include "dynet_like/compat/spare_memory.h"
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/graph/graph_memory.h"
 #include "dynet_like/graph/graphviz.h"
-#include "dynet_like/tape/tape.h"
 
 namespace dynet {
 
 namespace {
+
+using dynet_like::detail::GraphMemory;
 
 std::atomic<int> active_graphs{0};
 std::atomic<unsigned> last_graph{0};
@@ -37,21 +39,19 @@ dynet_like::GraphOptions options_with(bool batched) {
 // Programs make a new graph for every sample or minibatch: it begins with the memory of the last.
 class SpareMemory {
  public:
-  using GraphMemory = dynet_like::detail::GraphMemory;
-
   SpareMemory() { all_.reserve(kMost); }  // destructors give it back, and must not fail
 
-  GraphMemory take() {
+  std::unique_ptr<GraphMemory> take() {
     detail::random();
     std::lock_guard lock(mutex_);
     drop_outdated();
-    if (all_.empty()) return GraphMemory(detail::graph_options());
-    GraphMemory memory = std::move(all_.back());
+    if (all_.empty()) return std::make_unique<GraphMemory>(detail::graph_options());
+    std::unique_ptr<GraphMemory> memory = std::move(all_.back());
     all_.pop_back();
     return memory;
   }
   // Of a graph that was made when the options had this version.
-  void give(GraphMemory memory, unsigned version) {
+  void give(std::unique_ptr<GraphMemory> memory, unsigned version) {
     std::lock_guard lock(mutex_);
     drop_outdated();
     if (version == version_ && all_.size() < kMost) all_.push_back(std::move(memory));
@@ -70,7 +70,7 @@ class SpareMemory {
   }
 
   std::mutex mutex_;
-  std::vector<GraphMemory> all_;
+  std::vector<std::unique_ptr<GraphMemory>> all_;
   unsigned version_ = 0;
 };
 
@@ -91,20 +91,21 @@ ComputationGraph::ComputationGraph() : ComputationGraph(batches_by_itself()) {}
 ComputationGraph::ComputationGraph(bool batched)
     : dynet_like::ComputationGraph(batched == batches_by_itself()
                                        ? spare_memory().take()
-                                       : dynet_like::detail::GraphMemory(options_with(batched))),
+                                       : std::make_unique<GraphMemory>(options_with(batched))),
       id_(++last_graph),
       is_spare_used_(batched == batches_by_itself()),
       is_profiled_(profiling_flag > 0),
       options_version_(detail::graph_options_version()) {
-  collect_gradients_in(detail::gradients());
+  run().collected = &detail::gradients();
   ++active_graphs;
 }
-ComputationGraph::ComputationGraph(const dynet_like::detail::GraphPlace& place)
-    : dynet_like::ComputationGraph(place),
+ComputationGraph::ComputationGraph(dynet_like::detail::Tape& tape,
+                                   dynet_like::detail::Executor& executor)
+    : dynet_like::ComputationGraph(tape, executor),
       id_(++last_graph),
       is_of_minibatch_(true),
       is_spare_used_(false) {
-  collect_gradients_in(detail::gradients());
+  run().collected = &detail::gradients();
   ++active_graphs;
 }
 ComputationGraph::~ComputationGraph() {
@@ -171,9 +172,9 @@ VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
 }
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
-  if (!is_beside_others()) {
+  if (!run().is_beside_others) {
     detail::random();
-    draw_anew();
+    run().executor.common().take_step();  // other random numbers
   }
   return values_.insert_or_assign(last.i, dynet_like::ComputationGraph::forward(last))
       .first->second;
@@ -209,9 +210,9 @@ void ComputationGraph::forget_records() {
   if (is_of_minibatch_) id_ = ++last_graph;  // what is recorded next is another graph
 }
 void ComputationGraph::revert() {
-  const std::uint32_t random_nodes = tape().random_nodes();
+  const std::uint32_t random_nodes = record().tape().random_nodes();
   dynet_like::ComputationGraph::revert();
-  tape().count_random_nodes_from(random_nodes);  // what comes now draws other numbers
+  record().tape().count_random_nodes_from(random_nodes);  // what comes now draws other numbers
   forget_handed_out();
 }
 
@@ -235,9 +236,9 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
       out << elements[i] << (i + 1 < elements.size() ? ' ' : '\n');
     }
   };
-  for (dynet_like::detail::NodeId node = 0; node < tape().size(); ++node) {
-    const Expression e = expression(tape().node(node).value);
-    out << node << ' ' << tape().type_of(node).op->name << ' ' << e.dim() << '\n';
+  for (dynet_like::detail::NodeId node = 0; node < record().tape().size(); ++node) {
+    const Expression e = expression(record().tape().node(node).value);
+    out << node << ' ' << record().tape().type_of(node).op->name << ' ' << e.dim() << '\n';
     if (show_values) show("value", e.value());
     if (show_gradients) show("gradient", e.gradient());
   }

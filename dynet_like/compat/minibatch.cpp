@@ -21,13 +21,14 @@ dynet_like::GraphOptions with_settings(dynet_like::GraphOptions options) {
 }  // namespace
 
 Minibatch::Minibatch(const dynet_like::GraphOptions& options)
-    : dynet_like::Minibatch(with_settings(options)), is_profiled_(profiling_flag > 0) {}
+    : dynet_like::Minibatch(
+          with_settings(options),
+          [](dynet_like::detail::Tape& tape, dynet_like::detail::Executor& executor)
+              -> std::unique_ptr<dynet_like::ComputationGraph> {
+            return std::unique_ptr<ComputationGraph>(new ComputationGraph(tape, executor));
+          }),
+      is_profiled_(profiling_flag > 0) {}
 Minibatch::~Minibatch() { add_to_profile(); }
-
-std::unique_ptr<dynet_like::ComputationGraph> Minibatch::make_graph(
-    const dynet_like::detail::GraphPlace& place) {
-  return std::unique_ptr<ComputationGraph>(new ComputationGraph(place));
-}
 
 ComputationGraph& Minibatch::new_graph() {
   return static_cast<ComputationGraph&>(dynet_like::Minibatch::new_graph());

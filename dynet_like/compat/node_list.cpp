@@ -16,7 +16,7 @@ std::string Node::as_string(const std::vector<std::string>& names) const {
 }
 std::string Node::as_dummy_string() const { return as_string({}); }
 
-std::size_t NodeList::size() const { return graph_.tape().values().size(); }
+std::size_t NodeList::size() const { return graph_.record().tape().values().size(); }
 
 Node* NodeList::operator[](std::size_t i) const {
   if (i >= size()) {
@@ -26,7 +26,7 @@ Node* NodeList::operator[](std::size_t i) const {
   const auto [found, is_new] = known_.try_emplace(i);
   Node& node = found->second;
   if (!is_new) return &node;
-  const dynet_like::detail::Tape& tape = graph_.tape();
+  const dynet_like::detail::Tape& tape = graph_.record().tape();
   const auto index = static_cast<VariableIndex>(i);
   const dynet_like::detail::NodeId recorded = tape.value(index).node;
   const dynet_like::detail::ValueId whole = tape.node(recorded).value;

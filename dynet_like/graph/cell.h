@@ -160,7 +160,8 @@ class CellFunction<Result(Parameters...)> {
     ((graph = graph != nullptr ? graph : ArgumentOf<Parameters>::graph_of(arguments)), ...);
     if (graph == nullptr) traced.throw_without_graph();
     // A cell inside another is a part of that.
-    if (graph->records_a_function()) return function_(std::forward<Parameters>(arguments)...);
+    if (graph->record().records_a_function())
+      return function_(std::forward<Parameters>(arguments)...);
 
     std::vector<Expression> all;
     (ArgumentOf<Parameters>::collect(arguments, all), ...);

@@ -1,13 +1,12 @@
-// ComputationGraph and Expression: handles are checked here, work is done by the executor.
+// ComputationGraph and Expression: what a program asks of its record and of its executor.
 #include "dynet_like/graph/computation_graph.h"
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/make_room.h"
-#include "dynet_like/core/text.h"
-#include "dynet_like/exec/executor.h"
+#include "dynet_like/graph/graph_memory.h"
 #include "dynet_like/graph/sample_fibers.h"
 #include "dynet_like/report/make_report.h"
 
@@ -15,12 +14,23 @@ namespace dynet_like {
 
 using namespace detail;
 
+namespace {
+
+// For what may be done in for_each_sample, too, where fibers of several threads meet.
+std::unique_lock<std::mutex> lock_executor(const GraphRun& run, const char* user) {
+  if (run.waiter != nullptr) return run.waiter->lock();
+  run.executor_for(user);
+  return {};
+}
+
+}  // namespace
+
 Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
   if (graph == nullptr) {
     throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
                      " of 0");
   }
-  const Tape& tape = graph->tape();
+  const Tape& tape = graph->record().tape();
   const OneThread::Use use(tape.user());
   if (value >= tape.values().size()) {
     throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
@@ -31,9 +41,9 @@ Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
 
 const Dim& Expression::dim() const {
   ComputationGraph& owner = graph("dim");
-  const OneThread::Use use(std::as_const(owner).tape().user());
-  if (!owner.is_recorded(*this)) throw_reverted("dim");
-  return owner.dim_of(i);
+  const OneThread::Use use(owner.record().user());
+  if (!owner.record().is_recorded(*this)) throw_reverted("dim");
+  return owner.record().dim_of(i);
 }
 
 Tensor Expression::value() const { return graph("value").get_value(*this); }
@@ -60,171 +70,92 @@ void Expression::throw_reverted(const char* user) {
                    "] need an expression that is still recorded; got one that was reverted");
 }
 
-GraphMemory::GraphMemory(const GraphOptions& options)
-    : types(std::make_shared<TypeTable>()),
-      cache(std::make_unique<TypeCache>(*types)),
-      tape(std::make_unique<Tape>(types, *cache, 0, options.dtype)),
-      executor(std::make_unique<Executor>(options)) {}
-
-GraphMemory::GraphMemory(std::shared_ptr<TypeTable> table, std::unique_ptr<TypeCache> recent,
-                         std::unique_ptr<Tape> nodes, std::unique_ptr<Executor> runs)
-    : types(std::move(table)),
-      cache(std::move(recent)),
-      tape(std::move(nodes)),
-      executor(std::move(runs)) {}
-
-GraphMemory::GraphMemory(GraphMemory&&) noexcept = default;
-GraphMemory& GraphMemory::operator=(GraphMemory&&) noexcept = default;
-GraphMemory::~GraphMemory() = default;
-
-struct ComputationGraph::Checkpoint {
-  Tape::Mark tape;
-  Liveness::Mark run;
-};
-
-struct ComputationGraph::LockedExecutor {
-  Executor* executor;
-  std::unique_lock<std::mutex> lock;
-};
-
-ComputationGraph::ComputationGraph(const GraphOptions& options)
-    : ComputationGraph(GraphMemory(options)) {}
-
-ComputationGraph::ComputationGraph(GraphMemory memory)
-    : slot_(acquire_handle_slot()),
-      types_(std::move(memory.types)),
-      own_cache_(std::move(memory.cache)),
-      tape_(std::move(memory.tape)),
-      own_executor_(std::move(memory.executor)),
-      executor_(own_executor_.get()),
-      index_(executor_->add_tape(*tape_)) {
-  use(true);
-  executor_->common().take_step();
-}
-
-ComputationGraph::ComputationGraph(const GraphPlace& place)
-    : slot_(acquire_handle_slot()),
-      types_(place.types),
-      tape_(std::make_unique<Tape>(types_, place.cache, place.sample,
-                                   place.executor.options().dtype)),
-      executor_(&place.executor) {
-  use(false);
-}
-
-ComputationGraph::~ComputationGraph() = default;
-
-std::size_t ComputationGraph::size() const { return tape_->size(); }
-
-bool ComputationGraph::is_recorded(const Expression& e) const {
-  return e.i < (e.is_latest() ? tape_->values().size() : values_kept_since(e.generation));
-}
-
-bool ComputationGraph::has_random() const { return executor_->options().random != nullptr; }
-bool ComputationGraph::verifies_batching() const { return executor_->options().verify_batching; }
-
-void ComputationGraph::draw_anew() { executor_->common().take_step(); }
-
-void ComputationGraph::detect_anomaly(bool detect) {
-  const OneThread::Use use(tape_->user());
-  executor("detect_anomaly").common().options.detect_anomaly = detect;
-}
-
-Report ComputationGraph::explain() const {
-  const OneThread::Use use(tape_->user());
-  return detail::make_report(executor("explain"));
-}
-
-ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {
-  if (&e.graph(user) != this) {
-    throw UsageError(std::string("[") + user + "] need an expression of this graph; got one of " +
-                     "another");
-  }
-  if (!is_recorded(e)) Expression::throw_reverted(user);
-  return {index_, e.i};
-}
-
-// The fewest values that a revert since then has left. Generations are compared by their distance
-// from now, so that they may wrap around.
-std::size_t ComputationGraph::values_kept_since(std::uint32_t generation) const {
-  const std::uint32_t now = slot_->generation;
-  const auto first = std::upper_bound(reverts_.begin(), reverts_.end(), generation,
-                                      [now](std::uint32_t made, const Revert& revert) {
-                                        return now - made > now - revert.generation;
-                                      });
-  return first == reverts_.end() ? tape_->values().size() : first->values;
-}
-
-void ComputationGraph::use(bool in_use) {
-  in_use_ = in_use;
-  looks_at_calls_ = !in_use || executor_->options().record_places;
-}
-
-void ComputationGraph::look_at_call() {
-  if (!in_use_) {
+Executor& GraphRun::executor_for(const char* user) const {
+  if (record.records_a_function()) {
     throw UsageError(
-        "[ComputationGraph] need a graph of a minibatch that is in use; got one that was "
-        "cleared: ask for a new_graph");
+        std::string("[") + user +
+        "] need a function that looks at no values; got one that does: it is called once for all "
+        "arguments of the same shapes and numbers");
   }
-  tape_->note_call();
+  if (is_beside_others) {
+    throw UsageError(
+        std::string("[") + user +
+        "] need a graph that is recorded alone; got one of a minibatch while its samples are "
+        "recorded or run: add_losses runs nothing, and in for_each_sample a sample may ask for "
+        "values of its own graph, and for nothing else");
+  }
+  return executor;
 }
 
-void ComputationGraph::throw_not_derived() {
+void detail::throw_not_derived() {
   throw UsageError(
       "[ComputationGraph] need a graph of the class that is asked for; got one of another, such "
       "as a graph of a Minibatch");
 }
 
-void ComputationGraph::throw_beside_others(const char* user) {
-  throw UsageError(
-      std::string("[") + user +
-      "] need a graph that is recorded alone; got one of a minibatch while its samples are "
-      "recorded or run: add_losses runs nothing, and in for_each_sample a sample may ask for "
-      "values "
-      "of its own graph, and for nothing else");
+ComputationGraph::ComputationGraph(const GraphOptions& options)
+    : ComputationGraph(std::make_unique<GraphMemory>(options)) {}
+
+ComputationGraph::ComputationGraph(std::unique_ptr<GraphMemory> memory)
+    : own_(std::move(memory)),
+      record_(own_->tape, own_->executor.options()),
+      run_{record_, own_->executor} {
+  record_.set_index(run_.executor.add_tape(own_->tape));
+  record_.use(true);
+  run_.executor.common().take_step();
 }
 
-void ComputationGraph::throw_records_function(const char* user) {
-  throw UsageError(
-      std::string("[") + user +
-      "] need a function that looks at no values; got one that does: it is called once for all "
-      "arguments of the same shapes and numbers");
+ComputationGraph::ComputationGraph(Tape& tape, Executor& executor)
+    : record_(tape, executor.options()), run_{record_, executor} {
+  record_.use(false);
+}
+
+ComputationGraph::~ComputationGraph() = default;
+
+std::size_t ComputationGraph::size() const { return record().tape().size(); }
+
+void ComputationGraph::detect_anomaly(bool detect) {
+  const OneThread::Use use(record_.user());
+  run_.executor_for("detect_anomaly").common().options.detect_anomaly = detect;
+}
+
+Report ComputationGraph::explain() const {
+  const OneThread::Use use(record_.user());
+  return detail::make_report(run_.executor_for("explain"));
 }
 
 Tensor ComputationGraph::forward(const Expression& last) {
-  if (waiter_ != nullptr) return get_value(last);
-  const OneThread::Use use(tape_->user());
-  executor("forward").invalidate();
+  if (run_.waiter != nullptr) return get_value(last);
+  const OneThread::Use use(record_.user());
+  run_.executor_for("forward").invalidate();
   return get_value(last);
 }
 
 // Where a sample waits, others of its thread go on: it is not inside meanwhile.
 Tensor ComputationGraph::get_value(const Expression& e) {
-  if (waiter_ == nullptr) {
-    const OneThread::Use use(tape_->user());
-    return executor("value").value(ref(e, "value"));
+  if (run_.waiter == nullptr) {
+    const OneThread::Use use(record_.user());
+    return run_.executor_for("value").value(record_.ref(e, "value"));
   }
-  const ValueRef wanted = ref(e, "value");
+  const ValueRef wanted = record_.ref(e, "value");
   Tensor value;
-  waiter_->wait_for(std::span(&wanted, 1), std::span(&value, 1));
+  run_.waiter->wait_for(std::span(&wanted, 1), std::span(&value, 1));
   return value;
 }
 
 std::vector<Tensor> ComputationGraph::get_values(Expressions expressions) {
-  std::vector<ValueRef> wanted;
-  const auto refer = [&] {
-    wanted.reserve(expressions.size());
-    for (const Expression& e : expressions) wanted.push_back(ref(e, "values_of"));
-  };
   std::vector<Tensor> values(expressions.size());
   if (values.empty()) return values;
-  if (waiter_ != nullptr) {
-    refer();
-    waiter_->wait_for(wanted, values);
+  std::optional<OneThread::Use> use;
+  if (run_.waiter == nullptr) use.emplace(record_.user());
+  std::vector<ValueRef> wanted;
+  wanted.reserve(values.size());
+  for (const Expression& e : expressions) wanted.push_back(record_.ref(e, "values_of"));
+  if (run_.waiter != nullptr) {
+    run_.waiter->wait_for(wanted, values);
     return values;
   }
-  const OneThread::Use use(tape_->user());
-  refer();
-  Executor& executor = this->executor("values_of");
+  Executor& executor = run_.executor_for("values_of");
   executor.forward(wanted);
   executor.results().bring(wanted);
   std::transform(wanted.begin(), wanted.end(), values.begin(),
@@ -238,23 +169,24 @@ std::vector<Tensor> values_of(Expressions expressions) {
 }
 
 const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
-  const OneThread::Use use(tape_->user());
-  if (collected_ == nullptr) gradients_.clear();
-  Gradients& gradients = collected_ != nullptr ? *collected_ : gradients_;
+  const OneThread::Use use(record_.user());
+  if (run_.collected == nullptr) run_.own.clear();
+  Gradients& gradients = run_.collected != nullptr ? *run_.collected : run_.own;
   backward(loss, gradients, full);
   return gradients;
 }
 
 void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bool full) {
-  const OneThread::Use use(tape_->user());
-  const ValueRef root = ref(loss, "backward");
-  Executor& executor = this->executor("backward");
+  const OneThread::Use use(record_.user());
+  const ValueRef root = record_.ref(loss, "backward");
+  Executor& executor = run_.executor_for("backward");
   if (executor.options().inference) {
     throw UsageError("[backward] need a graph that keeps its values; got GraphOptions::inference");
   }
-  if (tape_->shape_of(loss.i).size != 1) {
+  const Tape& tape = std::as_const(record_).tape();
+  if (tape.shape_of(loss.i).size != 1) {
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
-                     tape_->labels_of(std::span(&loss.i, 1)));
+                     tape.labels_of(std::span(&loss.i, 1)));
   }
   executor.common().parameters.check("backward");
   gradients.check_not_used();
@@ -262,116 +194,81 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   executor.begin_backward();
   executor.run_backward(std::span(&root, 1), gradients, full);
   executor.finish_backward(gradients);
-  const bool is_callers = &gradients != &gradients_ && &gradients != collected_;
-  last_gradients_ = is_callers ? nullptr : &gradients;
+  const bool is_callers = &gradients != &run_.own && &gradients != run_.collected;
+  run_.last = is_callers ? nullptr : &gradients;
 }
 
 Tensor ComputationGraph::get_gradient(const Expression& e) const {
-  const OneThread::Use use(tape_->user());
+  const OneThread::Use use(record_.user());
   static const Gradients none;
-  const ValueRef value = ref(e, "gradient");
-  const bool is_parameter = tape_->type_of(tape_->value(value.value).node).op->is_parameter();
-  Executor& executor = this->executor("gradient");
-  const bool was_run = executor.has_gradients(index_);
-  if (is_parameter ? last_gradients_ == nullptr : !was_run) {
+  const ValueRef value = record_.ref(e, "gradient");
+  const Tape& tape = record_.tape();
+  const bool is_parameter = tape.type_of(tape.value(value.value).node).op->is_parameter();
+  Executor& executor = run_.executor_for("gradient");
+  const bool was_run = executor.has_gradients(record_.index());
+  if (is_parameter ? run_.last == nullptr : !was_run) {
     throw StateError(was_run
                          ? "[gradient] need a backward pass without Gradients of the caller for "
                            "the gradient of a parameter; got none: look there"
                          : "[gradient] need a backward pass since the values were computed; "
                            "got none: call backward first");
   }
-  return executor.gradient(value, last_gradients_ == nullptr ? none : *last_gradients_);
-}
-
-const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
-  const OneThread::Use use(tape_->user());
-  if (id >= tape_->values().size()) {
-    throw UsageError("[ComputationGraph] need a value below " +
-                     std::to_string(tape_->values().size()) + "; got " + index_text(id));
-  }
-  const Value& value = tape_->value(id);
-  if (value.items == 1) return tape_->shape_of(id).dim;
-  const auto [found, is_new] = minibatch_dims_.try_emplace({value.shape, value.items});
-  if (is_new) found->second = tape_->dim_of(id);
-  return found->second;
-}
-
-// The executor for what may be done in for_each_sample, too, where fibers of several threads meet.
-ComputationGraph::LockedExecutor ComputationGraph::locked(const char* user) {
-  if (waiter_ == nullptr) return {&executor(user), std::unique_lock<std::mutex>()};
-  return {executor_, waiter_->lock()};
+  return executor.gradient(value, run_.last == nullptr ? none : *run_.last);
 }
 
 void ComputationGraph::checkpoint() {
-  const OneThread::Use use(tape_->user());
-  tape();
-  const auto [executor, lock] = locked("checkpoint");
-  tape_->note_boundary();
-  checkpoints_.push_back({tape_->mark(), executor->liveness().mark(index_)});
+  const OneThread::Use use(record_.user());
+  record_.tape();  // throws if it must not be recorded on
+  const std::unique_lock lock = lock_executor(run_, "checkpoint");
+  record_.checkpoint(run_.executor.liveness());
 }
 
 void ComputationGraph::revert() {
-  const OneThread::Use use(tape_->user());
-  const auto [executor, lock] = locked("revert");
-  if (checkpoints_.empty()) throw UsageError("[revert] need a checkpoint before; got none");
-  make_room(reverts_);  // nothing fails from here on
-  const Checkpoint checkpoint = checkpoints_.back();
-  checkpoints_.pop_back();
-  executor->liveness().revert(index_, checkpoint.tape.nodes, checkpoint.run);
-  tape_->revert(checkpoint.tape);
-  const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
-  while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();
-  reverts_.push_back({++slot_->generation, kept});
+  const OneThread::Use use(record_.user());
+  const std::unique_lock lock = lock_executor(run_, "revert");
+  record_.revert(run_.executor.liveness());
 }
 
 void ComputationGraph::forget_values(std::size_t first, std::size_t end) {
-  const OneThread::Use use(tape_->user());
-  const auto [executor, lock] = locked("forget_values");
-  executor->liveness().forget_values(index_, first, end);
+  const OneThread::Use use(record_.user());
+  const std::unique_lock lock = lock_executor(run_, "forget_values");
+  run_.executor.liveness().forget_values(record_.index(), first, end);
 }
 
 void ComputationGraph::invalidate() {
-  const OneThread::Use use(tape_->user());
-  executor("invalidate").invalidate();
+  const OneThread::Use use(record_.user());
+  run_.executor_for("invalidate").invalidate();
 }
 
 void ComputationGraph::clear() {
-  if (own_executor_ == nullptr) {
+  if (own_ == nullptr) {
     throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
   }
-  const OneThread::Use use(tape_->user());
-  forget_all();
-  executor_->common().take_step();
-  executor_->add_tape(*tape_);
+  const OneThread::Use use(record_.user());
+  own_ = take_memory();
+  run_.executor.common().take_step();
+  run_.executor.add_tape(own_->tape);
 }
 
-GraphMemory ComputationGraph::take_memory() {
-  forget_all();
-  return {std::move(types_), std::move(own_cache_), std::move(tape_), std::move(own_executor_)};
-}
-
-void ComputationGraph::forget_all() {
-  types_->runs.check();
-  executor_->clear();
+std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {
+  own_->types->runs.check();
+  own_->executor.clear();
   forget_records();
-  if (types_->trim()) {
-    own_cache_->forget();
-    executor_->forget_types();
+  if (own_->types->trim()) {
+    own_->cache.forget();
+    own_->executor.forget_types();
   }
+  return std::move(own_);
 }
 
 void ComputationGraph::forget_records() {
-  slot_->start_anew();
-  tape_->clear();
-  checkpoints_.clear();
-  reverts_.clear();
-  minibatch_dims_.clear();
-  last_gradients_ = nullptr;
+  record_.forget();
+  run_.last = nullptr;
 }
 
 void ComputationGraph::label(const Expression& e, std::string name) {
-  const OneThread::Use use(tape_->user());
-  tape_->set_label(tape_->value(ref(e, "label").value).node, std::move(name));
+  const OneThread::Use use(record_.user());
+  record_.label(e, std::move(name));
 }
 
 }  // namespace dynet_like

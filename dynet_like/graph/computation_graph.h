@@ -3,15 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "dynet_like/exec/options.h"
 #include "dynet_like/report/report.h"
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/graph_record.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/params/gradients.h"
 
@@ -20,34 +17,26 @@ namespace dynet_like {
 namespace detail {
 
 class Executor;
-class Tape;
-class TypeCache;
-class TypeTable;
+class SampleFibers;
+class SampleGraphs;
 class ValueWaiter;
-struct ValueRef;
+struct GraphMemory;
 
-/// What a graph works with, empty but for its memory: a later graph can begin with it.
-struct GraphMemory {
-  explicit GraphMemory(const GraphOptions& options);
-  GraphMemory(std::shared_ptr<TypeTable> types, std::unique_ptr<TypeCache> cache,
-              std::unique_ptr<Tape> tape, std::unique_ptr<Executor> executor);
-  GraphMemory(GraphMemory&&) noexcept;
-  GraphMemory& operator=(GraphMemory&&) noexcept;
-  ~GraphMemory();
+/// What runs a graph, and where the gradients are that it gave.
+struct GraphRun {
+  const GraphRecord& record;
+  Executor& executor;               ///< its own, or that of all samples of its minibatch
+  bool is_beside_others = false;    ///< its minibatch is inside record or for_each_sample
+  ValueWaiter* waiter = nullptr;    ///< of its sample, while that runs in for_each_sample
+  Gradients own{};                  ///< of passes without gradients of the caller,
+  Gradients* collected = nullptr;   ///< unless they add to these, which outlive the graph
+  const Gradients* last = nullptr;  ///< null: there was no pass, or they are the caller's
 
-  std::shared_ptr<TypeTable> types;
-  std::unique_ptr<TypeCache> cache;
-  std::unique_ptr<Tape> tape;
-  std::unique_ptr<Executor> executor;
+  /// The executor. Throws UsageError while it is not to be had: beside others, and in a function.
+  Executor& executor_for(const char* user) const;
 };
 
-/// What a graph of a Minibatch has in common with the others, and its number among them.
-struct GraphPlace {
-  std::shared_ptr<TypeTable> types;
-  TypeCache& cache;
-  Executor& executor;
-  std::uint32_t sample;
-};
+[[noreturn]] void throw_not_derived();
 
 }  // namespace detail
 
@@ -57,7 +46,7 @@ class ComputationGraph {
  public:
   explicit ComputationGraph(const GraphOptions& options = {});
   /// With the options and the memory of a graph that is gone.
-  explicit ComputationGraph(detail::GraphMemory memory);
+  explicit ComputationGraph(std::unique_ptr<detail::GraphMemory> memory);
   virtual ~ComputationGraph();
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
@@ -108,91 +97,33 @@ class ComputationGraph {
   template <DerivedGraph Derived>
   operator Derived&() {
     if (auto* const derived = dynamic_cast<Derived*>(this)) return *derived;
-    throw_not_derived();
+    detail::throw_not_derived();
   }
 
-  /// The shape of a value, with the minibatch dimension; valid until the graph is cleared. Throws
-  /// UsageError if there is no such value.
-  const Dim& dim_of(std::uint32_t value) const;
-
-  /// For ops: the tape, and an expression for one of its values.
-  detail::Tape& tape() {
-    if (looks_at_calls_) look_at_call();
-    return *tape_;
-  }
-  const detail::Tape& tape() const { return *tape_; }
+  /// For ops, and what looks at what was recorded.
+  detail::GraphRecord& record() { return record_; }
+  const detail::GraphRecord& record() const { return record_; }
   Expression expression(std::uint32_t value) {
-    return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_.get()};
+    const detail::HandleSlot& slot = record_.slot();
+    return {this, value, slot.generation.load(std::memory_order_relaxed), &slot};
   }
-  /// Whether a handle that is not stale is still recorded.
-  bool is_recorded(const Expression& e) const;
-  bool has_random() const;
-  bool verifies_batching() const;
-  /// Whether it only records what a function of vertices does.
-  bool records_a_function() const { return records_function_; }
 
  protected:
-  /// From now on it only records what a function does, and never runs.
-  void records_function() { records_function_ = true; }
-  /// A spare graph of a minibatch: see Minibatch::make_graph.
-  explicit ComputationGraph(const detail::GraphPlace& place);
+  /// A spare graph of a minibatch, which has these for it.
+  ComputationGraph(detail::Tape& tape, detail::Executor& executor);
   /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
   virtual void forget_records();
-  /// Inside for_each_sample or Minibatch::record, where the executor is that of all samples.
-  bool is_beside_others() const { return beside_others_ || waiter_ != nullptr; }
   /// Forgets everything; after that the graph can only be destroyed.
-  detail::GraphMemory take_memory();
-  /// Random nodes that run from now on draw other numbers: before everything is computed anew.
-  void draw_anew();
-  /// From now on `backward` adds to these, which outlive the graph, and parameters' gradients are
-  /// read there.
-  void collect_gradients_in(Gradients& gradients) { collected_ = &gradients; }
+  std::unique_ptr<detail::GraphMemory> take_memory();
+  detail::GraphRun& run() { return run_; }
 
  private:
-  friend class Minibatch;
+  friend class detail::SampleGraphs;
+  friend class detail::SampleFibers;
 
-  struct Checkpoint;
-  struct LockedExecutor;
-  /// From this generation on, values from `values` on are others.
-  struct Revert {
-    std::uint32_t generation, values;
-  };
-
-  detail::ValueRef ref(const Expression& e, const char* user) const;
-  std::size_t values_kept_since(std::uint32_t generation) const;
-  void forget_all();
-  /// The executor. It is not to be had while samples are recorded beside each other.
-  detail::Executor& executor(const char* user) const {
-    if (records_function_) throw_records_function(user);
-    if (is_beside_others()) throw_beside_others(user);
-    return *executor_;
-  }
-  LockedExecutor locked(const char* user);
-  [[noreturn]] static void throw_beside_others(const char* user);
-  [[noreturn]] static void throw_records_function(const char* user);
-  void use(bool in_use);
-  void look_at_call();
-  [[noreturn]] static void throw_not_derived();
-
-  detail::OwnedHandleSlot slot_;
-  std::shared_ptr<detail::TypeTable> types_;
-  std::unique_ptr<detail::TypeCache> own_cache_;
-  std::unique_ptr<detail::Tape> tape_;
-  std::unique_ptr<detail::Executor> own_executor_;
-  detail::Executor* executor_;
-  std::uint32_t index_ = 0;  ///< among the executor's tapes
-  std::vector<Checkpoint> checkpoints_;
-  std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
-  /// Shapes with a minibatch dimension: those without lie in the type table.
-  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
-  bool in_use_ = true;           ///< false for a spare graph of a minibatch
-  bool looks_at_calls_ = false;  ///< what records must ask: it is spare, or places are recorded
-  bool records_function_ = false;
-  bool beside_others_ = false;             ///< its minibatch is inside Minibatch::record
-  detail::ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample
-  Gradients gradients_;
-  Gradients* collected_ = nullptr;
-  const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are
+  std::unique_ptr<detail::GraphMemory> own_;  ///< null in a minibatch
+  detail::GraphRecord record_;
+  detail::GraphRun run_;
 };
 
 /// The values of expressions of one graph, which are computed together, in their order: for a beam

@@ -26,7 +26,7 @@ std::string escaped(const std::string& label) {
 }  // namespace
 
 void write_graphviz(std::ostream& out, const ComputationGraph& graph) {
-  const Tape& tape = graph.tape();
+  const Tape& tape = graph.record().tape();
   const OneThread::Use use(tape.user());
   out << "digraph dynet_like {\n  rankdir=LR;\n  node [shape=box];\n";
   for (NodeId node = 0; node < tape.size(); ++node) {

@@ -1,7 +1,6 @@
 // Minibatch: many graphs that are planned and run together.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -18,7 +17,9 @@
 namespace dynet_like {
 
 namespace detail {
+class MinibatchPasses;
 class SampleFibers;
+class SampleGraphs;
 }  // namespace detail
 
 /// One graph per sample, one plan and one backward pass over all of them. Results are the same bits
@@ -34,7 +35,7 @@ class Minibatch {
 
   /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
   ComputationGraph& new_graph();
-  std::size_t size() const { return used_; }
+  std::size_t size() const;
   /// Throws UsageError if there is no such sample.
   ComputationGraph& graph(std::size_t sample);
 
@@ -109,7 +110,7 @@ class Minibatch {
                 const std::function<void(const ParameterStorage&)>& complete = {});
 
   /// How many of the losses had a backward pass since the last `clear`.
-  std::size_t trained_losses() const { return trained_losses_; }
+  std::size_t trained_losses() const;
 
   /// Forgets all graphs; their expressions become stale. Dropout draws new numbers. Whatever was
   /// thrown before, even because memory ran out, the minibatch is as good as new then.
@@ -123,71 +124,17 @@ class Minibatch {
   std::string draw_batches(const BatchPicture& what = {}) const;
   /// In how many parts the last `forward` ran: 1 unless GraphOptions::memory_limit needs more, 0
   /// without samples or before `forward`.
-  std::size_t parts() const { return parts_.size(); }
+  std::size_t parts() const;
 
  protected:
-  /// A spare graph, which a derived class may make as one of a class of its own.
-  virtual std::unique_ptr<ComputationGraph> make_graph(const detail::GraphPlace& place);
+  /// Its graphs are of a class of its own, which `make` makes.
+  Minibatch(const GraphOptions& options,
+            std::unique_ptr<ComputationGraph> (*make)(detail::Tape&, detail::Executor&));
 
  private:
-  /// Consecutive samples.
-  struct Part {
-    std::uint32_t begin = 0, end = 0;
-  };
-
-  const Expression& checked(const Expression& e, const char* user) const;
-  void check_loss(const Expression& loss, const char* user) const;
-  class Alone;
-  void check_not_recording(const char* user) const;
-  void set_recording(bool recording);
-  std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
-  void run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take);
-  void run_on_fibers(std::size_t first, const RunSample& run, const TakeSample& take);
-  void use_again(ComputationGraph& graph);
-  void compute_wave(std::span<const detail::ValueRef> values, std::size_t samples);
-  unsigned use_threads(std::size_t samples);
-  detail::ValueRef ref(const Expression& e, const char* user) const;
-  void forget_changed(bool look_at_memory);
-  /// While nothing is recorded: forgets all types if some are of what is gone, or if they are many.
-  void trim_types(bool ends_generation);
-  void find_parts();
-  bool trains_in_parts() const;
-  void begin_forward();
-  void train_in_parts(std::span<double> losses);
-  void infer_in_parts(std::span<double> losses);
-  /// Adds those that belong to a part.
-  void choose(std::span<const Expression> expressions, Part part,
-              std::vector<detail::ValueRef>& chosen) const;
-  void forward_new(Part part);
-  void read_losses(Part part, std::span<double> losses);
-  void read_new_losses();
-  void run_backward(Part part, Gradients& gradients);
-  void check_backward();
-  void check_shards(std::span<const std::uint32_t> ends) const;
-  void trained_all(const Gradients* gradients);
-  std::string first_not_finite(const detail::ValueRef& loss);
-
-  std::shared_ptr<detail::TypeTable> types_;
-  std::vector<std::unique_ptr<detail::TypeCache>>
-      caches_;                                    ///< by thread; the first is the caller's
-  std::atomic<bool> recording_ = false;           ///< inside `record` or `run_samples`
-  std::unique_ptr<detail::SampleFibers> fibers_;  ///< made for the first samples that need them
-  std::unique_ptr<detail::Executor> executor_;
-  std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
-  std::size_t used_ = 0;
-  std::vector<Expression> losses_, outputs_;
-  // What `forward` has computed of them, from the first on.
-  std::size_t computed_losses_ = 0, computed_outputs_ = 0;
-  std::size_t read_losses_ = 0;                        ///< of those that were computed
-  std::vector<double> loss_values_;                    ///< these
-  std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when that was
-  std::vector<Part> parts_;
-  std::vector<Report::Wave> waves_;  ///< see Report
-  std::uint64_t wave_count_ = 0;
-  Gradients gradients_;
-  bool ran_forward_ = false;
-  bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too
-  std::size_t trained_losses_ = 0;
+  std::unique_ptr<detail::SampleGraphs> samples_;
+  std::unique_ptr<detail::MinibatchPasses> passes_;
+  std::unique_ptr<detail::SampleFibers> fibers_;
 };
 
 /// What records a sample and returns an expression of it: f(graph, i).

@@ -13,12 +13,13 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
   ComputationGraph& graph = xs[0].graph(op.data());
   for (const Expression& x : xs) {
     if (&x.graph(op.data()) != &graph) {
-      const bool records = graph.records_a_function() || x.pg->records_a_function();
+      const bool records =
+          graph.record().records_a_function() || x.pg->record().records_a_function();
       throw UsageError(
           "[" + std::string(op) + "] need inputs of one graph; got inputs of two" +
           (records ? ": what a function of vertices reads must be one of its arguments" : ""));
     }
-    if (!graph.is_recorded(x)) Expression::throw_reverted(op.data());
+    if (!graph.record().is_recorded(x)) Expression::throw_reverted(op.data());
   }
   return graph;
 }
@@ -39,7 +40,7 @@ void refuse_shapes(std::string_view op, std::string_view rule,
 }
 
 std::string labels_of(const Expression& x) {
-  return x.pg == nullptr ? "" : x.pg->tape().labels_of(std::span(&x.i, 1));
+  return x.pg == nullptr ? "" : x.pg->record().tape().labels_of(std::span(&x.i, 1));
 }
 
 void check_one_each(std::string_view op, const Expression& x, std::size_t integers) {

@@ -28,8 +28,8 @@ class [[nodiscard]] Recorder {
  public:
   /// Throws UsageError if another thread does, or what was recorded is being run.
   explicit Recorder(ComputationGraph& graph)
-      : graph_(graph), use_(std::as_const(graph).tape().user()) {
-    std::as_const(graph).tape().types().runs.check();
+      : graph_(graph), use_(std::as_const(graph).record().tape().user()) {
+    std::as_const(graph).record().tape().types().runs.check();
   }
   /// The graph of expressions, which another thread may have cleared before this one was let in.
   Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
@@ -37,7 +37,7 @@ class [[nodiscard]] Recorder {
     if (!xs[0].is_latest()) check_graph(op, xs);
   }
 
-  Tape& tape() const { return graph_.tape(); }
+  Tape& tape() const { return graph_.record().tape(); }
   Expression expression(ValueId value) const { return graph_.expression(value); }
   operator ComputationGraph&() const { return graph_; }
 

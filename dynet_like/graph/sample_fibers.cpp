@@ -10,11 +10,17 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/fiber.h"
 #include "dynet_like/graph/traced_function.h"
 
 namespace dynet_like::detail {
 
 namespace {
+
+constexpr std::size_t kBytesWorthGivingBack = 16 << 20;
+constexpr std::size_t kLeastStack = 64 << 10;
+constexpr std::size_t kSamplesWorthALook = 1024;
+constexpr std::size_t kKeptStacks = 1024;  // per thread, from minibatch to minibatch
 
 // Thrown into a sample that has to end because another one failed; nobody sees it.
 struct Unwound {};
@@ -29,6 +35,19 @@ struct Unwound {};
 }
 
 }  // namespace
+
+/// What is run, and how far samples that arrive have come.
+struct SampleFibers::Job {
+  const Run& run;
+  const Take* take;  ///< null: all samples are there
+  std::size_t first, count;
+  unsigned threads;
+
+  std::vector<std::size_t> ended{};    ///< whose memory was not worth giving back yet
+  std::vector<std::size_t> numbers{};  ///< of those that have come
+  std::size_t come = 0, looked = 0;
+  bool drains = false;  ///< those that are there end, so that all can be forgotten
+};
 
 struct SampleFibers::Sample final : ValueWaiter {
   Sample(Part& its_part, std::size_t its_index) : part(its_part), index(its_index) {}
@@ -118,13 +137,18 @@ void SampleFibers::Part::keep_stacks(std::size_t most) {
 }
 
 void SampleFibers::Part::resume(SampleOrder* order) {
-  TimelineScope scope(all_.job_->track(), TimelineSpan::run_samples);
+  SampleGraphs& graphs = all_.samples_;
+  TypeCache& cache = graphs.cache(thread_);
+  TimelineScope scope(graphs.executor().common().track(), TimelineSpan::run_samples);
   scope.count(open_.size());
   std::optional<OneThread::Use> use;  // between two operations of a sample, too
   for (Sample* sample : open_) {
     try {
-      if (order != nullptr && !use.has_value()) use.emplace(all_.job_->user(thread_));
-      if (order != nullptr) all_.job_->prepare(sample->index, thread_, *order);
+      if (order != nullptr) {
+        if (!use.has_value()) use.emplace(cache.user());
+        cache.begin_sample(order, sample->index);
+        graphs.tape(all_.job_->first + sample->index).record_with(cache);
+      }
       if (sample->fiber == nullptr) give_fiber(*sample);
       resume(*sample);
     } catch (...) {
@@ -140,7 +164,7 @@ void SampleFibers::Part::resume(SampleOrder* order) {
 void SampleFibers::Part::end_samples() {
   for (Sample* sample : open_) {
     if (!sample->has_ended) continue;
-    all_.job_->end(sample->index);
+    all_.end(sample->index);
     closed_.push_back(sample);
   }
   std::erase_if(open_, [](const Sample* sample) { return sample->has_ended; });
@@ -148,12 +172,13 @@ void SampleFibers::Part::end_samples() {
 
 void SampleFibers::Part::give_fiber(Sample& sample) {
   if (spare_.empty()) {
+    const std::size_t stack_bytes = all_.samples_.executor().options().stack_bytes;
     try {
       // Room for all of them, so that none is needed where they come back.
       if (spare_.capacity() == fibers_) spare_.reserve(2 * spare_.capacity() + 8);
-      spare_.push_back(std::make_unique<Fiber>(all_.stack_bytes_, fibers_));
+      spare_.push_back(std::make_unique<Fiber>(stack_bytes, fibers_));
     } catch (const std::bad_alloc&) {
-      throw DeviceError("[for_each_sample] need a stack of " + counted(all_.stack_bytes_, "byte") +
+      throw DeviceError("[for_each_sample] need a stack of " + counted(stack_bytes, "byte") +
                         " for each of " + counted(all_.job_->count, "sample") + "; got room for " +
                         std::to_string(fibers_) +
                         ": choose fewer samples, smaller stacks by GraphOptions::stack_bytes or, "
@@ -176,7 +201,10 @@ void SampleFibers::Part::resume(Sample& sample) {
 void SampleFibers::Part::run_sample(void* argument) {
   Sample& sample = *static_cast<Sample*>(argument);
   try {
-    sample.part.all_.job_->run(sample.index, sample);
+    const Job& job = *sample.part.all_.job_;
+    ComputationGraph& graph = sample.part.all_.samples_.graph(job.first + sample.index);
+    graph.run_.waiter = &sample;
+    job.run(graph, sample.index);
   } catch (const Unwound&) {
   } catch (...) {
     sample.failure = std::current_exception();
@@ -214,14 +242,31 @@ void SampleFibers::Part::unwind() {
   }
 }
 
-SampleFibers::SampleFibers(std::size_t stack_bytes) : stack_bytes_(stack_bytes) {}
+SampleFibers::SampleFibers(SampleGraphs& samples, MinibatchPasses& passes)
+    : samples_(samples), passes_(passes) {}
 SampleFibers::~SampleFibers() = default;
 
-std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPool& threads) {
-  job_ = &job;
-  threads_ = &threads;
+void SampleFibers::run(std::size_t count, const Run& run, const Take* take) {
+  const std::size_t stack_bytes = samples_.executor().options().stack_bytes;
+  if (stack_bytes < kLeastStack) {
+    throw UsageError("[for_each_sample] need GraphOptions::stack_bytes of at least " +
+                     std::to_string(kLeastStack) + "; got " + std::to_string(stack_bytes));
+  }
+  samples_.record_beside_others(count, [&](std::size_t first) {
+    Job job{run, take, first, count, samples_.use_threads(count)};
+    job.numbers.resize(take != nullptr ? count : 0);
+    job_ = &job;
+    std::optional<SampleFailure> failure = run_job();
+    if (failure) {
+      failure->sample = take != nullptr ? job.numbers[failure->sample] : first + failure->sample;
+    }
+    return failure;
+  });
+}
+
+std::optional<SampleFailure> SampleFibers::run_job() {
   unwinding_ = false;
-  while (parts_.size() < job.threads) {
+  while (parts_.size() < job_->threads) {
     parts_.push_back(std::make_unique<Part>(*this, static_cast<unsigned>(parts_.size())));
   }
   const auto finish = [&](bool failed) {
@@ -230,19 +275,19 @@ std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPoo
     if (failed) keep_stacks(0);
   };
   try {
-    for (unsigned p = 0; p < job.threads; ++p) {
-      const std::size_t first = job.count * p / job.threads;
-      parts_[p]->begin(first, job.count * (p + 1) / job.threads - first);
-      while (job.take == nullptr && parts_[p]->room() > 0) parts_[p]->open();
+    for (unsigned p = 0; p < job_->threads; ++p) {
+      const std::size_t first = job_->count * p / job_->threads;
+      parts_[p]->begin(first, job_->count * (p + 1) / job_->threads - first);
+      while (job_->take == nullptr && parts_[p]->room() > 0) parts_[p]->open();
     }
-    std::optional<Failure> failure;
+    std::optional<SampleFailure> failure;
     for (;;) {
-      if (job.take != nullptr) take_samples();
+      if (job_->take != nullptr) take_samples();
       if (is_idle()) break;
       resume_all();
       failure = first_failure();
       if (failure.has_value()) break;
-      for (unsigned p = 0; p < job.threads; ++p) parts_[p]->end_samples();
+      for (unsigned p = 0; p < job_->threads; ++p) parts_[p]->end_samples();
       collect_waiting();
       if (!waiting_.empty()) run_wave();
     }
@@ -261,18 +306,44 @@ void SampleFibers::keep_stacks(std::size_t most) {
 // The thread with the fewest samples gets the next one.
 void SampleFibers::take_samples() {
   while (Part* const part = part_with_most_room()) {
-    if (!job_->take(part->next(), is_idle())) return;
+    if (!take(part->next(), is_idle())) return;
     part->open();
   }
 }
 
-SampleFibers::Part* SampleFibers::part_with_most_room() {
-  Part* most = nullptr;
-  for (unsigned p = 0; p < job_->threads; ++p) {
-    Part* const part = parts_[p].get();
-    if (part->room() > (most == nullptr ? 0 : most->room())) most = part;
+bool SampleFibers::take(std::size_t sample, bool idle) {
+  Job& job = *job_;
+  if (job.first == 0 && job.come >= job.looked + kSamplesWorthALook) {
+    job.drains = samples_.has_much_to_forget();
+    job.looked = job.come;
   }
-  return most;
+  if (job.drains) {
+    if (!idle) return false;
+    forget_waves();
+    samples_.forget_all();
+    job.drains = false;
+  }
+  if (!(*job.take)(sample, idle)) return false;
+  job.numbers[sample] = job.come++;
+  return true;
+}
+
+// It is used again for the next sample that arrives, or needs no memory any more.
+void SampleFibers::end(std::size_t sample) {
+  if (job_->take != nullptr) return samples_.forget(job_->first + sample);
+  job_->ended.push_back(job_->first + sample);
+  if (samples_.executor().lanes().value_bytes() < kBytesWorthGivingBack) return;
+  for (const std::size_t one : job_->ended) {
+    samples_.executor().liveness().end_sample(samples_.graph(one).record().index());
+  }
+  job_->ended.clear();
+}
+
+SampleFibers::Part* SampleFibers::part_with_most_room() {
+  const auto most =
+      std::max_element(parts_.begin(), parts_.begin() + job_->threads,
+                       [](const auto& a, const auto& b) { return a->room() < b->room(); });
+  return (*most)->room() > 0 ? most->get() : nullptr;
 }
 
 bool SampleFibers::is_idle() const {
@@ -287,13 +358,14 @@ void SampleFibers::resume_all() {
     for (const Sample* sample : parts_[p]->all_open()) has_ended[sample->index] = false;
   }
   SampleOrder order(std::move(has_ended));
-  threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->resume(&order); });
+  samples_.executor().lanes().threads().run_on_own_threads(
+      job_->threads, [&](unsigned p) { parts_[p]->resume(&order); });
 }
 
-std::optional<SampleFibers::Failure> SampleFibers::first_failure() const {
+std::optional<SampleFailure> SampleFibers::first_failure() const {
   for (unsigned p = 0; p < job_->threads; ++p) {
     const Sample* const sample = parts_[p]->failed();
-    if (sample != nullptr) return Failure{sample->index, sample->failure};
+    if (sample != nullptr) return SampleFailure{sample->index, sample->failure};
   }
   return std::nullopt;
 }
@@ -311,36 +383,61 @@ void SampleFibers::collect_waiting() {
 
 void SampleFibers::run_wave() {
   try {
-    job_->compute(wanted_, waiting_.size());
+    compute(wanted_, waiting_.size());
   } catch (...) {
-    compute_one_by_one();
+    // Finds whose fault it is: the others go on as if they were alone.
+    for (Sample* sample : waiting_) {
+      try {
+        compute(sample->wanted, 1);
+      } catch (...) {
+        sample->refusal = std::current_exception();
+      }
+    }
   }
   for (Sample* sample : waiting_) {
     if (sample->refusal != nullptr) continue;
     try {
       std::transform(sample->wanted.begin(), sample->wanted.end(), sample->places.begin(),
-                     job_->read);
+                     [&](ValueRef value) { return samples_.executor().value(value); });
     } catch (...) {
       sample->refusal = std::current_exception();
     }
   }
 }
 
-// Finds whose fault it is: the others go on as if they were alone.
-void SampleFibers::compute_one_by_one() {
-  for (Sample* sample : waiting_) {
-    try {
-      job_->compute(sample->wanted, 1);
-    } catch (...) {
-      sample->refusal = std::current_exception();
-    }
-  }
+void SampleFibers::compute(std::span<const ValueRef> values, std::size_t samples) {
+  Executor& executor = samples_.executor();
+  TimelineScope scope(executor.common().track(), TimelineSpan::wave);
+  executor.timeline().forget_recording();  // samples did that
+  passes_.compute(values);
+  executor.results().bring(values);
+  const Executor::Size size = executor.last_forward();
+  scope.count(samples, size.nodes, size.batches);
+  ++wave_count_;
+  if (waves_.size() == Report::kKeptWaves) return;
+  waves_.push_back({samples, size.nodes, size.batches});
 }
 
 void SampleFibers::unwind() {
   unwinding_ = true;
   if (is_idle()) return;
-  threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->unwind(); });
+  samples_.executor().lanes().threads().run_on_own_threads(
+      job_->threads, [&](unsigned p) { parts_[p]->unwind(); });
+}
+
+void SampleFibers::tell(Report& report) const {
+  report.waves = waves_;
+  report.wave_count = wave_count_;
+}
+
+void SampleFibers::clear() {
+  forget_waves();
+  keep_stacks(kKeptStacks);
+}
+
+void SampleFibers::forget_waves() {
+  waves_.clear();
+  wave_count_ = 0;
 }
 
 }  // namespace dynet_like::detail

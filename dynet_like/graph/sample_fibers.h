@@ -1,19 +1,16 @@
 // Samples on fibers: each is plain code, and all wait for each other where they ask for values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "dynet_like/core/fiber.h"
-#include "dynet_like/core/thread_pool.h"
-#include "dynet_like/exec/needed.h"
-#include "dynet_like/graph/sample_order.h"
+#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/graph/minibatch_passes.h"
 
 namespace dynet_like::detail {
 
@@ -30,65 +27,54 @@ class ValueWaiter {
   ~ValueWaiter() = default;
 };
 
-/// Runs samples wave by wave: all go on until each has stopped or ended, then what they stopped for
-/// is computed together. Every thread has samples of its own. Keeps the fibers for later samples,
-/// unless some have failed.
+/// Runs samples of a minibatch wave by wave: all go on until each has stopped or ended, then what
+/// they stopped for is computed together. Every thread has samples of its own. Keeps the fibers for
+/// later samples, unless some have failed.
 class SampleFibers {
  public:
-  /// What is run, and who computes.
-  struct Job {
-    std::size_t count = 0;  ///< samples at once
-    unsigned threads = 1;
-    /// If given, no sample is there at first. Between waves, as long as there is room: whether one
-    /// has come, which has this number until it ends. `idle`: nothing else is left to do.
-    std::function<bool(std::size_t sample, bool idle)> take;
-    /// Runs a sample from its beginning to its end; values come from the waiter.
-    std::function<void(std::size_t sample, ValueWaiter& waiter)> run;
-    /// With several threads: before a sample goes on, by the thread that it runs on.
-    std::function<void(std::size_t sample, unsigned thread, Turn& turn)> prepare;
-    /// Who uses the graphs of the samples of a thread, where there are several.
-    std::function<OneThread&(unsigned thread)> user;
-    std::function<void(std::span<const ValueRef>, std::size_t samples)> compute;
-    std::function<Tensor(ValueRef)> read;
-    std::function<TimelineTrack*()> track;  ///< of the calling thread
-    /// When it has ended, between waves.
-    std::function<void(std::size_t sample)> end;
-  };
-  /// A sample failed.
-  struct Failure {
-    std::size_t sample;
-    std::exception_ptr exception;
-  };
+  using Run = Minibatch::RunSample;
+  using Take = Minibatch::TakeSample;
 
-  explicit SampleFibers(std::size_t stack_bytes);
+  SampleFibers(SampleGraphs& samples, MinibatchPasses& passes);
   ~SampleFibers();
 
-  /// Returns when all samples have ended. If some fail, all others are unwound, and the first of
-  /// those that failed in the same wave is returned.
-  std::optional<Failure> run(const Job& job, ThreadPool& threads);
-  /// Between runs: keeps the stacks of at most so many fibers per thread.
-  void keep_stacks(std::size_t most);
+  /// Adds samples and runs them. If some fail, all others are unwound, and the exception of the
+  /// first of those that failed in the same wave is thrown on. With `take`, no sample is there at
+  /// first: between waves, as long as there is room, it says whether one has come, which has this
+  /// number until it ends. `idle`: nothing else is left to do.
+  void run(std::size_t count, const Run& run, const Take* take = nullptr);
+  /// The waves since the last `clear`, or since all samples were forgotten.
+  void tell(Report& report) const;
+  void clear();
 
  private:
   struct Sample;
+  struct Job;
   class Part;
 
+  std::optional<SampleFailure> run_job();
+  bool take(std::size_t sample, bool idle);
   void take_samples();
+  void end(std::size_t sample);
   Part* part_with_most_room();
   bool is_idle() const;
   void resume_all();
-  std::optional<Failure> first_failure() const;
+  std::optional<SampleFailure> first_failure() const;
   void collect_waiting();
   void run_wave();
-  void compute_one_by_one();
+  void compute(std::span<const ValueRef> values, std::size_t samples);
   void unwind();
+  void keep_stacks(std::size_t most);
+  void forget_waves();
 
-  const std::size_t stack_bytes_;
+  SampleGraphs& samples_;
+  MinibatchPasses& passes_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::mutex executor_;
+  std::vector<Report::Wave> waves_;  ///< see Report
+  std::uint64_t wave_count_ = 0;
   // Of the run.
-  const Job* job_ = nullptr;
-  ThreadPool* threads_ = nullptr;
+  Job* job_ = nullptr;
   bool unwinding_ = false;
   std::vector<Sample*> waiting_;  ///< in the order of the samples
   std::vector<ValueRef> wanted_;

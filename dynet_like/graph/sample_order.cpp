@@ -12,15 +12,14 @@ struct Abandoned {};
 
 std::optional<std::size_t> SampleOrder::next() {
   const std::lock_guard lock(mutex_);
-  if (failed_ || next_ == is_done_.size()) return std::nullopt;
+  if (failure_ || next_ == is_done_.size()) return std::nullopt;
   return next_++;
 }
 
 void SampleOrder::finish(std::size_t sample, std::exception_ptr failure) {
   const std::lock_guard lock(mutex_);
-  if (failure != nullptr && (!failed_ || sample < *failed_)) {
-    failed_ = sample;
-    failure_ = std::move(failure);
+  if (failure != nullptr && (!failure_ || sample < failure_->sample)) {
+    failure_ = SampleFailure{sample, std::move(failure)};
   }
   is_done_[sample] = true;
   go_on();
@@ -33,7 +32,7 @@ void SampleOrder::go_on() {
 
 void SampleOrder::wait_for_those_before(std::size_t sample) {
   std::unique_lock lock(mutex_);
-  const auto is_abandoned = [&] { return failed_ && *failed_ < sample; };
+  const auto is_abandoned = [&] { return failure_ && failure_->sample < sample; };
   progress_.wait(lock, [&] { return first_open_ >= sample || is_abandoned(); });
   if (is_abandoned()) throw Abandoned();
 }

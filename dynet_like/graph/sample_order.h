@@ -12,6 +12,11 @@
 
 namespace dynet_like::detail {
 
+struct SampleFailure {
+  std::size_t sample;
+  std::exception_ptr exception;
+};
+
 /// Samples 0 to count - 1, each recorded by one thread. They are begun in order, so that the first
 /// of those that are being recorded never waits.
 class SampleOrder : public Turn {
@@ -27,9 +32,8 @@ class SampleOrder : public Turn {
 
   void wait_for_those_before(std::size_t sample) override;
 
-  /// The first sample that failed, or nothing; once all threads are done.
-  std::optional<std::size_t> failed() const { return failed_; }
-  std::exception_ptr failure() const { return failure_; }
+  /// Of the first sample that failed, or nothing; once all threads are done.
+  const std::optional<SampleFailure>& failure() const { return failure_; }
 
  private:
   void go_on();
@@ -39,8 +43,7 @@ class SampleOrder : public Turn {
   std::vector<bool> is_done_;
   std::size_t next_ = 0;        ///< to be handed out
   std::size_t first_open_ = 0;  ///< all before it are done
-  std::optional<std::size_t> failed_;
-  std::exception_ptr failure_;
+  std::optional<SampleFailure> failure_;
 };
 
 }  // namespace dynet_like::detail

@@ -58,8 +58,7 @@ class Attempt {
 class VertexGraph : public ComputationGraph {
  public:
   explicit VertexGraph(const GraphOptions& options) : ComputationGraph(options) {
-    records_function();
-    tape().record_function();
+    record().record_function();
   }
 };
 
@@ -177,7 +176,7 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
   std::ranges::stable_sort(kinds, {}, &VertexKind::predecessors);
   auto op =
       before == nullptr ? std::make_shared<RecursionOp>() : std::make_shared<RecursionOp>(*before);
-  Attempt attempt(definition.graph->tape(), definition.shared);
+  Attempt attempt(definition.graph->record().tape(), definition.shared);
   for (const VertexKind& kind : kinds) {
     op->programs.push_back(std::make_shared<Program>(trace(definition, kind, record)));
   }
@@ -190,7 +189,7 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
 // All but what the programs do.
 void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& definition) const {
   std::ranges::sort(op.programs, {}, [](const auto& program) { return program->kind; });
-  op.recipes = make_recipes(definition.graph->tape(), definition.shared, op.shared);
+  op.recipes = make_recipes(definition.graph->record().tape(), definition.shared, op.shared);
   op.its_name = name;
   op.name = op.its_name;
   op.formula = definition.is_call ? "a function" : "a function of every vertex of a structure";
@@ -208,7 +207,7 @@ void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& de
     op.batching.open_inputs = (std::uint32_t{1} << definition.columns.size()) - 1;
   }
   op.dtype = definition.dtype;
-  op.types = definition.graph->tape().shared_types();
+  op.types = definition.graph->record().tape().shared_types();
   op.state_dims = definition.state_dims;
   op.state_sizes.clear();
   op.state_offsets.clear();
@@ -223,7 +222,7 @@ void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& de
 Program TracedFunction::Definitions::trace(Definition& definition, const VertexKind& kind,
                                            const Record& record) {
   ComputationGraph& graph = *definition.graph;
-  Tape& tape = graph.tape();
+  Tape& tape = graph.record().tape();
   static const float nothing = 0;  // what stands in is never read
   if (std::size_t{kind.predecessors} * definition.state_dims.size() > kMostStates) {
     throw UsageError("[" + name + "] need at most " + counted(kMostStates, "state") +
@@ -300,7 +299,7 @@ ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, Tap
 
 void TracedFunction::Definitions::verify(Definition& definition, const Vertices& vertices,
                                          const Record& record) {
-  Tape& tape = definition.graph->tape();
+  Tape& tape = definition.graph->record().tape();
   for (const VertexKind& kind : vertices.kinds) {
     const Attempt attempt(tape, definition.shared);
     const Program again = trace(definition, kind, record);
@@ -365,7 +364,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
                                    std::span<const Expression> columns,
                                    std::span<const Expression> start, const Record& record) {
   const recording::Recorder here(graph);
-  if (graph.records_a_function() || is_being_recorded()) {
+  if (graph.record().records_a_function() || is_being_recorded()) {
     throw UsageError("[" + name_ +
                      "] need a function without recursions inside; got one: apply it to all "
                      "columns before");
@@ -401,10 +400,10 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
     dims.push_back(state.dim());
   }
   std::unique_lock lock(definitions_->mutex);
-  Definition& definition =
-      definitions_->find(graph.tape().dtype(), dims, static_cast<std::uint32_t>(start.size()));
+  Definition& definition = definitions_->find(graph.record().tape().dtype(), dims,
+                                              static_cast<std::uint32_t>(start.size()));
   const std::shared_ptr<const RecursionOp> op = definitions_->op_of(definition, vertices, record);
-  if (graph.verifies_batching()) definitions_->verify(definition, vertices, record);
+  if (graph.record().options().verify_batching) definitions_->verify(definition, vertices, record);
   lock.unlock();
   return this->record(graph, op, inputs, structure.vertices());
 }
@@ -429,11 +428,12 @@ RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Exp
     }
   }
   std::unique_lock lock(definitions_->mutex);
-  Definition& definition = definitions_->find(graph.tape().dtype(), dims, true, key);
+  Definition& definition = definitions_->find(graph.record().tape().dtype(), dims, true, key);
   if (definition.vertex == nullptr) definition.vertex = one_vertex(!arguments.empty());
   const std::shared_ptr<const RecursionOp> op =
       definitions_->op_of(definition, *definition.vertex, record);
-  if (graph.verifies_batching()) definitions_->verify(definition, *definition.vertex, record);
+  if (graph.record().options().verify_batching)
+    definitions_->verify(definition, *definition.vertex, record);
   lock.unlock();
   return this->record(graph, op, arguments, definition.vertex);
 }
@@ -443,11 +443,11 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
                                       std::span<const Expression> columns,
                                       const std::shared_ptr<const Vertices>& vertices) {
   const std::uint32_t most_random = op->most_random(*vertices);
-  if (most_random > 0 && !graph.has_random()) {
+  if (most_random > 0 && graph.record().options().random == nullptr) {
     throw UsageError("[" + name_ +
                      "] need random numbers; got a graph without: set GraphOptions::random");
   }
-  Tape& tape = graph.tape();
+  Tape& tape = graph.record().tape();
   const ValueId node =
       tape.add_recursion(RecursionOp::shared_inputs(op, tape), recording::Values(columns).all(),
                          op->state_size, most_random, vertices);

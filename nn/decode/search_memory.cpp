@@ -76,7 +76,7 @@ void SearchMemory::sweep(const MarkAll& mark_all) {
   ++sweeps_;
   last_sweep_.resize(step_ - first_, 0);
   mark_all([&](const Expression& e) {
-    const std::size_t node = e.graph("decode").tape().value(e.i).node;
+    const std::size_t node = e.graph("decode").record().tape().value(e.i).node;
     if (node >= first_ && node < step_) last_sweep_[node - first_] = sweeps_;
   });
   const auto stays = [&](std::size_t node) { return last_sweep_[node - first_] == sweeps_; };

@@ -25,7 +25,7 @@ Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
 // Output and cell of a cell lie beside each other in the value of its node.
 CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements) {
   ComputationGraph& graph = state.h.graph("pick_batch_elems");
-  const detail::Tape& tape = graph.tape();
+  const detail::Tape& tape = graph.record().tape();
   const detail::Value h = tape.value(state.h.i), c = tape.value(state.c.i);
   const Expression both = graph.expression(tape.node(h.node).value);
   const unsigned hidden = state.h.dim().rows();

@@ -52,7 +52,8 @@ Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions option
       outcome.gradients.emplace_back();
       outcome.values.emplace_back();
       for (const Expression& e : graph.all) {
-        if (e.pg->tape().value(e.i).identity == 0) append(outcome.gradients.back(), e.gradient());
+        if (e.pg->record().tape().value(e.i).identity == 0)
+          append(outcome.gradients.back(), e.gradient());
       }
       for (const Expression& e : graph.all) append(outcome.values.back(), e.value());
     }

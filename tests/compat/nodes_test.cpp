@@ -243,7 +243,7 @@ TEST(CompatNodeListTest, SaysWhatWasRecorded) {
   const Expression sum = tanh(x + y);
   EXPECT_EQ(graph.nodes.size(), 4u);
   EXPECT_EQ(graph.nodes[sum.i]->dim, Dim({2}));
-  EXPECT_EQ(sum.pg->tape().size(), 4u);
+  EXPECT_EQ(sum.pg->record().tape().size(), 4u);
   EXPECT_EQ(graph.nodes[sum.i]->arity(), 1u);
   const VariableIndex added = graph.nodes[sum.i]->args[0];
   EXPECT_EQ(graph.nodes[added]->args, (std::vector<VariableIndex>{x.i, y.i}));

@@ -51,7 +51,7 @@ void use_graph(ComputationGraph& graph) {
   ATTEMPT(graph.label(none, "name"));
   ATTEMPT(graph.detect_anomaly(true));
   ATTEMPT(text_of(graph.explain()));
-  ATTEMPT(graph.dim_of(0));
+  ATTEMPT(graph.record().dim_of(0));
   ATTEMPT(Expression(&graph, 0));
   EXPECT_EQ(graph.size(), 0u);
   ATTEMPT(graph.clear());

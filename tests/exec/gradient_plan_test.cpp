@@ -25,7 +25,7 @@ class GradientPlanTest : public ::testing::Test {
   // Runs forward, and plans for the gradient of this sum.
   const detail::GradientPlan& plan(const Expression& loss, bool full = false) {
     const detail::ValueRef root{0, loss.i};
-    common_.tapes.push_back({&graph_.tape(), {}});
+    common_.tapes.push_back({&graph_.record().tape(), {}});
     run_.end_tape = 1;
     detail::NeededNodes needed(common_);
     needed.collect(std::span(&root, 1));
@@ -36,7 +36,9 @@ class GradientPlanTest : public ::testing::Test {
     return plan_;
   }
 
-  detail::NodeRef node_of(const Expression& e) const { return {0, graph_.tape().value(e.i).node}; }
+  detail::NodeRef node_of(const Expression& e) const {
+    return {0, graph_.record().tape().value(e.i).node};
+  }
   bool takes_part(const Expression& e) const { return plan_.at(node_of(e)).active; }
   // To the gradient of a node, from the one that was recorded last to the first.
   Arrivals arrivals(const Expression& e) const {

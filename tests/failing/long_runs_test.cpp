@@ -84,7 +84,7 @@ TEST(LongRuns, OfNewShapesStayAsTheyWere) {
     batch.add_loss(squared_norm(scaled) + sum_elems(shaped));
     batch.forward();
     batch.backward();
-    const std::size_t entries = graph.tape().types().size();
+    const std::size_t entries = graph.record().tape().types().size();
     most_entries = std::max(most_entries, entries);
     forgets += entries < before ? 1 : 0;
     before = entries;

@@ -250,13 +250,15 @@ TEST(GoneModelsTest, LeaveNoFormulasOfTheirParameters) {
     const Numbers numbers = run(batch, model, false);
     Minibatch fresh(options_of(false));
     EXPECT_EQ(numbers, run(fresh, model, false)) << round;
-    const detail::TypeTable& types = batch.new_graph().tape().types();
+    const detail::TypeTable& types = batch.new_graph().record().tape().types();
     EXPECT_EQ(types.owner_of(&model.scaled.op()).get(), &model.scaled.op()) << round;
     batch.clear();
   }
 }
 
-std::size_t entries_of(Minibatch& batch) { return batch.new_graph().tape().types().size(); }
+std::size_t entries_of(Minibatch& batch) {
+  return batch.new_graph().record().tape().types().size();
+}
 
 TEST(GoneModelsTest, LeaveTablesAsLargeAsTheyWere) {
   for (const Way& way : kWays) {

@@ -250,7 +250,8 @@ class Sequence {
     for (unsigned i = 0; i < 20; ++i) {
       const Place place = any();
       // What follows from parameters alone has one gradient for all samples.
-      if (place.in(samples_).pg->tape().value(place.in(samples_).i).identity != 0) continue;
+      if (place.in(samples_).pg->record().tape().value(place.in(samples_).i).identity != 0)
+        continue;
       expect_same(values_of(place.in(samples_).gradient()),
                   values_of(place.in(want.samples).gradient()), "gradient");
     }

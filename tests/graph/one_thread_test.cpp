@@ -147,7 +147,7 @@ TEST_F(OneThreadTest, WhoRecordsKeepsAllOthersOut) {
   const std::size_t size = graph_.size();
   Gate gate;
   std::thread other([&] {
-    const detail::OneThread::Use use(graph_.tape().user());
+    const detail::OneThread::Use use(graph_.record().tape().user());
     tanh(x_);  // it may enter again
     gate.stay();
   });
@@ -168,7 +168,7 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
   Gradients gradients;
   std::string recording, running;
   std::vector<std::string> views;
-  const std::size_t values = graph_.tape().values().size();
+  const std::size_t values = graph_.record().tape().values().size();
   minibatch_.backward(std::vector{1u}, std::span(&gradients, 1), [&](const ParameterStorage&) {
     recording = error_of([&] { tanh(x_); });
     views = {error_of([&] {
@@ -181,7 +181,7 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
   EXPECT_NE(recording.find("not being run"), std::string::npos) << recording;
   EXPECT_NE(running.find("not being run"), std::string::npos) << running;
   EXPECT_EQ(views, std::vector<std::string>(4, recording));
-  EXPECT_EQ(graph_.tape().values().size(), values);
+  EXPECT_EQ(graph_.record().tape().values().size(), values);
 }
 
 // Samples of two threads stay between two operations; a third thread comes.

@@ -79,7 +79,7 @@ class ParallelRecordingTest : public ::testing::Test {
   static std::string describe(Minibatch& batch) {
     std::ostringstream text;
     for (std::size_t sample = 0; sample < batch.size(); ++sample) {
-      const Tape& tape = batch.graph(sample).tape();
+      const Tape& tape = batch.graph(sample).record().tape();
       text << "sample " << tape.sample() << '\n';
       for (NodeId node = 0; node < tape.size(); ++node) {
         const NodeType& type = tape.type_of(node);
@@ -187,8 +187,8 @@ TEST_F(ParallelRecordingTest, NumbersArgumentsOfSingleGraphs) {
     const Expression gate = input(graph, 1.0f), x = input(graph, Dim({2}), {1, 2});
     const Expression inputs[] = {gate, x};
     const Expression first = apply_op(gated_op(), inputs), second = apply_op(gated_op(), inputs);
-    EXPECT_EQ(graph.tape().node(graph.tape().value(first.i).node).type,
-              graph.tape().node(graph.tape().value(second.i).node).type);
+    EXPECT_EQ(graph.record().tape().node(graph.record().tape().value(first.i).node).type,
+              graph.record().tape().node(graph.record().tape().value(second.i).node).type);
     return sum_elems(first);
   };
   Minibatch serial(options);

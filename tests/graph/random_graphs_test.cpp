@@ -42,7 +42,7 @@ Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
     std::vector<float> values, gradients;
     for (const Expression& e : graph.all) {
       // What follows from parameters alone has one gradient for all samples.
-      if (e.pg->tape().value(e.i).identity == 0) append(gradients, e.gradient());
+      if (e.pg->record().tape().value(e.i).identity == 0) append(gradients, e.gradient());
     }
     for (const Expression& e : graph.all) append(values, e.value());
     outcome.values.push_back(values);

@@ -186,7 +186,7 @@ TEST(TypeTableTest, ForgetsWhenItHasGrownLarge) {
       const Expression x = ones(*graph, Dim({n}));
       EXPECT_EQ(pick_range(x, 0, n).dim(), Dim({n}));
     }
-    const std::size_t count = graph->tape().types().type_count();
+    const std::size_t count = graph->record().tape().types().type_count();
     forgotten = count < most;
     most = std::max(most, count);
     graph->clear();
@@ -202,10 +202,10 @@ TEST(TypeTableTest, KeepsWhatLargeGraphsNeedBesideSmallOnes) {
   for (unsigned round = 0; round < 4; ++round) {
     graph.clear();
     for (unsigned n = 1; n <= 8000; ++n) tanh(ones(graph, Dim({n})));
-    if (round == 0) entries = graph.tape().types().size();
+    if (round == 0) entries = graph.record().tape().types().size();
     ASSERT_GT(entries, std::size_t{1} << 14);
     graph.clear();
-    EXPECT_EQ(graph.tape().types().size(), entries) << round;
+    EXPECT_EQ(graph.record().tape().types().size(), entries) << round;
   }
 }
 

@@ -204,7 +204,7 @@ TEST(OpTableTest, EveryOpHasAPublicFunction) {
                         input(graph, {3, 4}, std::vector<float>(12, 0.5f)),
                         input(graph, {3, 4}, std::vector<float>(12, 0.25f))};
     const Expression result = found->second(givens);
-    const Tape& tape = graph.tape();
+    const Tape& tape = graph.record().tape();
     EXPECT_EQ(tape.type_of(tape.value(result.i).node).op, op) << op->name;
     EXPECT_EQ(result.value().d, result.dim()) << op->name;
   }

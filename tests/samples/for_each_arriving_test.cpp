@@ -91,7 +91,7 @@ TEST(ForEachArrivingTest, ForgetsWhatItMetLongAgo) {
     };
     for_each_arriving(batch, 5, take, [&](ComputationGraph& graph, const auto& sample) {
       const unsigned i = sample.first;
-      if (threads == 1) most_entries = std::max(most_entries, graph.tape().types().size());
+      if (threads == 1) most_entries = std::max(most_entries, graph.record().tape().types().size());
       const Expression x = tanh(zeros(graph, {1 + i % 100, 1 + i / 100}) + 1.0f);
       const Expression y = sample.second->rnn(Structure::sequence(2), zeros(graph, {3, 2})).last();
       seen[i] = as_scalar((mean_elems(x) + sum_elems(y)).value());

@@ -95,7 +95,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
   }
 
   /// Valid until the graph is cleared.
-  const Dim& get_dimension(VariableIndex index) const { return dim_of(index); }
+  const Dim& get_dimension(VariableIndex index) const { return record().dim_of(index); }
 
   // Tensors stay valid until the graph is cleared or reverted.
 
@@ -137,7 +137,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
  private:
   friend class Minibatch;
-  explicit ComputationGraph(const dynet_like::detail::GraphPlace& place);
+  ComputationGraph(dynet_like::detail::Tape& tape, dynet_like::detail::Executor& executor);
 
   using Tensors = std::unordered_map<VariableIndex, Tensor>;
 

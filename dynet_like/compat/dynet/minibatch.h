@@ -23,10 +23,6 @@ class Minibatch : public dynet_like::Minibatch {
   void backward();
   void clear();
 
- protected:
-  std::unique_ptr<dynet_like::ComputationGraph> make_graph(
-      const dynet_like::detail::GraphPlace& place) override;
-
  private:
   void add_to_profile() const;
 

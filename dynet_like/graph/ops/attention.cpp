@@ -95,7 +95,7 @@ namespace {
 
 // One key may be a vector.
 ValueId as_matrix(const Expression& x) {
-  Tape& tape = x.pg->tape();
+  Tape& tape = x.pg->record().tape();
   const ValueId all = tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
   return reshape(tape, all, Dim({x.dim().rows(), x.dim().cols()}));
 }
@@ -113,7 +113,7 @@ Expression by_element(unsigned elements, const F& f) {
 
 // Of one query: {heads, n}.
 Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
-  Tape& tape = q.pg->tape();
+  Tape& tape = q.pg->record().tape();
   const unsigned keys = k.dim().cols();
   std::vector<std::uint32_t> integers;
   for (unsigned key = 0; key < keys; ++key) integers.insert(integers.end(), {keys, 0, keys, key});
@@ -125,7 +125,7 @@ Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
 // Keys and values of one minibatch element; each query of each element is an item of the node.
 Expression attend(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
                   bool causal) {
-  Tape& tape = q.pg->tape();
+  Tape& tape = q.pg->record().tape();
   const Dim queries = q.dim(), keys = k.dim();
   std::vector<std::uint32_t> seen;
   for (unsigned i = 0; i < queries.cols() * queries.bd; ++i) {

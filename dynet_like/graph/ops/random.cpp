@@ -62,7 +62,7 @@ using namespace detail::recording;
 namespace {
 
 void check_random(std::string_view user, const ComputationGraph& graph) {
-  if (graph.has_random()) return;
+  if (graph.record().options().random != nullptr) return;
   throw UsageError("[" + std::string(user) +
                    "] need random numbers; got a graph without: set GraphOptions::random");
 }

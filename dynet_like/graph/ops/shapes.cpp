@@ -132,7 +132,7 @@ namespace {
 // Elements of dimension d from `start` on, `length` of them.
 void check_range(const char* user, const Expression& x, std::span<const unsigned> starts,
                  unsigned length, unsigned d) {
-  const Dim& dim = x.pg->tape().shape_of(x.i).dim;
+  const Dim& dim = x.pg->record().tape().shape_of(x.i).dim;
   for (unsigned start : starts) {
     if (d < dim.nd && start <= dim.d[d] && length <= dim.d[d] - start) continue;
     throw UsageError(std::string("[") + user + "] need elements of dimension " + std::to_string(d) +

@@ -1,0 +1,25 @@
+// What a graph of its own works with.
+#pragma once
+
+#include <memory>
+
+#include "dynet_like/exec/executor.h"
+#include "dynet_like/tape/tape.h"
+
+namespace dynet_like::detail {
+
+/// Where a graph records, and what runs it. A later graph can begin with what a graph has left.
+struct GraphMemory {
+  explicit GraphMemory(const GraphOptions& options)
+      : types(std::make_shared<TypeTable>()),
+        cache(*types),
+        tape(types, cache, 0, options.dtype),
+        executor(options) {}
+
+  std::shared_ptr<TypeTable> types;
+  TypeCache cache;
+  Tape tape;
+  Executor executor;
+};
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,86 @@
+// What a graph has recorded, and which handles on it are still good.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet_like/exec/options.h"
+#include "dynet_like/graph/expression.h"
+
+namespace dynet_like::detail {
+
+class Liveness;
+class OneThread;
+class Tape;
+struct ValueRef;
+
+/// The tape of a graph, with the generations of its handles and its checkpoints.
+class GraphRecord {
+ public:
+  /// Both must outlive it.
+  GraphRecord(Tape& tape, const GraphOptions& options);
+  ~GraphRecord();
+
+  /// What to record on. Throws UsageError if the graph is a spare one of a minibatch.
+  Tape& tape() {
+    if (calls_ != Calls::ignored) look_at_call();
+    return tape_;
+  }
+  const Tape& tape() const { return tape_; }
+  OneThread& user() const;
+  const HandleSlot& slot() const { return *slot_; }
+  const GraphOptions& options() const { return options_; }
+
+  /// Whether a handle that is not stale is still recorded.
+  bool is_recorded(const Expression& e) const;
+  /// Throws UsageError for an expression of another graph, StateError for one that was reverted.
+  ValueRef ref(const Expression& e, const char* user) const;
+  /// The shape of a value, with the minibatch dimension; valid until the graph is cleared. Throws
+  /// UsageError if there is no such value.
+  const Dim& dim_of(std::uint32_t value) const;
+
+  void label(const Expression& e, std::string name);
+
+  /// The executor's number for the tape, and what it knows of it.
+  void set_index(std::uint32_t index) { index_ = index; }
+  std::uint32_t index() const { return index_; }
+  void checkpoint(const Liveness& run);
+  void revert(Liveness& run);
+  /// Must not fail.
+  void forget();
+
+  /// A graph that is not in use is a spare one.
+  void use(bool in_use);
+  /// From now on it only records what a function of vertices does, and never runs.
+  void record_function();
+  bool records_a_function() const { return records_function_; }
+
+ private:
+  struct Checkpoint;
+  /// From this generation on, values from `values` on are others.
+  struct Revert {
+    std::uint32_t generation, values;
+  };
+  /// What becomes of calls that record.
+  enum class Calls : std::uint8_t { ignored, noted, refused };
+
+  std::size_t values_kept_since(std::uint32_t generation) const;
+  void look_at_call();
+
+  OwnedHandleSlot slot_;
+  Tape& tape_;
+  Calls calls_ = Calls::ignored;
+  bool records_function_ = false;
+  std::uint32_t index_ = 0;
+  const GraphOptions& options_;
+  std::vector<Checkpoint> checkpoints_;
+  std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
+  /// Shapes with a minibatch dimension: those without lie in the type table.
+  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
+};
+
+}  // namespace dynet_like::detail

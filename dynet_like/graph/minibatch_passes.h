@@ -1,0 +1,82 @@
+// What a minibatch computes: losses and outputs forward, losses backward.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/sample_graphs.h"
+
+namespace dynet_like::detail {
+
+/// The losses and outputs of a minibatch, and its passes: over all samples at once, or over parts
+/// that fit memory. What is public is what Minibatch has by these names, which see.
+class MinibatchPasses {
+ public:
+  explicit MinibatchPasses(SampleGraphs& samples)
+      : samples_(samples), executor_(samples.executor()) {}
+
+  void check_loss(const Expression& loss, const char* user) const;
+  void add_losses(std::span<const Expression> losses, const char* user);
+  void add_output(const Expression& output);
+
+  void start();
+  float loss();
+  double loss_of(std::uint32_t begin, std::uint32_t end);
+  void check_finite_loss();
+  void compute(std::span<const Expression> expressions);
+  /// Values of one sample stand together, in the order of the samples.
+  void compute(std::span<const ValueRef> values);
+  const Gradients& backward();
+  void backward(Gradients& gradients);
+  void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
+                const OnComplete& complete);
+
+  std::size_t trained_losses() const { return trained_losses_; }
+  std::size_t parts() const { return parts_.size(); }
+  void clear();
+
+ private:
+  /// Consecutive samples.
+  struct Part {
+    std::uint32_t begin = 0, end = 0;
+
+    bool has(const ValueRef& value) const { return value.tape >= begin && value.tape < end; }
+  };
+  /// Of which `forward` has computed some, from the first on.
+  struct Targets {
+    std::vector<Expression> all;
+    std::size_t computed = 0;
+
+    std::span<const Expression> from(std::size_t i) const { return std::span(all).subspan(i); }
+  };
+
+  Part all_samples() const { return {0, static_cast<std::uint32_t>(samples_.size())}; }
+  void forget_changed(bool look_at_memory);
+  void find_parts();
+  /// Adds those that belong to a part.
+  void choose(std::span<const Expression> expressions, Part part, std::vector<ValueRef>& chosen,
+              const char* user = "forward") const;
+  void forward_new(Part part);
+  void read_losses(Part part, std::span<double> losses);
+  void read_new_losses();
+  void run_backward(Part part, Gradients& gradients);
+  void trained_all(const Gradients* gradients);
+  void check_backward() const;
+  std::string first_not_finite(const ValueRef& loss);
+
+  SampleGraphs& samples_;
+  Executor& executor_;
+  Targets losses_, outputs_;
+  std::vector<double> loss_values_;                    ///< of the first losses: these were read
+  std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when they ran
+  std::vector<Part> parts_;
+  Gradients gradients_;
+  bool ran_forward_ = false;
+  bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too
+  std::size_t trained_losses_ = 0;
+};
+
+}  // namespace dynet_like::detail
