@@ -108,6 +108,65 @@ TEST(TreeLSTMAlongTest, HasTheStatesOfNodes) {
   expect_same(model, squared_norm(states.all().h), squared_norm(all));
 }
 
+// `vertices` read those before them. Gradients are also of the columns.
+template <class Layer>
+void expect_states_of_nodes(ParameterCollection& model, const Layer& layer,
+                            std::span<const Structure::Vertex> vertices) {
+  unsigned n = 0;
+  for (const auto& [children, column, kind, columns] : vertices) {
+    if (column != Structure::kNoColumn) n = std::max(n, column + 1);
+  }
+  const Parameter added = model.add_parameters({kInputs, n});
+  ComputationGraph graph, nodes;
+  const auto xs = [&](ComputationGraph& to) { return matrix(to, n) + parameter(to, added); };
+  const CellState got = layer(Structure(vertices), xs(graph)).all();
+  const std::vector<Expression> columns = columns_of(xs(nodes));
+  std::vector<CellState> states;
+  std::vector<Expression> h, c;
+  for (const Structure::Vertex& vertex : vertices) {
+    std::vector<CellState> children;
+    for (const unsigned child : vertex.predecessors) children.push_back(states[child]);
+    if (vertex.column == Structure::kNoColumn) {
+      if constexpr (std::is_same_v<Layer, NaryTreeLSTM>) states.push_back(layer.node(children));
+    } else {
+      states.push_back(layer.node(columns[vertex.column], children));
+    }
+    h.push_back(states.back().h);
+    c.push_back(states.back().c);
+  }
+  const CellState want{concatenate_cols(h), concatenate_cols(c)};
+  EXPECT_EQ(as_vector(got.h.value()), as_vector(want.h.value()));
+  EXPECT_EQ(as_vector(got.c.value()), as_vector(want.c.value()));
+  expect_same(model, squared_norm(got.h) + squared_norm(got.c),
+              squared_norm(want.h) + squared_norm(want.c));
+}
+
+const std::vector<unsigned> kFirst{0}, kSecond{1}, kLeaves{1, 0}, kAll{0, 2, 1}, kOthers{2, 3};
+// A chain, a wide tree, and one whose last vertex shares a child with another.
+const std::vector<std::vector<Structure::Vertex>> kTrees = {
+    {{{}, 2}, {kFirst, 0}, {kSecond, 1}},
+    {{{}, 4}, {{}, 1}, {{}, 0}, {kAll, 3}},
+    {{{}, 1}, {{}, 0}, {kLeaves, 2}, {kFirst, 4}, {kOthers, 3}}};
+
+TEST(ChildSumTreeLSTMAlongTest, HasTheStatesOfNodes) {
+  for (const std::vector<Structure::Vertex>& vertices : kTrees) {
+    ParameterCollection model(1);
+    const ChildSumTreeLSTM layer(model, kInputs, kHidden);
+    expect_states_of_nodes(model, layer, vertices);
+  }
+}
+
+TEST(NaryTreeLSTMAlongTest, HasTheStatesOfNodes) {
+  for (std::vector<Structure::Vertex> vertices : kTrees) {
+    for (const bool has_input : {true, false}) {
+      ParameterCollection model(1);
+      const NaryTreeLSTM layer(model, kInputs, kHidden, 3);
+      if (!has_input) vertices.back().column = Structure::kNoColumn;
+      expect_states_of_nodes(model, layer, vertices);
+    }
+  }
+}
+
 TEST(TreeLSTMAlongTest, RefusesOtherTrees) {
   ParameterCollection model(1);
   const TreeLSTM layer(model, kInputs, kHidden);
