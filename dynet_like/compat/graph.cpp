@@ -12,7 +12,7 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/graphviz.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet {
 
@@ -209,9 +209,9 @@ void ComputationGraph::forget_records() {
   if (is_of_minibatch_) id_ = ++last_graph;  // what is recorded next is another graph
 }
 void ComputationGraph::revert() {
-  const std::uint32_t random_nodes = tape().random_nodes();
+  const std::uint32_t random_nodes = tape().random.count;
   dynet_like::ComputationGraph::revert();
-  tape().count_random_nodes_from(random_nodes);  // what comes now draws other numbers
+  writer().tape().random.count = random_nodes;  // what comes now draws other numbers
   forget_handed_out();
 }
 

@@ -10,6 +10,7 @@
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
 #include "dynet_like/report/make_report.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet_like {
 
@@ -20,7 +21,7 @@ Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
     throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
                      " of 0");
   }
-  const Tape& tape = graph->tape();
+  const Tape& tape = graph->writer().tape();
   const OneThread::Use use(tape.user());
   if (value >= tape.values().size()) {
     throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
@@ -31,7 +32,7 @@ Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
 
 const Dim& Expression::dim() const {
   ComputationGraph& owner = graph("dim");
-  const OneThread::Use use(std::as_const(owner).tape().user());
+  const OneThread::Use use(owner.tape().user());
   if (!owner.is_recorded(*this)) throw_reverted("dim");
   return owner.dim_of(i);
 }
@@ -61,24 +62,22 @@ void Expression::throw_reverted(const char* user) {
 }
 
 GraphMemory::GraphMemory(const GraphOptions& options)
-    : types(std::make_shared<TypeTable>()),
-      cache(std::make_unique<TypeCache>(*types)),
-      tape(std::make_unique<Tape>(types, *cache, 0, options.dtype)),
-      executor(std::make_unique<Executor>(options)) {}
+    : executor(std::make_unique<Executor>(options)) {
+  auto types = std::make_shared<TypeTable>();
+  cache = std::make_unique<TypeCache>(*types);
+  writer = std::make_unique<TapeWriter>(std::move(types), *cache, 0, options.dtype);
+}
 
-GraphMemory::GraphMemory(std::shared_ptr<TypeTable> table, std::unique_ptr<TypeCache> recent,
-                         std::unique_ptr<Tape> nodes, std::unique_ptr<Executor> runs)
-    : types(std::move(table)),
-      cache(std::move(recent)),
-      tape(std::move(nodes)),
-      executor(std::move(runs)) {}
+GraphMemory::GraphMemory(std::unique_ptr<TypeCache> recent, std::unique_ptr<TapeWriter> records,
+                         std::unique_ptr<Executor> runs)
+    : cache(std::move(recent)), writer(std::move(records)), executor(std::move(runs)) {}
 
 GraphMemory::GraphMemory(GraphMemory&&) noexcept = default;
 GraphMemory& GraphMemory::operator=(GraphMemory&&) noexcept = default;
 GraphMemory::~GraphMemory() = default;
 
 struct ComputationGraph::Checkpoint {
-  Tape::Mark tape;
+  TapeWriter::Mark tape;
   Liveness::Mark run;
 };
 
@@ -92,9 +91,9 @@ ComputationGraph::ComputationGraph(const GraphOptions& options)
 
 ComputationGraph::ComputationGraph(GraphMemory memory)
     : slot_(acquire_handle_slot()),
-      types_(std::move(memory.types)),
       own_cache_(std::move(memory.cache)),
-      tape_(std::move(memory.tape)),
+      writer_(std::move(memory.writer)),
+      tape_(&writer_->tape()),
       own_executor_(std::move(memory.executor)),
       executor_(own_executor_.get()),
       index_(executor_->add_tape(*tape_)) {
@@ -104,9 +103,9 @@ ComputationGraph::ComputationGraph(GraphMemory memory)
 
 ComputationGraph::ComputationGraph(const GraphPlace& place)
     : slot_(acquire_handle_slot()),
-      types_(place.types),
-      tape_(std::make_unique<Tape>(types_, place.cache, place.sample,
-                                   place.executor.options().dtype)),
+      writer_(std::make_unique<TapeWriter>(place.types, place.cache, place.sample,
+                                           place.executor.options().dtype)),
+      tape_(&writer_->tape()),
       executor_(&place.executor) {
   use(false);
 }
@@ -165,7 +164,7 @@ void ComputationGraph::look_at_call() {
         "[ComputationGraph] need a graph of a minibatch that is in use; got one that was "
         "cleared: ask for a new_graph");
   }
-  tape_->note_call();
+  tape_->calls.note(static_cast<NodeId>(tape_->size()));
 }
 
 void ComputationGraph::throw_not_derived() {
@@ -254,7 +253,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   }
   if (tape_->shape_of(loss.i).size != 1) {
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
-                     tape_->labels_of(std::span(&loss.i, 1)));
+                     labels_of(*tape_, std::span(&loss.i, 1)));
   }
   executor.common().parameters.check("backward");
   gradients.check_not_used();
@@ -304,10 +303,9 @@ ComputationGraph::LockedExecutor ComputationGraph::locked(const char* user) {
 
 void ComputationGraph::checkpoint() {
   const OneThread::Use use(tape_->user());
-  tape();
+  writer();
   const auto [executor, lock] = locked("checkpoint");
-  tape_->note_boundary();
-  checkpoints_.push_back({tape_->mark(), executor->liveness().mark(index_)});
+  checkpoints_.push_back({writer_->mark(), executor->liveness().mark(index_)});
 }
 
 void ComputationGraph::revert() {
@@ -318,7 +316,7 @@ void ComputationGraph::revert() {
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
   executor->liveness().revert(index_, checkpoint.tape.nodes, checkpoint.run);
-  tape_->revert(checkpoint.tape);
+  writer_->revert(checkpoint.tape);
   const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
   while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();
   reverts_.push_back({++slot_->generation, kept});
@@ -347,14 +345,14 @@ void ComputationGraph::clear() {
 
 GraphMemory ComputationGraph::take_memory() {
   forget_all();
-  return {std::move(types_), std::move(own_cache_), std::move(tape_), std::move(own_executor_)};
+  return {std::move(own_cache_), std::move(writer_), std::move(own_executor_)};
 }
 
 void ComputationGraph::forget_all() {
-  types_->runs.check();
+  tape_->types().runs.check();
   executor_->clear();
   forget_records();
-  if (types_->trim()) {
+  if (tape_->shared_types()->trim()) {
     own_cache_->forget();
     executor_->forget_types();
   }
@@ -362,7 +360,7 @@ void ComputationGraph::forget_all() {
 
 void ComputationGraph::forget_records() {
   slot_->start_anew();
-  tape_->clear();
+  writer_->revert({});
   checkpoints_.clear();
   reverts_.clear();
   minibatch_dims_.clear();
@@ -371,7 +369,7 @@ void ComputationGraph::forget_records() {
 
 void ComputationGraph::label(const Expression& e, std::string name) {
   const OneThread::Use use(tape_->user());
-  tape_->set_label(tape_->value(ref(e, "label").value).node, std::move(name));
+  tape_->labels[tape_->value(ref(e, "label").value).node] = std::move(name);
 }
 
 }  // namespace dynet_like

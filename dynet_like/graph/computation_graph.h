@@ -21,6 +21,7 @@ namespace detail {
 
 class Executor;
 class Tape;
+class TapeWriter;
 class TypeCache;
 class TypeTable;
 class ValueWaiter;
@@ -29,15 +30,14 @@ struct ValueRef;
 /// What a graph works with, empty but for its memory: a later graph can begin with it.
 struct GraphMemory {
   explicit GraphMemory(const GraphOptions& options);
-  GraphMemory(std::shared_ptr<TypeTable> types, std::unique_ptr<TypeCache> cache,
-              std::unique_ptr<Tape> tape, std::unique_ptr<Executor> executor);
+  GraphMemory(std::unique_ptr<TypeCache> cache, std::unique_ptr<TapeWriter> writer,
+              std::unique_ptr<Executor> executor);
   GraphMemory(GraphMemory&&) noexcept;
   GraphMemory& operator=(GraphMemory&&) noexcept;
   ~GraphMemory();
 
-  std::shared_ptr<TypeTable> types;
   std::unique_ptr<TypeCache> cache;
-  std::unique_ptr<Tape> tape;
+  std::unique_ptr<TapeWriter> writer;
   std::unique_ptr<Executor> executor;
 };
 
@@ -115,10 +115,10 @@ class ComputationGraph {
   /// UsageError if there is no such value.
   const Dim& dim_of(std::uint32_t value) const;
 
-  /// For ops: the tape, and an expression for one of its values.
-  detail::Tape& tape() {
+  /// For ops: what writes the tape, what was written, and an expression for one of its values.
+  detail::TapeWriter& writer() {
     if (looks_at_calls_) look_at_call();
-    return *tape_;
+    return *writer_;
   }
   const detail::Tape& tape() const { return *tape_; }
   Expression expression(std::uint32_t value) {
@@ -175,9 +175,9 @@ class ComputationGraph {
   [[noreturn]] static void throw_not_derived();
 
   detail::OwnedHandleSlot slot_;
-  std::shared_ptr<detail::TypeTable> types_;
   std::unique_ptr<detail::TypeCache> own_cache_;
-  std::unique_ptr<detail::Tape> tape_;
+  std::unique_ptr<detail::TapeWriter> writer_;
+  detail::Tape* tape_;  ///< the writer's
   std::unique_ptr<detail::Executor> own_executor_;
   detail::Executor* executor_;
   std::uint32_t index_ = 0;  ///< among the executor's tapes

@@ -59,8 +59,8 @@ ComputationGraph& Minibatch::new_graph() {
         make_graph({types_, *caches_[0], *executor_, static_cast<std::uint32_t>(used_)}));
   }
   ComputationGraph& graph = *graphs_[used_];
-  graph.tape_->set_sample(executor_->common().random.first_sample +
-                          static_cast<std::uint32_t>(used_));
+  graph.tape_->random.sample =
+      executor_->common().random.first_sample + static_cast<std::uint32_t>(used_);
   graph.index_ = executor_->add_tape(*graph.tape_);
   graph.use(true);
   ++used_;
@@ -97,7 +97,7 @@ void Minibatch::check_loss(const Expression& loss, const char* user) const {
   const Dim dim = checked(loss, user).dim();
   if (dim.batch_size() == 1) return;
   throw ShapeError(std::string("[") + user + "] need a loss of one number; got " + to_string(dim) +
-                   loss.pg->tape().labels_of(std::span(&loss.i, 1)));
+                   labels_of(loss.pg->tape(), std::span(&loss.i, 1)));
 }
 
 void Minibatch::add_loss(const Expression& loss) {

@@ -28,7 +28,6 @@ struct Size {
 // Those that are larger still, and how large they are. Numbers may only become smaller, and a class
 // that keeps to the limits leaves the list: give parts of a larger one to classes of their own.
 const std::map<std::string, Size> kLarger = {
-    {"Tape", {82, 28}},       // records nodes, and has their types and the user's names
     {"Minibatch", {55, 22}},  // graphs, their losses, their passes, and parts that fit memory
     {"ComputationGraph", {47, 18}},  // recording, running and what is asked afterwards
     {"Trainer", {47, 16}},           // rules, groups, clipping, averages and what is saved
