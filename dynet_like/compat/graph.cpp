@@ -13,6 +13,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/graph_memory.h"
 #include "dynet_like/graph/graphviz.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet {
 
@@ -99,9 +100,9 @@ ComputationGraph::ComputationGraph(bool batched)
   run().collected = &detail::gradients();
   ++active_graphs;
 }
-ComputationGraph::ComputationGraph(dynet_like::detail::Tape& tape,
+ComputationGraph::ComputationGraph(dynet_like::detail::TapeWriter& writer,
                                    dynet_like::detail::Executor& executor)
-    : dynet_like::ComputationGraph(tape, executor),
+    : dynet_like::ComputationGraph(writer, executor),
       id_(++last_graph),
       is_of_minibatch_(true),
       is_spare_used_(false) {
@@ -210,9 +211,9 @@ void ComputationGraph::forget_records() {
   if (is_of_minibatch_) id_ = ++last_graph;  // what is recorded next is another graph
 }
 void ComputationGraph::revert() {
-  const std::uint32_t random_nodes = record().tape().random_nodes();
+  const std::uint32_t random_nodes = record().tape().random.count;
   dynet_like::ComputationGraph::revert();
-  record().tape().count_random_nodes_from(random_nodes);  // what comes now draws other numbers
+  record().writer().tape().random.count = random_nodes;  // what comes now draws other numbers
   forget_handed_out();
 }
 

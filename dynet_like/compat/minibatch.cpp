@@ -23,9 +23,9 @@ dynet_like::GraphOptions with_settings(dynet_like::GraphOptions options) {
 Minibatch::Minibatch(const dynet_like::GraphOptions& options)
     : dynet_like::Minibatch(
           with_settings(options),
-          [](dynet_like::detail::Tape& tape, dynet_like::detail::Executor& executor)
+          [](dynet_like::detail::TapeWriter& writer, dynet_like::detail::Executor& executor)
               -> std::unique_ptr<dynet_like::ComputationGraph> {
-            return std::unique_ptr<ComputationGraph>(new ComputationGraph(tape, executor));
+            return std::unique_ptr<ComputationGraph>(new ComputationGraph(writer, executor));
           }),
       is_profiled_(profiling_flag > 0) {}
 Minibatch::~Minibatch() { add_to_profile(); }

@@ -165,7 +165,7 @@ std::string names_of_inputs(const Tape& tape, NodeId node) {
   std::string result;
   int shown = 0;
   for (const ValueId input : tape.inputs_of(node)) {
-    const std::string& name = tape.name_of(tape.value(input).node);
+    const std::string& name = name_of(tape, tape.value(input).node);
     if (name.empty() || shown == kMost) continue;
     result += (shown++ == 0 ? ", of \"" : ", \"") + name + '"';
   }
@@ -176,9 +176,9 @@ std::string names_of_inputs(const Tape& tape, NodeId node) {
 
 std::string describe(const CommonState& common, NodeRef ref) {
   const Tape& tape = common.tape(ref);
-  const std::string& label = tape.label_of(ref.node);
+  const std::string& label = label_of(tape, ref.node);
   return std::string(tape.type_of(ref.node).op->name) + ", node " + std::to_string(ref.node) +
-         " of sample " + std::to_string(tape.sample()) +
+         " of sample " + std::to_string(tape.random.sample) +
          (label.empty() ? "" : " (\"" + label + "\")") + names_of_inputs(tape, ref.node);
 }
 

@@ -232,7 +232,7 @@ void RecursionRun::list_numbers(std::size_t k, std::size_t s) {
       const NodeRef node = nodes_[row.sample];
       const std::uint32_t number = run_.tape(node).recursion_of(node.node).first_random +
                                    row.vertex * RecursionOp::kMostRandom + numbers.random;
-      const std::uint32_t draw[] = {run_.tape(node).sample(), number, 0};
+      const std::uint32_t draw[] = {run_.tape(node).random.sample, number, 0};
       std::copy_n(draw, integers, all + i * integers);
     } else {
       std::ranges::copy(numbers.integers, all + i * integers);

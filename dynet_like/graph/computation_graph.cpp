@@ -98,15 +98,15 @@ ComputationGraph::ComputationGraph(const GraphOptions& options)
 
 ComputationGraph::ComputationGraph(std::unique_ptr<GraphMemory> memory)
     : own_(std::move(memory)),
-      record_(own_->tape, own_->executor.options()),
+      record_(own_->writer, own_->executor.options()),
       run_{record_, own_->executor} {
-  record_.set_index(run_.executor.add_tape(own_->tape));
+  record_.set_index(run_.executor.add_tape(own_->writer.tape()));
   record_.use(true);
   run_.executor.common().take_step();
 }
 
-ComputationGraph::ComputationGraph(Tape& tape, Executor& executor)
-    : record_(tape, executor.options()), run_{record_, executor} {
+ComputationGraph::ComputationGraph(TapeWriter& writer, Executor& executor)
+    : record_(writer, executor.options()), run_{record_, executor} {
   record_.use(false);
 }
 
@@ -186,7 +186,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   const Tape& tape = std::as_const(record_).tape();
   if (tape.shape_of(loss.i).size != 1) {
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
-                     tape.labels_of(std::span(&loss.i, 1)));
+                     labels_of(tape, std::span(&loss.i, 1)));
   }
   executor.common().parameters.check("backward");
   gradients.check_not_used();
@@ -218,7 +218,7 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
 
 void ComputationGraph::checkpoint() {
   const OneThread::Use use(record_.user());
-  record_.tape();  // throws if it must not be recorded on
+  record_.writer();  // throws if it must not be recorded on
   const std::unique_lock lock = lock_executor(run_, "checkpoint");
   record_.checkpoint(run_.executor.liveness());
 }
@@ -247,7 +247,7 @@ void ComputationGraph::clear() {
   const OneThread::Use use(record_.user());
   own_ = take_memory();
   run_.executor.common().take_step();
-  run_.executor.add_tape(own_->tape);
+  run_.executor.add_tape(own_->writer.tape());
 }
 
 std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {

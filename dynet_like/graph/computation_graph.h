@@ -110,7 +110,7 @@ class ComputationGraph {
 
  protected:
   /// A spare graph of a minibatch, which has these for it.
-  ComputationGraph(detail::Tape& tape, detail::Executor& executor);
+  ComputationGraph(detail::TapeWriter& writer, detail::Executor& executor);
   /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
   virtual void forget_records();
   /// Forgets everything; after that the graph can only be destroyed.

@@ -19,12 +19,12 @@ void GraphPointer::throw_empty() {
 
 std::ostream& operator<<(std::ostream& out, const Expression& x) {
   if (x.is_stale()) return out << "(cleared expression)";
-  const OneThread::Use use(x.pg->record().user());
+  const OneThread::Use use(x.pg->record().tape().user());
   if (x.is_stale() || !x.pg->record().is_recorded(x)) return out << "(cleared expression)";
   const Tape& tape = x.pg->record().tape();
   const NodeId node = tape.value(x.i).node;
   out << visible_text(tape.type_of(node).op->name) << ' ' << x.dim();
-  const std::string& label = tape.label_of(node);
+  const std::string& label = label_of(tape, node);
   if (!label.empty()) out << " \"" << visible_text(label) << '"';
   return out;
 }

@@ -23,8 +23,8 @@ FormulaOp::FormulaOp(std::string name, const detail::FormulaWriter& writer) {
 Expression FormulaOp::node(std::initializer_list<Expression> inputs) const {
   const std::span<const Expression> all(inputs.begin(), inputs.size());
   const detail::recording::Recorder graph = detail::recording::graph_of(op_->name, all);
-  graph.tape().keep(op_);
-  return graph.expression(graph.tape().add(*op_, detail::recording::Values(all).all()));
+  graph.writer().keep(op_);
+  return graph.expression(graph.writer().add(*op_, detail::recording::Values(all).all()));
 }
 
 }  // namespace dynet_like

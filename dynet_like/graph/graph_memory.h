@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "dynet_like/exec/executor.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet_like::detail {
 
@@ -13,12 +13,12 @@ struct GraphMemory {
   explicit GraphMemory(const GraphOptions& options)
       : types(std::make_shared<TypeTable>()),
         cache(*types),
-        tape(types, cache, 0, options.dtype),
+        writer(types, cache, 0, options.dtype),
         executor(options) {}
 
   std::shared_ptr<TypeTable> types;
   TypeCache cache;
-  Tape tape;
+  TapeWriter writer;
   Executor executor;
 };
 

@@ -9,17 +9,17 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/exec/liveness.h"
 #include "dynet_like/graph/computation_graph.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet_like::detail {
 
 struct GraphRecord::Checkpoint {
-  Tape::Mark tape;
+  TapeWriter::Mark tape;
   Liveness::Mark run;
 };
 
-GraphRecord::GraphRecord(Tape& tape, const GraphOptions& options)
-    : slot_(acquire_handle_slot()), tape_(tape), options_(options) {}
+GraphRecord::GraphRecord(TapeWriter& writer, const GraphOptions& options)
+    : slot_(acquire_handle_slot()), writer_(writer), tape_(writer.tape()), options_(options) {}
 
 GraphRecord::~GraphRecord() = default;
 
@@ -63,12 +63,11 @@ const Dim& GraphRecord::dim_of(std::uint32_t id) const {
 }
 
 void GraphRecord::label(const Expression& e, std::string name) {
-  tape_.set_label(tape_.value(ref(e, "label").value).node, std::move(name));
+  tape_.labels[tape_.value(ref(e, "label").value).node] = std::move(name);
 }
 
 void GraphRecord::checkpoint(const Liveness& run) {
-  tape_.note_boundary();
-  checkpoints_.push_back({tape_.mark(), run.mark(index_)});
+  checkpoints_.push_back({writer_.mark(), run.mark(index_)});
 }
 
 void GraphRecord::revert(Liveness& run) {
@@ -77,7 +76,7 @@ void GraphRecord::revert(Liveness& run) {
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
   run.revert(index_, checkpoint.tape.nodes, checkpoint.run);
-  tape_.revert(checkpoint.tape);
+  writer_.revert(checkpoint.tape);
   const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
   while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();
   reverts_.push_back({++slot_->generation, kept});
@@ -85,7 +84,7 @@ void GraphRecord::revert(Liveness& run) {
 
 void GraphRecord::forget() {
   slot_->start_anew();
-  tape_.clear();
+  writer_.revert({});
   checkpoints_.clear();
   reverts_.clear();
   minibatch_dims_.clear();
@@ -101,12 +100,12 @@ void GraphRecord::look_at_call() {
         "[ComputationGraph] need a graph of a minibatch that is in use; got one that was "
         "cleared: ask for a new_graph");
   }
-  tape_.note_call();
+  tape_.calls.note(static_cast<NodeId>(tape_.size()));
 }
 
 void GraphRecord::record_function() {
   records_function_ = true;
-  tape().record_function();
+  writer_.record_function();
 }
 
 }  // namespace dynet_like::detail

@@ -16,19 +16,20 @@ namespace dynet_like::detail {
 class Liveness;
 class OneThread;
 class Tape;
+class TapeWriter;
 struct ValueRef;
 
 /// The tape of a graph, with the generations of its handles and its checkpoints.
 class GraphRecord {
  public:
   /// Both must outlive it.
-  GraphRecord(Tape& tape, const GraphOptions& options);
+  GraphRecord(TapeWriter& writer, const GraphOptions& options);
   ~GraphRecord();
 
   /// What to record on. Throws UsageError if the graph is a spare one of a minibatch.
-  Tape& tape() {
+  TapeWriter& writer() {
     if (calls_ != Calls::ignored) look_at_call();
-    return tape_;
+    return writer_;
   }
   const Tape& tape() const { return tape_; }
   OneThread& user() const;
@@ -72,7 +73,8 @@ class GraphRecord {
   void look_at_call();
 
   OwnedHandleSlot slot_;
-  Tape& tape_;
+  TapeWriter& writer_;
+  Tape& tape_;  ///< its own
   Calls calls_ = Calls::ignored;
   bool records_function_ = false;
   std::uint32_t index_ = 0;

@@ -30,7 +30,7 @@ void write_graphviz(std::ostream& out, const ComputationGraph& graph) {
   const OneThread::Use use(tape.user());
   out << "digraph dynet_like {\n  rankdir=LR;\n  node [shape=box];\n";
   for (NodeId node = 0; node < tape.size(); ++node) {
-    const std::string& label = tape.label_of(node);
+    const std::string& label = label_of(tape, node);
     out << "  n" << node << " [label=\"" << node << ' '
         << escaped(std::string(tape.type_of(node).op->name)) << "\\n"
         << (label.empty() ? "" : escaped(label) + "\\n") << tape.dim_of(tape.node(node).value)

@@ -14,7 +14,8 @@ using detail::Alone;
 
 Minibatch::Minibatch(const GraphOptions& options) : Minibatch(options, nullptr) {}
 Minibatch::Minibatch(const GraphOptions& options,
-                     std::unique_ptr<ComputationGraph> (*make)(detail::Tape&, detail::Executor&))
+                     std::unique_ptr<ComputationGraph> (*make)(detail::TapeWriter&,
+                                                               detail::Executor&))
     : samples_(std::make_unique<detail::SampleGraphs>(options, make)),
       passes_(std::make_unique<detail::MinibatchPasses>(*samples_)),
       fibers_(std::make_unique<detail::SampleFibers>(*samples_, *passes_)) {}

@@ -129,7 +129,7 @@ class Minibatch {
  protected:
   /// Its graphs are of a class of its own, which `make` makes.
   Minibatch(const GraphOptions& options,
-            std::unique_ptr<ComputationGraph> (*make)(detail::Tape&, detail::Executor&));
+            std::unique_ptr<ComputationGraph> (*make)(detail::TapeWriter&, detail::Executor&));
 
  private:
   std::unique_ptr<detail::SampleGraphs> samples_;

@@ -23,7 +23,7 @@ void MinibatchPasses::check_loss(const Expression& loss, const char* user) const
   const Dim dim = loss.dim();
   if (dim.batch_size() == 1) return;
   throw ShapeError(std::string("[") + user + "] need a loss of one number; got " + to_string(dim) +
-                   loss.pg->record().tape().labels_of(std::span(&loss.i, 1)));
+                   labels_of(loss.pg->record().tape(), std::span(&loss.i, 1)));
 }
 
 void MinibatchPasses::add_losses(std::span<const Expression> losses, const char* user) {

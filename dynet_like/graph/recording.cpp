@@ -4,7 +4,6 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
-#include "dynet_like/tape/labels.h"
 
 namespace dynet_like::detail::recording {
 
@@ -35,12 +34,12 @@ void refuse_shapes(std::string_view op, std::string_view rule,
   try {
     throw_shape_error(op, rule, dims);
   } catch (const ShapeError& error) {
-    throw ShapeError(error.what() + graph_of(op, xs).tape().labels_of(values));
+    throw ShapeError(error.what() + labels_of(graph_of(op, xs).tape(), values));
   }
 }
 
 std::string labels_of(const Expression& x) {
-  return x.pg == nullptr ? "" : x.pg->record().tape().labels_of(std::span(&x.i, 1));
+  return x.pg == nullptr ? "" : labels_of(x.pg->record().tape(), std::span(&x.i, 1));
 }
 
 void check_one_each(std::string_view op, const Expression& x, std::size_t integers) {
@@ -58,8 +57,8 @@ namespace dynet_like {
 Expression apply_op(const ops::Op& op, Expressions inputs, ListOf<std::uint32_t> attributes,
                     ListOf<std::uint32_t> integers, ListOf<double> reals) {
   const detail::recording::Recorder graph = detail::recording::graph_of(op.name, inputs);
-  return graph.expression(
-      graph.tape().add(op, detail::recording::Values(inputs).all(), attributes, {integers, reals}));
+  return graph.expression(graph.writer().add(op, detail::recording::Values(inputs).all(),
+                                             attributes, {integers, reals}));
 }
 
 }  // namespace dynet_like

@@ -11,11 +11,11 @@
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/op.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet_like::detail::recording {
 
-using detail::Numbers, detail::RangeShape, detail::Tape, detail::ValueId;
+using detail::Numbers, detail::RangeShape, detail::Tape, detail::TapeWriter, detail::ValueId;
 using ops::Axis, ops::Op, ops::SharedGradient, ops::Signature;
 
 using Integers = std::span<const std::uint32_t>;
@@ -27,9 +27,8 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
 class [[nodiscard]] Recorder {
  public:
   /// Throws UsageError if another thread does, or what was recorded is being run.
-  explicit Recorder(ComputationGraph& graph)
-      : graph_(graph), use_(std::as_const(graph).record().tape().user()) {
-    std::as_const(graph).record().tape().types().runs.check();
+  explicit Recorder(ComputationGraph& graph) : graph_(graph), use_(graph.record().tape().user()) {
+    graph.record().tape().types().runs.check();
   }
   /// The graph of expressions, which another thread may have cleared before this one was let in.
   Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
@@ -37,7 +36,8 @@ class [[nodiscard]] Recorder {
     if (!xs[0].is_latest()) check_graph(op, xs);
   }
 
-  Tape& tape() const { return graph_.record().tape(); }
+  TapeWriter& writer() const { return graph_.record().writer(); }
+  const Tape& tape() const { return graph_.record().tape(); }
   Expression expression(ValueId value) const { return graph_.expression(value); }
   operator ComputationGraph&() const { return graph_; }
 
@@ -75,13 +75,13 @@ inline void check_one_each(std::string_view op, const Expression& x, const Integ
 
 inline Expression unary(const Op& op, const Expression& x, Integers attributes = {}) {
   const Recorder graph = graph_of(op.name, x);
-  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes));
+  return graph.expression(graph.writer().add(op, std::span(&x.i, 1), attributes));
 }
 
 inline Expression unary(const Op& op, const Expression& x, Integers attributes,
                         const Numbers& numbers) {
   const Recorder graph = graph_of(op.name, x);
-  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, numbers));
+  return graph.expression(graph.writer().add(op, std::span(&x.i, 1), attributes, numbers));
 }
 
 inline Expression with_number(const Op& op, const Expression& x, float c) {
@@ -94,7 +94,7 @@ inline Expression binary(const Op& op, const Expression& a, const Expression& b)
   const ValueId values[] = {a.i, b.i};
   const Recorder graph(good ? *a.pg : check_graph(op.name, std::array{a, b}));
   if (!a.is_latest()) check_graph(op.name, std::array{a, b});
-  return graph.expression(graph.tape().add(op, values));
+  return graph.expression(graph.writer().add(op, values));
 }
 
 /// The values of many inputs, without the heap if they are few.
@@ -122,7 +122,7 @@ Expression reduce_elements(const Op& op, const Expression& x);
 
 inline Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
   const Recorder graph = graph_of(op.name, xs);
-  return graph.expression(graph.tape().add(op, Values(xs).all(), attributes));
+  return graph.expression(graph.writer().add(op, Values(xs).all(), attributes));
 }
 
 }  // namespace dynet_like::detail::recording

@@ -35,15 +35,16 @@ SampleGraphs::SampleGraphs(const GraphOptions& options, Make make)
 ComputationGraph& SampleGraphs::add() {
   if (used_ == samples_.size()) {
     make_room(samples_);
-    auto tape = std::make_unique<Tape>(types_, *caches_[0], 0, executor_.options().dtype);
+    auto writer = std::make_unique<TapeWriter>(types_, *caches_[0], 0, executor_.options().dtype);
     std::unique_ptr<ComputationGraph> graph(make_ == nullptr
-                                                ? new ComputationGraph(*tape, executor_)
-                                                : make_(*tape, executor_).release());
-    samples_.push_back({std::move(tape), std::move(graph)});
+                                                ? new ComputationGraph(*writer, executor_)
+                                                : make_(*writer, executor_).release());
+    samples_.push_back({std::move(writer), std::move(graph)});
   }
-  const auto& [tape, graph] = samples_[used_];
-  tape->set_sample(executor_.common().random.first_sample + static_cast<std::uint32_t>(used_));
-  graph->record_.set_index(executor_.add_tape(*tape));
+  const auto& [writer, graph] = samples_[used_];
+  Tape& tape = writer->tape();
+  tape.random.sample = executor_.common().random.first_sample + static_cast<std::uint32_t>(used_);
+  graph->record_.set_index(executor_.add_tape(tape));
   graph->record_.use(true);
   ++used_;
   return *graph;
@@ -70,10 +71,10 @@ void SampleGraphs::check_not_recording(const char* user) const {
 // The samples that were recorded before cannot run either: the executor sees all tapes.
 void SampleGraphs::set_recording(bool recording) {
   recording_ = recording;
-  for (const auto& [tape, graph] : std::span(samples_).first(used_)) {
+  for (const auto& [writer, graph] : std::span(samples_).first(used_)) {
     graph->run_.is_beside_others = recording;
     graph->run_.waiter = nullptr;
-    tape->record_with(*caches_[0]);
+    writer->tape().record_with(*caches_[0]);
   }
   for (const std::unique_ptr<TypeCache>& cache : caches_) cache->end_sample();
 }
@@ -106,17 +107,17 @@ std::vector<Expression> SampleGraphs::record(std::size_t count, const Record& re
       TimelineScope scope(executor_.common().track(), TimelineSpan::record_samples);
       std::size_t recorded = 0;
       while (const std::optional<std::size_t> i = order.next()) {
-        const auto& [tape, graph] = samples_[first + *i];
+        const auto& [writer, graph] = samples_[first + *i];
         std::exception_ptr failure;
         cache.begin_sample(threads > 1 ? &order : nullptr, *i);
-        tape->record_with(cache);
+        writer->tape().record_with(cache);
         try {
           expressions[*i] = record(*graph, *i);
           graph->record_.ref(expressions[*i], "record");  // throws if it is not its own
         } catch (...) {
           failure = std::current_exception();
         }
-        tape->record_with(*caches_[0]);
+        writer->tape().record_with(*caches_[0]);
         cache.end_sample();
         order.finish(*i, failure);
         scope.count(++recorded);

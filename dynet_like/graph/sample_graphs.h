@@ -12,7 +12,7 @@
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/graph/sample_order.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 
 namespace dynet_like::detail {
 
@@ -20,7 +20,7 @@ namespace dynet_like::detail {
 /// were cleared are spare, for later samples.
 class SampleGraphs {
  public:
-  using Make = std::unique_ptr<ComputationGraph> (*)(Tape&, Executor&);
+  using Make = std::unique_ptr<ComputationGraph> (*)(TapeWriter&, Executor&);
   using Record = std::function<Expression(ComputationGraph& graph, std::size_t i)>;
 
   /// `make` makes graphs of a class of its own; null: plain ones.
@@ -30,7 +30,7 @@ class SampleGraphs {
   ComputationGraph& add();
   std::size_t size() const { return used_; }
   ComputationGraph& graph(std::size_t sample) const { return *samples_[sample].graph; }
-  Tape& tape(std::size_t sample) const { return *samples_[sample].tape; }
+  Tape& tape(std::size_t sample) const { return samples_[sample].writer->tape(); }
   Executor& executor() { return executor_; }
   const Executor& executor() const { return executor_; }
   bool has_much_to_forget() const { return types_->has_much_to_forget(); }
@@ -63,7 +63,7 @@ class SampleGraphs {
   template <class Part>
   friend class Alone;
   struct Sample {
-    std::unique_ptr<Tape> tape;
+    std::unique_ptr<TapeWriter> writer;
     std::unique_ptr<ComputationGraph> graph;
   };
 

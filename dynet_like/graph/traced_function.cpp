@@ -35,21 +35,21 @@ class FunctionScope {
 /// Takes back what a function records, unless it is to be kept.
 class Attempt {
  public:
-  Attempt(Tape& tape, SharedArguments& shared)
-      : tape_(tape), shared_(shared), mark_(tape.mark()), arguments_(shared.size()) {}
+  Attempt(TapeWriter& writer, SharedArguments& shared)
+      : writer_(writer), shared_(shared), mark_(writer.mark()), arguments_(shared.size()) {}
   ~Attempt() {
     if (is_kept_) return;
     shared_.resize(arguments_);
-    tape_.revert(mark_);
+    writer_.revert(mark_);
   }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
   void keep() { is_kept_ = true; }
 
  private:
-  Tape& tape_;
+  TapeWriter& writer_;
   SharedArguments& shared_;
-  Tape::Mark mark_;
+  TapeWriter::Mark mark_;
   std::size_t arguments_;
   bool is_kept_ = false;
 };
@@ -109,7 +109,7 @@ struct TracedFunction::Definitions {
   /// Calls the function again. Throws UsageError if it does not record the same.
   void verify(Definition& definition, const Vertices& vertices, const Record& record);
   /// What a part of a state that the function left empty is.
-  ValueId zeros_for(const Definition& definition, Tape& tape, std::size_t state) const;
+  ValueId zeros_for(const Definition& definition, TapeWriter& writer, std::size_t state) const;
   void check_states(Definition& definition, const Tape& tape, std::span<const ValueId> states);
 };
 
@@ -176,7 +176,7 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
   std::ranges::stable_sort(kinds, {}, &VertexKind::predecessors);
   auto op =
       before == nullptr ? std::make_shared<RecursionOp>() : std::make_shared<RecursionOp>(*before);
-  Attempt attempt(definition.graph->record().tape(), definition.shared);
+  Attempt attempt(definition.graph->record().writer(), definition.shared);
   for (const VertexKind& kind : kinds) {
     op->programs.push_back(std::make_shared<Program>(trace(definition, kind, record)));
   }
@@ -222,7 +222,8 @@ void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& de
 Program TracedFunction::Definitions::trace(Definition& definition, const VertexKind& kind,
                                            const Record& record) {
   ComputationGraph& graph = *definition.graph;
-  Tape& tape = graph.record().tape();
+  TapeWriter& writer = graph.record().writer();
+  const Tape& tape = writer.tape();
   static const float nothing = 0;  // what stands in is never read
   if (std::size_t{kind.predecessors} * definition.state_dims.size() > kMostStates) {
     throw UsageError("[" + name + "] need at most " + counted(kMostStates, "state") +
@@ -235,7 +236,7 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
   std::vector<Expression> inputs, columns, before;
   const auto stand_in = [&](const Dim& dim, std::vector<ValueId>& to,
                             std::vector<Expression>& all) {
-    to.push_back(tape.add_input_at(dim, &nothing));
+    to.push_back(writer.add_input_at(dim, {.place = &nothing}));
     all.push_back(graph.expression(to.back()));
   };
   for (const Dim& dim : definition.columns) stand_in(dim, recorded.columns, inputs);
@@ -257,7 +258,7 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
   }();
   for (const Expression& state : states) {
     if (state.slot == nullptr) {
-      recorded.results.push_back(zeros_for(definition, tape, recorded.results.size()));
+      recorded.results.push_back(zeros_for(definition, writer, recorded.results.size()));
       continue;
     }
     if (&state.graph(name.c_str()) != &graph) {
@@ -269,7 +270,7 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
     const Value& value = tape.value(state.i);
     const bool is_argument = value.identity == 0 &&
                              (value.items != 1 || tape.type_of(value.node).op->role == Role::input);
-    recorded.results.push_back(is_argument ? tape.add(ops::identity, std::span(&state.i, 1))
+    recorded.results.push_back(is_argument ? writer.add(ops::identity, std::span(&state.i, 1))
                                            : state.i);
   }
   if (reads_earlier_nodes(tape, recorded)) {
@@ -278,11 +279,11 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
                      "earlier call");
   }
   check_states(definition, tape, recorded.results);
-  return make_program(name, tape, join_elementwise(tape, recorded, definition.formulas),
+  return make_program(name, tape, join_elementwise(writer, recorded, definition.formulas),
                       definition.shared);
 }
 
-ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, Tape& tape,
+ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, TapeWriter& writer,
                                                std::size_t state) const {
   if (definition.state_dims.empty() && definition.is_call) {
     throw UsageError("[" + name + "] need all parts of a state; got an empty part " +
@@ -294,16 +295,17 @@ ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, Tap
                      "which has the fewest predecessors; got an empty part " +
                      std::to_string(state) + ": return zeros of its shape");
   }
-  return tape.add_constant(definition.state_dims[state], 0);
+  const double zero = 0;
+  return writer.add_source(ops::constant, definition.state_dims[state], std::span(&zero, 1));
 }
 
 void TracedFunction::Definitions::verify(Definition& definition, const Vertices& vertices,
                                          const Record& record) {
-  Tape& tape = definition.graph->record().tape();
+  TapeWriter& writer = definition.graph->record().writer();
   for (const VertexKind& kind : vertices.kinds) {
-    const Attempt attempt(tape, definition.shared);
+    const Attempt attempt(writer, definition.shared);
     const Program again = trace(definition, kind, record);
-    if (does_the_same(again, *definition.op->find(kind), tape.types())) continue;
+    if (does_the_same(again, *definition.op->find(kind), writer.tape().types())) continue;
     throw UsageError("[" + name +
                      "] need a function that does the same whenever it is called with arguments of "
                      "the same shapes and numbers; got one that now does something else: what it "
@@ -447,10 +449,10 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
     throw UsageError("[" + name_ +
                      "] need random numbers; got a graph without: set GraphOptions::random");
   }
-  Tape& tape = graph.record().tape();
+  TapeWriter& writer = graph.record().writer();
   const ValueId node =
-      tape.add_recursion(RecursionOp::shared_inputs(op, tape), recording::Values(columns).all(),
-                         op->state_size, most_random, vertices);
+      writer.add_recursion(RecursionOp::shared_inputs(op, writer), recording::Values(columns).all(),
+                           op->state_size, most_random, vertices);
   return {graph.expression(node), op, vertices->size()};
 }
 
@@ -471,13 +473,13 @@ Expression RecordedStates::one(std::size_t state, std::uint32_t vertex) const {
 
 Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
   const recording::Recorder graph = recording::graph_of(op->its_name, node);
-  Tape& tape = graph.tape();
+  const Tape& tape = graph.tape();
   Value view = tape.value(node.i);
   view.offset += offset;
   view.shape = tape.cache().shape(dim, op->dtype);
   view.items = 1;
   view.stride = dim.batch_size();
-  return graph.expression(tape.add_view(view));
+  return graph.expression(graph.writer().add_view(view));
 }
 
 TracedFunction& TracedFunction::of(const std::shared_ptr<TracedFunction>& function,

@@ -13,8 +13,8 @@ constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 
 class Joiner {
  public:
-  Joiner(Tape& tape, const RecordedVertex& vertex, FormulaOps& ops)
-      : tape_(tape), vertex_(vertex), joined_(vertex), ops_(ops), nodes_(nodes_of(tape, vertex)) {}
+  Joiner(TapeWriter& writer, const RecordedVertex& vertex, FormulaOps& ops)
+      : writer_(writer), vertex_(vertex), joined_(vertex), ops_(ops) {}
 
   RecordedVertex run() {
     facts_.resize(tape_.size() - vertex_.first);
@@ -83,11 +83,12 @@ class Joiner {
                           std::span<const std::vector<Operand>> operands, std::size_t inputs);
   const Op& op_of(ops::Formula formula);
 
-  Tape& tape_;
+  TapeWriter& writer_;
+  const Tape& tape_ = writer_.tape();
   const RecordedVertex& vertex_;
   RecordedVertex joined_;
   FormulaOps& ops_;
-  std::vector<NodeId> nodes_;
+  std::vector<NodeId> nodes_ = nodes_of(tape_, vertex_);
   std::vector<Facts> facts_;  ///< by node of the vertex
   std::vector<Group> groups_;
   std::uint32_t levels_ = 0;
@@ -198,7 +199,7 @@ bool Joiner::is_read_outside(NodeId node) const {
 bool Joiner::is_read_in_group_alone(const Value& value, std::uint32_t group) const {
   if (!is_inner(vertex_, value) || of(value.node).is_result) return false;
   return std::ranges::all_of(of(value.node).readers, [&](const Reader& reader) {
-    return of(reader.node).group == group && Tape::is_same_stretch(reader.value, value);
+    return of(reader.node).group == group && reader.value.is_same_stretch(value);
   });
 }
 
@@ -210,7 +211,7 @@ ValueId Joiner::now(ValueId old) {
   if (whole.node == view.node) return old;
   view.node = whole.node;
   view.offset += whole.offset;
-  return tape_.add_view(view);
+  return writer_.add_view(view);
 }
 
 void Joiner::record(NodeId node) {
@@ -227,7 +228,7 @@ void Joiner::record(NodeId node) {
     std::vector<double> reals;
     for (unsigned r = 0; r < type.op->numbers.reals; ++r) reals.push_back(tape_.real_of(node, r));
     const std::vector<std::uint32_t> attributes = type.signature.attributes;
-    value = tape_.add(*type.op, inputs, attributes, {integers, reals, {}});
+    value = writer_.add(*type.op, inputs, attributes, {integers, reals, {}});
     std::vector<std::uint64_t>& turns = joined_.turns[tape_.value(value).node];
     for (std::size_t j = 0; j < inputs.size(); ++j) turns.push_back(turn_of(vertex_, node, j));
   }
@@ -249,7 +250,7 @@ void Joiner::record(const Group& group) {
   const std::uint32_t size = tape_.shape_of(tape_.node(outputs[0]).value).size;
   const std::uint32_t count = formula.outputs;
   const std::span<const std::uint32_t> attributes(&count, count == 1 ? 0 : 1);
-  const Value all = tape_.value(tape_.add(op_of(std::move(formula)), inputs, attributes));
+  const Value all = tape_.value(writer_.add(op_of(std::move(formula)), inputs, attributes));
   joined_.turns[all.node] = std::move(turns);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     of(outputs[k]).now = all;
@@ -267,7 +268,7 @@ std::vector<std::vector<Joiner::Operand>> Joiner::operands_of(const Group& group
     auto known = inputs.end();
     if (is_read_in_group_alone(tape_.value(old), number)) {
       known = std::ranges::find_if(inputs, [&](ValueId other) {
-        return Tape::is_same_stretch(tape_.value(other), tape_.value(value));
+        return tape_.value(other).is_same_stretch(tape_.value(value));
       });
     }
     const auto index = static_cast<std::uint32_t>(known - inputs.begin());
@@ -328,8 +329,8 @@ const Op& Joiner::op_of(ops::Formula formula) {
 
 }  // namespace
 
-RecordedVertex join_elementwise(Tape& tape, const RecordedVertex& vertex, FormulaOps& ops) {
-  return Joiner(tape, vertex, ops).run();
+RecordedVertex join_elementwise(TapeWriter& writer, const RecordedVertex& vertex, FormulaOps& ops) {
+  return Joiner(writer, vertex, ops).run();
 }
 
 }  // namespace dynet_like::detail

@@ -24,7 +24,7 @@ using Stretch = std::tuple<NodeId, std::uint32_t, std::uint32_t, bool>;
 
 class Maker {
  public:
-  Maker(const std::string& name, Tape& tape, const RecordedVertex& recorded,
+  Maker(const std::string& name, const Tape& tape, const RecordedVertex& recorded,
         SharedArguments& shared)
       : name_(name), tape_(tape), recorded_(recorded), shared_(shared) {}
 
@@ -65,7 +65,7 @@ class Maker {
   std::uint16_t& member_at(NodeId node) { return member_of_[node - recorded_.first]; }
 
   const std::string& name_;
-  Tape& tape_;
+  const Tape& tape_;
   const RecordedVertex& recorded_;
   SharedArguments& shared_;
   Program program_;
@@ -228,7 +228,7 @@ void Maker::add_result(ValueId id) {
 
 }  // namespace
 
-Program make_program(const std::string& name, Tape& tape, const RecordedVertex& recorded,
+Program make_program(const std::string& name, const Tape& tape, const RecordedVertex& recorded,
                      SharedArguments& shared) {
   return Maker(name, tape, recorded, shared).run();
 }

@@ -14,7 +14,7 @@ using SharedArguments = std::vector<ValueId>;
 
 /// Arguments that are new are added to `shared`. Throws UsageError, which begins with the name, for
 /// what cannot be in a program.
-Program make_program(const std::string& name, Tape& tape, const RecordedVertex& recorded,
+Program make_program(const std::string& name, const Tape& tape, const RecordedVertex& recorded,
                      SharedArguments& shared);
 
 }  // namespace dynet_like::detail

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dynet_like/device/formula_kernels.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 #include "dynet_like/tape/vertices.h"
 
 namespace dynet_like::detail {
@@ -58,6 +58,6 @@ using FormulaOps = std::vector<std::shared_ptr<const OpOfFormula>>;
 /// The same with elementwise operations made one wherever nothing but such lies between them, and
 /// sums of gradients keep their order: numbers in the middle stay in registers and in the nearest
 /// cache. It is recorded behind the other.
-RecordedVertex join_elementwise(Tape& tape, const RecordedVertex& vertex, FormulaOps& ops);
+RecordedVertex join_elementwise(TapeWriter& writer, const RecordedVertex& vertex, FormulaOps& ops);
 
 }  // namespace dynet_like::detail

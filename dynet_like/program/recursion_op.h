@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dynet_like/program/program.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 #include "dynet_like/tape/vertices.h"
 
 namespace dynet_like::detail {
@@ -71,12 +71,13 @@ struct RecursionOp : Op {
     return index == programs.size() ? nullptr : programs[index].get();
   }
   /// The shared inputs in a tape, recorded if they are not there yet.
-  static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape);
+  static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op,
+                                     TapeWriter& writer);
   /// Bytes that the programs keep for a vertex of a kind; in training with their gradients.
   std::size_t bytes_of_vertex(const VertexKind& kind, bool inference) const;
 
  private:
-  std::vector<ValueId> add_shared(Tape& tape) const;
+  std::vector<ValueId> add_shared(TapeWriter& writer) const;
 };
 
 /// What it takes to record these values of a tape, whose numbers among the recipes go to `shared`.

@@ -2,6 +2,7 @@
 // nodes.
 #include <map>
 
+#include "dynet_like/ops/structured.h"
 #include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
@@ -16,7 +17,7 @@ class RecipeWriter {
     const Value& value = tape_.value(id);
     const std::uint32_t node = write_node(value.node);
     const Value& whole = tape_.value(tape_.node(value.node).value);
-    if (Tape::is_same_stretch(value, whole)) return node;
+    if (value.is_same_stretch(whole)) return node;
     SharedRecipe recipe;
     recipe.kind = SharedRecipe::Kind::view;
     recipe.inputs = {node};
@@ -81,16 +82,17 @@ std::vector<SharedRecipe> make_recipes(const Tape& tape, std::span<const ValueId
   return std::move(writer.all);
 }
 
-SharedInputs& RecursionOp::shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape) {
+SharedInputs& RecursionOp::shared_inputs(const std::shared_ptr<const RecursionOp>& op,
+                                         TapeWriter& writer) {
   std::uint64_t frozen = 0;
   for (const SharedRecipe& recipe : op->recipes) {
     if (recipe.parameter != nullptr) frozen = frozen * 31 + (recipe.parameter->frozen ? 2 : 1);
   }
-  SharedInputs* const known = tape.find_shared_inputs(op.get(), frozen);
-  return known != nullptr ? *known : tape.keep_shared_inputs(op, frozen, op->add_shared(tape));
+  SharedInputs* const known = writer.find_shared_inputs(op.get(), frozen);
+  return known != nullptr ? *known : writer.keep_shared_inputs(op, frozen, op->add_shared(writer));
 }
 
-std::vector<ValueId> RecursionOp::add_shared(Tape& tape) const {
+std::vector<ValueId> RecursionOp::add_shared(TapeWriter& writer) const {
   std::vector<ValueId> values, arguments;
   for (const SharedRecipe& recipe : recipes) {
     arguments.clear();
@@ -98,26 +100,27 @@ std::vector<ValueId> RecursionOp::add_shared(Tape& tape) const {
     switch (recipe.kind) {
       case SharedRecipe::Kind::parameter: {
         const bool is_constant = recipe.stops_gradient || recipe.parameter->frozen;
-        values.push_back(tape.add_parameter(recipe.parameter, is_constant));
+        values.push_back(writer.add_parameter(recipe.parameter, is_constant));
         break;
       }
       case SharedRecipe::Kind::constant:
-        values.push_back(tape.add_constant(recipe.dim, recipe.reals[0]));
+        values.push_back(
+            writer.add_source(ops::constant, recipe.dim, std::span(recipe.reals).first(1)));
         break;
       case SharedRecipe::Kind::operation:
-        if (recipe.owner != nullptr) tape.keep(recipe.owner);
-        values.push_back(tape.add(*recipe.op, arguments, recipe.attributes,
-                                  {recipe.integers, recipe.reals, {}}));
+        if (recipe.owner != nullptr) writer.keep(recipe.owner);
+        values.push_back(writer.add(*recipe.op, arguments, recipe.attributes,
+                                    {recipe.integers, recipe.reals, {}}));
         break;
       case SharedRecipe::Kind::view: {
-        Value view = tape.value(arguments[0]);
+        Value view = writer.tape().value(arguments[0]);
         view.offset += recipe.offset;
-        view.shape = tape.cache().shape(recipe.dim, dtype);
+        view.shape = writer.tape().cache().shape(recipe.dim, dtype);
         view.items = recipe.dim.bd;
         view.stride = recipe.stride;
         view.blocks_gradient |= recipe.stops_gradient;
         view.reaches_parameter &= !recipe.stops_gradient;
-        values.push_back(tape.add_view(view));
+        values.push_back(writer.add_view(view));
       }
     }
   }

@@ -67,7 +67,7 @@ class RowMaker {
       ++row.nodes;
       seen_.insert(ref.tape);
       if (!marks_ || (!is_marked(ref.tape) && !batch.shared)) continue;
-      const std::string& label = run.tape(ref).label_of(ref.node);
+      const std::string& label = label_of(run.tape(ref), ref.node);
       row.marks[ref.tape].push_back(
           {ref, fmt::format("{} {}\nsample {}, node {}{}", kind.op, kind.shapes, ref.tape, ref.node,
                             label.empty() ? "" : " \"" + visible_text(label) + '"')});

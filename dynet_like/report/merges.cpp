@@ -115,12 +115,12 @@ void add_names(std::span<const RunState* const> runs, std::vector<Row>& rows) {
     for (NodeId node = 0; node < tape.size(); ++node) {
       const std::uint32_t r = row_of[tape.node(node).type];
       if (r == kNone) continue;
-      const std::string& label = tape.label_of(node);
+      const std::string& label = label_of(tape, node);
       if (!label.empty() && std::ranges::find(labels[r], label) == labels[r].end() &&
           labels[r].size() < kMostLabels) {
         labels[r].push_back(label);
       }
-      if (const CallStack* call = tape.call_of(node)) ++calls[r][*call];
+      if (const CallStack* call = tape.calls.find(node)) ++calls[r][*call];
     }
   }
   std::vector<std::vector<std::string>> places = places_of(calls, kMostLabels);

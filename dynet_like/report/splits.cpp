@@ -235,7 +235,7 @@ class Grouping {
   std::string name_of(NodeRef argument) const {
     const Tape& tape = state_.tape(argument);
     const Op& op = *tape.type_of(argument.node).op;
-    const std::string& label = tape.label_of(argument.node);
+    const std::string& label = label_of(tape, argument.node);
     if (!label.empty()) return quoted_text(label);
     if (op.is_parameter()) return quoted_text(tape.storage_of(argument.node).name);
     std::ostringstream name;

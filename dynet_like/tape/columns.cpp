@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "dynet_like/ops/structured.h"
-#include "dynet_like/tape/labels.h"
 #include "dynet_like/tape/views.h"
 
 namespace dynet_like::detail {
@@ -40,12 +39,11 @@ Columns count(const Op& op, std::size_t inputs, std::span<const std::uint32_t> a
   return result;
 }
 
-Columns count(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
-              std::span<const std::uint32_t> attributes, const Numbers& numbers) {
-  Columns result = count(op, inputs.size(), attributes,
-                         [&](unsigned j) -> const Dim& { return tape.shape_of(inputs[j]).dim; });
-  result.elements = items_of_numbers(op, op.integers(attributes), numbers);
-  for (const ValueId input : inputs) {
+Columns count(const Tape& tape, const OpCall& call) {
+  const auto dim_of = [&](unsigned j) -> const Dim& { return tape.shape_of(call.inputs[j]).dim; };
+  Columns result = count(call.op, call.inputs.size(), call.attributes, dim_of);
+  result.elements = call.items_of_numbers();
+  for (const ValueId input : call.inputs) {
     result.elements = std::max(result.elements, tape.value(input).items);
   }
   return result;
@@ -57,13 +55,12 @@ bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
 }
 
 // Whether there are numbers for every element, or some that are for all.
-bool numbers_fit(const Op& op, std::span<const std::uint32_t> attributes, const Numbers& numbers,
-                 std::uint32_t elements) {
+bool numbers_fit(const OpCall& call, std::uint32_t elements) {
   const auto are_enough = [&](std::size_t got, std::size_t each) {
     return got == each || got == each * elements;
   };
-  return (op.numbers.random || are_enough(numbers.integers.size(), op.integers(attributes))) &&
-         are_enough(numbers.reals.size(), op.numbers.reals);
+  return (call.op.numbers.random || are_enough(call.numbers.integers.size(), call.integers())) &&
+         are_enough(call.numbers.reals.size(), call.op.numbers.reals);
 }
 
 // Whether the input can be taken as it is planned. What has columns has those of all elements or
@@ -78,12 +75,37 @@ bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, b
   return true;
 }
 
+// Whether all can, some have columns, and some are the graph's own.
+bool fit(const Tape& tape, const OpCall& call, const Columns& all, bool& splits) {
+  bool has_columns = false, has_own = false;
+  for (unsigned j = 0; j < call.inputs.size(); ++j) {
+    const ValueId input = call.inputs[j];
+    const bool by_column = call.op.batching.by_column(j, all.rank, call.attributes);
+    if (!fits(tape, input, by_column, all, splits)) return false;
+    has_columns |= by_column && has_all_columns(tape, input, all);
+    has_own |= tape.value(input).identity == 0;
+  }
+  return has_columns && has_own;
+}
+
+// The shape that the result is to have, with the minibatch.
+Dim result_of(const Tape& tape, const OpCall& call, const Columns& all) {
+  std::vector<Dim> dims;
+  dims.reserve(call.inputs.size());
+  for (const ValueId input : call.inputs) dims.push_back(tape.shape_of(input).dim);
+  Dim result = call.op.shape(dims, call.attributes);
+  result.bd = all.elements;
+  result.check();
+  return result;
+}
+
 // The columns as elements; one that serves all stays one. Matrices with gaps between them are
 // copied together first.
-ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
+ValueId columns_of(TapeWriter& writer, ValueId input, const Columns& all) {
+  const Tape& tape = writer.tape();
   const Shape& shape = tape.shape_of(input);
   if (shape.dim.nd < all.rank) return input;
-  if (!tape.is_contiguous(input)) input = tape.add(ops::identity, std::span(&input, 1));
+  if (!tape.is_contiguous(input)) input = writer.add(ops::identity, std::span(&input, 1));
   Dim column = shape.dim;
   column.nd = all.rank - 1;
   Value view = tape.value(input);
@@ -92,9 +114,9 @@ ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
   view.shape = is_known ? tape.value(whole).shape : tape.cache().shape(column, shape.dtype);
   view.stride = column.batch_size();
   view.items *= shape.dim[all.rank - 1];
-  // What came from columns is read as it was made.
-  return tape.is_same_stretch(tape.value(whole), view) ? tape.read_as(input, whole)
-                                                       : tape.add_view(view);
+  if (!tape.value(whole).is_same_stretch(view)) return writer.add_view(view);
+  writer.note_read(input);  // what came from columns is read as it was made
+  return whole;
 }
 
 // The numbers of every element for each of its columns; those that are for all stay as they are.
@@ -113,15 +135,28 @@ std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t eac
 }
 
 // Those of one item, or those that are for all.
-Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
-                        const Numbers& numbers, std::uint32_t item) {
-  const std::size_t integers = op.integers(attributes), reals = op.numbers.reals;
-  Numbers result = numbers;
-  if (numbers.integers.size() > integers) {
-    result.integers = numbers.integers.subspan(item * integers, integers);
+Numbers numbers_of_item(const OpCall& call, std::uint32_t item) {
+  const auto of_item = [&](auto numbers, std::size_t each) {
+    return numbers.size() > each ? numbers.subspan(item * each, each) : numbers;
+  };
+  return {of_item(call.numbers.integers, call.integers()),
+          of_item(call.numbers.reals, call.op.numbers.reals)};
+}
+
+// One column or one matrix serves several minibatch elements: every element is recorded by itself,
+// so that the bits are those of elements that are recorded in graphs of their own.
+ValueId add_by_element(TapeWriter& writer, const OpCall& call, const Dim& result) {
+  std::vector<ValueId> elements, own(call.inputs.size());
+  for (std::uint32_t element = 0; element < result.bd; ++element) {
+    std::ranges::transform(call.inputs, own.begin(), [&](ValueId input) {
+      const bool serves_all = writer.tape().value(input).items == 1;
+      return serves_all ? input : pick_minibatch_elements(writer, input, element, 1);
+    });
+    const ValueId all = writer.add(call.op, own, call.attributes, numbers_of_item(call, element));
+    elements.push_back(reshape(writer, all, Dim({result.batch_size()})));
   }
-  if (numbers.reals.size() > reals) result.reals = numbers.reals.subspan(item * reals, reals);
-  return result;
+  const std::uint32_t along = 1;
+  return reshape(writer, writer.add(ops::concatenate, elements, std::span(&along, 1)), result);
 }
 
 }  // namespace
@@ -133,90 +168,57 @@ bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
   return count(op, inputs.size(), attributes, dim_of).are_worth_it();
 }
 
-std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const ValueId> inputs,
-                                  std::span<const std::uint32_t> attributes,
-                                  const Numbers& numbers) {
-  if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
-  const Columns all = count(tape, op, inputs, attributes, numbers);
-  if (!all.any || !all.are_worth_it()) return {};
-  if (!numbers_fit(op, attributes, numbers, all.elements)) return {};
-  bool has_columns = false, has_own = false, splits = false;
-  for (unsigned j = 0; j < inputs.size(); ++j) {
-    const bool by_column = op.batching.by_column(j, all.rank, attributes);
-    if (!fits(tape, inputs[j], by_column, all, splits)) return {};
-    has_columns |= by_column && has_all_columns(tape, inputs[j], all);
-    has_own |= tape.value(inputs[j]).identity == 0;
+// The node has a minibatch of columns; what is seen of it is the matrix.
+std::optional<ValueId> add_by_column(TapeWriter& writer, const OpCall& call) {
+  const Tape& tape = writer.tape();
+  if (call.inputs.size() < call.op.min_inputs || call.inputs.size() > call.op.max_inputs) return {};
+  const Columns all = count(tape, call);
+  bool splits = false;
+  if (!all.any || !all.are_worth_it() || !numbers_fit(call, all.elements) ||
+      !fit(tape, call, all, splits)) {
+    return {};
   }
-  if (!has_columns || !has_own) return {};
-  std::vector<Dim> dims;
-  dims.reserve(inputs.size());
-  for (const ValueId input : inputs) dims.push_back(tape.shape_of(input).dim);
-  ByColumn result;
-  result.inputs.reserve(inputs.size());
-  result.result = op.shape(dims, attributes);
-  result.splits = splits;
-  result.result.bd = all.elements;
-  result.result.check();
-  if (splits) return result;
-  for (unsigned j = 0; j < inputs.size(); ++j) {
-    const bool whole = !op.batching.by_column(j, all.rank, attributes);
-    result.inputs.push_back(whole ? inputs[j] : columns_of(tape, inputs[j], all));
-  }
-  result.integers = for_columns(numbers.integers, op.integers(attributes), all);
-  result.reals = for_columns(numbers.reals, op.numbers.reals, all);
-  return result;
+  std::vector<ValueId> inputs;
+  const Dim result = with_labels(tape, call.inputs, [&] {
+    const Dim dim = result_of(tape, call, all);
+    inputs.reserve(call.inputs.size());
+    for (unsigned j = 0; j < call.inputs.size() && !splits; ++j) {
+      const ValueId input = call.inputs[j];
+      inputs.push_back(call.op.batching.by_column(j, all.rank, call.attributes)
+                           ? columns_of(writer, input, all)
+                           : input);
+    }
+    return dim;
+  });
+  if (splits) return add_by_element(writer, call, result);
+  const auto integers = for_columns(call.numbers.integers, call.integers(), all);
+  const auto reals = for_columns(call.numbers.reals, call.op.numbers.reals, all);
+  Value view =
+      tape.value(writer.add_one({call.op, inputs, call.attributes, {integers, reals, {}}}));
+  view.shape = tape.cache().shape(result.single_batch(), tape.types().shape(view.shape).dtype);
+  view.items = result.bd;
+  view.stride = result.batch_size();
+  return writer.add_view(view);
 }
 
-void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
-                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
-  if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs)
+void check_open_inputs(const Tape& tape, const OpCall& call) {
+  if (call.inputs.size() < call.op.min_inputs || call.inputs.size() > call.op.max_inputs)
     return;  // refused by the type
-  const unsigned each = op.integers(attributes);
-  for (unsigned j = 0; j < inputs.size(); ++j) {
-    if (!op.is_open(j)) continue;
-    const Dim dim = tape.dim_of(inputs[j]);
+  const unsigned each = call.integers();
+  const std::span integers = call.numbers.integers;
+  for (unsigned j = 0; j < call.inputs.size(); ++j) {
+    if (!call.op.is_open(j)) continue;
+    const Dim dim = tape.dim_of(call.inputs[j]);
     bool fits = dim.nd > 0 && dim.bd == 1 && each > 0;
-    for (std::size_t at = 0; fits && at < numbers.integers.size(); at += each) {
-      fits = numbers.integers[at] == dim[dim.nd - 1];
+    for (std::size_t at = 0; fits && at < integers.size(); at += each) {
+      fits = integers[at] == dim[dim.nd - 1];
     }
     if (fits) continue;
     throw_shape_error(
-        op.name,
+        call.op.name,
         "no minibatch and as many columns as the first integer says at place " + std::to_string(j),
         std::span(&dim, 1));
   }
-}
-
-// The node has a minibatch of columns; what is seen of it is the matrix.
-ValueId Tape::add_by_column(const Op& op, std::span<const ValueId> inputs,
-                            std::span<const std::uint32_t> attributes, const Numbers& numbers) {
-  const auto columns =
-      with_labels(*this, inputs, [&] { return by_column(*this, op, inputs, attributes, numbers); });
-  if (!columns.has_value()) return kNoValue;
-  if (columns->splits) return add_by_element(op, inputs, attributes, numbers, columns->result);
-  const Numbers of_columns{columns->integers, columns->reals};
-  Value view = values_[add_one(op, columns->inputs, attributes, of_columns)];
-  view.shape = cache_->shape(columns->result.single_batch(), types_->shape(view.shape).dtype);
-  view.items = columns->result.bd;
-  view.stride = columns->result.batch_size();
-  return add_view(view);
-}
-
-// So that the bits are those of elements that are recorded in graphs of their own.
-ValueId Tape::add_by_element(const Op& op, std::span<const ValueId> inputs,
-                             std::span<const std::uint32_t> attributes, const Numbers& numbers,
-                             const Dim& result) {
-  std::vector<ValueId> elements, own(inputs.size());
-  for (std::uint32_t element = 0; element < result.bd; ++element) {
-    for (std::size_t j = 0; j < inputs.size(); ++j) {
-      const bool serves_all = values_[inputs[j]].items == 1;
-      own[j] = serves_all ? inputs[j] : pick_minibatch_elements(*this, inputs[j], element, 1);
-    }
-    const ValueId all = add(op, own, attributes, numbers_of_item(op, attributes, numbers, element));
-    elements.push_back(reshape(*this, all, Dim({result.batch_size()})));
-  }
-  const std::uint32_t along = 1;
-  return reshape(*this, add(ops::concatenate, elements, std::span(&along, 1)), result);
 }
 
 }  // namespace dynet_like::detail

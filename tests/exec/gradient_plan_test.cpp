@@ -25,7 +25,7 @@ class GradientPlanTest : public ::testing::Test {
   // Runs forward, and plans for the gradient of this sum.
   const detail::GradientPlan& plan(const Expression& loss, bool full = false) {
     const detail::ValueRef root{0, loss.i};
-    common_.tapes.push_back({&graph_.record().tape(), {}});
+    common_.tapes.push_back({&graph_.record().writer().tape(), {}});
     run_.end_tape = 1;
     detail::NeededNodes needed(common_);
     needed.collect(std::span(&root, 1));

@@ -80,7 +80,7 @@ class ParallelRecordingTest : public ::testing::Test {
     std::ostringstream text;
     for (std::size_t sample = 0; sample < batch.size(); ++sample) {
       const Tape& tape = batch.graph(sample).record().tape();
-      text << "sample " << tape.sample() << '\n';
+      text << "sample " << tape.random.sample << '\n';
       for (NodeId node = 0; node < tape.size(); ++node) {
         const NodeType& type = tape.type_of(node);
         text << type.op->name << ' ' << tape.node(node).type << ' ' << type.signature.output;

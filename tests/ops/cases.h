@@ -70,7 +70,7 @@ inline Expression record(ComputationGraph& graph, const OpCall& call,
   if (call.op->max_inputs == 0) {  // a distribution
     const std::vector<long> sizes(call.shapes.attributes.begin() + 1, call.shapes.attributes.end());
     const Dim dim(sizes, static_cast<unsigned>(items.size()));
-    return graph.expression(graph.record().tape().add_random(*call.op, dim, items[0].reals));
+    return graph.expression(graph.record().writer().add_source(*call.op, dim, items[0].reals));
   }
   if (is_open(call) && (items.size() > 1 || inputs[0].dim().bd > 1)) {
     return record_one_by_one(graph, call, inputs, items);

@@ -25,7 +25,7 @@
 #include "dynet_like/device/queue.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/dynet_like.h"
-#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/tape_writer.h"
 #include "nn/nn.h"
 
 // Tests look behind the interface.

@@ -137,7 +137,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
  private:
   friend class Minibatch;
-  ComputationGraph(dynet_like::detail::Tape& tape, dynet_like::detail::Executor& executor);
+  ComputationGraph(dynet_like::detail::TapeWriter& writer, dynet_like::detail::Executor& executor);
 
   using Tensors = std::unordered_map<VariableIndex, Tensor>;
 

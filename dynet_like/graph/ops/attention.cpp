@@ -95,9 +95,10 @@ namespace {
 
 // One key may be a vector.
 ValueId as_matrix(const Expression& x) {
-  Tape& tape = x.pg->record().tape();
-  const ValueId all = tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
-  return reshape(tape, all, Dim({x.dim().rows(), x.dim().cols()}));
+  TapeWriter& writer = x.pg->record().writer();
+  const bool is_whole = writer.tape().is_contiguous(x.i);
+  const ValueId all = is_whole ? x.i : writer.add(ops::identity, std::span(&x.i, 1));
+  return reshape(writer, all, Dim({x.dim().rows(), x.dim().cols()}));
 }
 
 // f(element, own) for every minibatch element, where own(x) is that of x: what it gives, together.
@@ -113,19 +114,20 @@ Expression by_element(unsigned elements, const F& f) {
 
 // Of one query: {heads, n}.
 Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
-  Tape& tape = q.pg->record().tape();
+  TapeWriter& writer = q.pg->record().writer();
   const unsigned keys = k.dim().cols();
   std::vector<std::uint32_t> integers;
   for (unsigned key = 0; key < keys; ++key) integers.insert(integers.end(), {keys, 0, keys, key});
-  const ValueId inputs[] = {reshape(tape, q.i, Dim({q.dim().rows()})), as_matrix(k)};
-  const ValueId result = tape.add(ops::attention_weights, inputs, std::span(&heads, 1), {integers});
-  return q.pg->expression(reshape(tape, result, Dim({heads, keys})));
+  const ValueId inputs[] = {reshape(writer, q.i, Dim({q.dim().rows()})), as_matrix(k)};
+  const ValueId result =
+      writer.add(ops::attention_weights, inputs, std::span(&heads, 1), {integers});
+  return q.pg->expression(reshape(writer, result, Dim({heads, keys})));
 }
 
 // Keys and values of one minibatch element; each query of each element is an item of the node.
 Expression attend(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
                   bool causal) {
-  Tape& tape = q.pg->record().tape();
+  TapeWriter& writer = q.pg->record().writer();
   const Dim queries = q.dim(), keys = k.dim();
   std::vector<std::uint32_t> seen;
   for (unsigned i = 0; i < queries.cols() * queries.bd; ++i) {
@@ -134,11 +136,11 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
     seen.insert(seen.end(), {keys.cols(), 0, end});
   }
   const Dim items({queries.rows()}, queries.cols() * queries.bd);
-  const ValueId inputs[] = {reshape(tape, q.i, items), as_matrix(k), as_matrix(v)};
-  const ValueId result = tape.add(ops::attention, inputs, std::span(&heads, 1), {seen});
+  const ValueId inputs[] = {reshape(writer, q.i, items), as_matrix(k), as_matrix(v)};
+  const ValueId result = writer.add(ops::attention, inputs, std::span(&heads, 1), {seen});
   Dim means = queries;
   means.d[0] = v.dim().rows();
-  return q.pg->expression(reshape(tape, result, means));
+  return q.pg->expression(reshape(writer, result, means));
 }
 
 }  // namespace

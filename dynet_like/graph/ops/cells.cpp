@@ -157,8 +157,8 @@ CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells, bool
   const Recorder graph(*both.pg);
   const std::uint32_t hidden = graph.tape().shape_of(both.i).size / 2;
   const std::uint32_t start[] = {0, hidden};
-  return {graph.expression(pick_range(graph.tape(), both.i, std::span(start, 1), hidden, 0)),
-          graph.expression(pick_range(graph.tape(), both.i, std::span(start + 1, 1), hidden, 0))};
+  return {graph.expression(pick_range(graph.writer(), both.i, std::span(start, 1), hidden, 0)),
+          graph.expression(pick_range(graph.writer(), both.i, std::span(start + 1, 1), hidden, 0))};
 }
 Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h) {
   const Expression inputs[] = {b_h, u, h};

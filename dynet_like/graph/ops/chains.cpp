@@ -120,8 +120,8 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
   const std::uint32_t kept = room_for(length, 64);
   const ValueId inputs[] = {reshape(emissions, Dim({dim.rows(), length})).i, transitions.i, start.i,
                             end.i, input(graph, Dim({1, length}), numbers).i};
-  return graph.expression(graph.tape().add(ops::chain_log_partition, inputs, std::span(&kept, 1),
-                                           {std::span(&length, 1)}));
+  return graph.expression(graph.writer().add(ops::chain_log_partition, inputs, std::span(&kept, 1),
+                                             {std::span(&length, 1)}));
 }
 
 Expression ctc_log_probability(const Expression& log_probabilities,
@@ -151,8 +151,8 @@ Expression ctc_log_probability(const Expression& log_probabilities,
   const std::uint32_t kept = room_for((2 * labels.size() + 1) * steps, 4096);
   const ValueId inputs[] = {reshape(log_probabilities, Dim({dim.rows(), steps})).i,
                             input(graph, Dim({1, steps}), numbers).i};
-  return graph.expression(graph.tape().add(ops::ctc_log_probability, inputs, std::span(&kept, 1),
-                                           {std::span(&steps, 1)}));
+  return graph.expression(graph.writer().add(ops::ctc_log_probability, inputs, std::span(&kept, 1),
+                                             {std::span(&steps, 1)}));
 }
 
 }  // namespace dynet_like

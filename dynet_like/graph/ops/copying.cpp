@@ -68,7 +68,7 @@ Expression copy_log_softmax(const Expression& x, const Expression& gate, const E
   const Expression numbers = input(graph, row, std::vector<float>(words.begin(), words.end()));
   const ValueId inputs[] = {x.i, gate.i, reshape(weights, row).i, numbers.i};
   return graph.expression(
-      graph.tape().add(ops::copy_log_softmax, inputs, {}, {std::span(&places, 1)}));
+      graph.writer().add(ops::copy_log_softmax, inputs, {}, {std::span(&places, 1)}));
 }
 
 }  // namespace dynet_like

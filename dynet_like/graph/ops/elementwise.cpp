@@ -201,7 +201,7 @@ Expression flip_gradient(const Expression& x) { return scale_gradient(x, -1); }
 
 Expression nobackprop(const Expression& x) {
   const Recorder graph = graph_of("nobackprop", x);
-  return graph.expression(without_gradient(graph.tape(), x.i));
+  return graph.expression(without_gradient(graph.writer(), x.i));
 }
 
 }  // namespace dynet_like

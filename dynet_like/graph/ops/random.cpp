@@ -85,7 +85,7 @@ Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim,
   check_random(distribution.name, graph);
   const double parameters[] = {static_cast<double>(a), static_cast<double>(b)};
   const Recorder here(graph);
-  return here.expression(here.tape().add_random(distribution, dim, parameters));
+  return here.expression(here.writer().add_source(distribution, dim, parameters));
 }
 
 // Columns as minibatch elements: matrices of any number of columns are drawn in one batch.

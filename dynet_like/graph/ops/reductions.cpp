@@ -84,18 +84,18 @@ constexpr std::size_t kGroup = 4;
 Expression sum_in_groups(std::span<const Expression> xs) {
   const Recorder graph = graph_of(ops::sum.name, xs);
   if (xs.size() == 1) return xs[0];
-  Tape& tape = graph.tape();
+  TapeWriter& writer = graph.writer();
   Values values(xs);
   std::span<ValueId> left = values.all();
   while (left.size() > kGroup) {
     std::size_t groups = 0;
     for (std::size_t begin = 0; begin < left.size(); begin += kGroup) {
       const auto group = left.subspan(begin, std::min(kGroup, left.size() - begin));
-      left[groups++] = group.size() == 1 ? group[0] : tape.add(ops::sum, group);
+      left[groups++] = group.size() == 1 ? group[0] : writer.add(ops::sum, group);
     }
     left = left.first(groups);
   }
-  return graph.expression(tape.add(ops::sum, left));
+  return graph.expression(writer.add(ops::sum, left));
 }
 
 Expression average_of(std::span<const Expression> xs) {

@@ -169,31 +169,32 @@ Expression concatenate_cols(Expressions xs) { return concatenate(xs, 1); }
 Expression pick(const Expression& x, unsigned v, unsigned d) {
   const Recorder graph = graph_of("pick", x);
   check_range("pick", x, std::span(&v, 1), 1, d);
-  return graph.expression(pick(graph.tape(), x.i, std::span(&v, 1), d));
+  return graph.expression(pick(graph.writer(), x.i, std::span(&v, 1), d));
 }
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
   const Recorder graph = graph_of("pick", x);
   check_range("pick", x, v, 1, d);
   check_one_each("pick", x, v.size());
-  return graph.expression(pick(graph.tape(), x.i, v, d));
+  return graph.expression(pick(graph.writer(), x.i, v, d));
 }
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
   const Recorder graph = graph_of("pick_range", x);
-  Tape& tape = graph.tape();
+  TapeWriter& writer = graph.writer();
+  const Tape& tape = graph.tape();
   const RangeShape* range = tape.cache().recent_range(tape.value(x.i).shape, d, end - start);
   if (range != nullptr && range->is_contiguous && start <= range->last_start) {
-    return graph.expression(add_range(tape, x.i, *range, start));
+    return graph.expression(add_range(writer, x.i, *range, start));
   }
   if (end <= start) {
     throw UsageError("[pick_range] need a start before the end; got " + detail::index_text(start) +
                      " and " + detail::index_text(end) + labels_of(x));
   }
   check_range("pick_range", x, std::span(&start, 1), end - start, d);
-  return graph.expression(pick_range(tape, x.i, std::span(&start, 1), end - start, d));
+  return graph.expression(pick_range(writer, x.i, std::span(&start, 1), end - start, d));
 }
 Expression pick_batch_elem(const Expression& x, unsigned v) {
   const Recorder graph = graph_of("pick_batch_elem", x);
-  return graph.expression(pick_minibatch_elements(graph.tape(), x.i, v, 1));
+  return graph.expression(pick_minibatch_elements(graph.writer(), x.i, v, 1));
 }
 Expression concatenate_to_batch(Expressions xs) { return in_one_minibatch(xs); }
 Expression fold_rows(const Expression& x, unsigned rows) {
@@ -206,11 +207,11 @@ Expression fold_rows(const Expression& x, unsigned rows) {
 }
 Expression reshape(const Expression& x, const Dim& dim) {
   const Recorder graph = graph_of("reshape", x);
-  return graph.expression(reshape(graph.tape(), x.i, dim));
+  return graph.expression(reshape(graph.writer(), x.i, dim));
 }
 Expression transpose(const Expression& x, const std::vector<unsigned>& dims) {
   const Recorder graph = graph_of("transpose", x);
-  return graph.expression(transpose(graph.tape(), x.i, dims));
+  return graph.expression(transpose(graph.writer(), x.i, dims));
 }
 
 }  // namespace dynet_like

@@ -72,35 +72,35 @@ Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, con
                       bool constant) {
   if (table.p == nullptr) table.get_storage();  // throws
   const Recorder here(graph);
-  Tape& tape = here.tape();
-  const ValueId values[] = {tape.add_parameter(table.p, constant || table.p->frozen)};
-  return here.expression(tape.add(ops::lookup, values, {}, rows));
+  TapeWriter& writer = here.writer();
+  const ValueId values[] = {writer.add_parameter(table.p, constant || table.p->frozen)};
+  return here.expression(writer.add(ops::lookup, values, {}, rows));
 }
 
 template <class Handle>
 Expression add_parameter(ComputationGraph& graph, const Handle& handle, bool constant) {
   if (handle.p == nullptr) handle.get_storage();  // throws
   const Recorder here(graph);
-  return here.expression(here.tape().add_parameter(handle.p, constant || handle.p->frozen));
+  return here.expression(here.writer().add_parameter(handle.p, constant || handle.p->frozen));
 }
 
 }  // namespace
 
 Expression input(ComputationGraph& graph, float value) {
   const Recorder here(graph);
-  return here.expression(here.tape().add_input(Dim({1}), std::span(&value, 1)));
+  return here.expression(here.writer().add_input(Dim({1}), std::span(&value, 1)));
 }
 Expression input(ComputationGraph& graph, const float* value) {
   const Recorder here(graph);
-  return here.expression(here.tape().add_input_at(Dim({1}), value));
+  return here.expression(here.writer().add_input_at(Dim({1}), {.place = value}));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>& values) {
   const Recorder here(graph);
-  return here.expression(here.tape().add_input(dim, values));
+  return here.expression(here.writer().add_input(dim, values));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
   const Recorder here(graph);
-  return here.expression(here.tape().add_input_at(dim, values));
+  return here.expression(here.writer().add_input_at(dim, {.vector = values}));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsigned>& elements,
                  const std::vector<float>& values, float elsewhere) {
@@ -136,7 +136,8 @@ Expression one_hot(ComputationGraph& graph, unsigned n, const std::vector<unsign
 }
 Expression constant(ComputationGraph& graph, const Dim& dim, float value) {
   const Recorder here(graph);
-  return here.expression(here.tape().add_constant(dim, static_cast<double>(value)));
+  const double number = static_cast<double>(value);
+  return here.expression(here.writer().add_source(ops::constant, dim, std::span(&number, 1)));
 }
 Expression zeros(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 0.0f); }
 Expression ones(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 1.0f); }
