@@ -9,6 +9,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/open_destinations.h"
 #include "dynet_like/exec/recursion_run.h"
+#include "dynet_like/tape/node_text.h"
 
 namespace dynet_like::detail {
 
@@ -91,6 +92,8 @@ void refuse_not_finite(const std::string& node, const char* what, DType dtype,
                      std::to_string(at) + " of the " + what + " of " + node);
 }
 
+std::string text_of(const RunState& run, NodeRef ref) { return text_of(run.tape(ref), ref.node); }
+
 NodeRef node_of_item(const RunState& run, std::span<const NodeRef> nodes, std::size_t item) {
   for (NodeRef ref : nodes) {
     const std::size_t items = run.items_of(ref);
@@ -159,28 +162,7 @@ struct OwnGradients {
   std::vector<void*> deferred;
 };
 
-// ", of "/linear/b", "/linear/W"": parameters and labelled values say where a node is from.
-std::string names_of_inputs(const Tape& tape, NodeId node) {
-  constexpr int kMost = 4;
-  std::string result;
-  int shown = 0;
-  for (const ValueId input : tape.inputs_of(node)) {
-    const std::string& name = name_of(tape, tape.value(input).node);
-    if (name.empty() || shown == kMost) continue;
-    result += (shown++ == 0 ? ", of \"" : ", \"") + name + '"';
-  }
-  return result;
-}
-
 }  // namespace
-
-std::string describe(const CommonState& common, NodeRef ref) {
-  const Tape& tape = common.tape(ref);
-  const std::string& label = label_of(tape, ref.node);
-  return std::string(tape.type_of(ref.node).op->name) + ", node " + std::to_string(ref.node) +
-         " of sample " + std::to_string(tape.random.sample) +
-         (label.empty() ? "" : " (\"" + label + "\")") + names_of_inputs(tape, ref.node);
-}
 
 std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,
                              std::size_t n) {
@@ -213,7 +195,7 @@ void verify_forward(RunState& run, const Batch& batch) {
     const std::size_t at =
         first_difference(signature.dtype, batched, alone.data(), signature.output_size);
     if (at == signature.output_size) continue;
-    throw_different(describe(run.common, node_of_item(run, run.nodes_of(batch), i)), "value", at,
+    throw_different(text_of(run, node_of_item(run, run.nodes_of(batch), i)), "value", at,
                     batch.items, element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone.data(), at));
   }
@@ -235,7 +217,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
     const std::size_t elements = bytes / size_of(signature.dtype);
     const std::size_t at = first_difference(signature.dtype, together, alone.data(), elements);
     if (at != elements) {
-      throw_different(describe(run.common, ref), "value", at, batch.nodes,
+      throw_different(text_of(run, ref), "value", at, batch.nodes,
                       element_at(signature.dtype, together, at),
                       element_at(signature.dtype, alone.data(), at));
     }
@@ -258,7 +240,7 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     const std::byte *batched = seen_in_batch.data(), *alone = seen_alone.data();
     const std::size_t at = first_difference(signature.dtype, batched, alone, size);
     if (at == size) return;
-    throw_different(describe(run.common, node_of_item(run, nodes, i)), what, at, call.n,
+    throw_different(text_of(run, node_of_item(run, nodes, i)), what, at, call.n,
                     element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone, at));
   };
@@ -305,7 +287,7 @@ void check_values(const RunState& run, const Batch& batch) {
     const std::uint32_t items = run.items_of(ref);
     const std::size_t size = items * signature.output_size;
     if (first_not_finite(signature.dtype, values, size) < size) {
-      refuse_not_finite(describe(run.common, ref), "value", signature.dtype, values, size);
+      refuse_not_finite(text_of(run, ref), "value", signature.dtype, values, size);
     }
     values += items * batch.stride();
   }
@@ -316,7 +298,7 @@ void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient)
   const std::size_t size = run.items_of(ref) * signature.output_size;
   const Seen seen(run.common, gradient, size * size_of(signature.dtype));
   if (first_not_finite(signature.dtype, seen.data(), size) == size) return;
-  refuse_not_finite(describe(run.common, ref), "gradient", signature.dtype, seen.data(), size);
+  refuse_not_finite(text_of(run, ref), "gradient", signature.dtype, seen.data(), size);
 }
 
 }  // namespace dynet_like::detail

@@ -7,9 +7,6 @@
 
 namespace dynet_like::detail {
 
-/// "tanh, node 17 of sample 3 ("gate")".
-std::string describe(const CommonState& common, NodeRef ref);
-
 /// Recomputes a batch item by item. Throws NumericError at the first number whose bits differ.
 void verify_forward(RunState& run, const Batch& batch);
 /// The same for recursions, node by node.

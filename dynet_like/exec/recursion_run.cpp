@@ -7,6 +7,7 @@
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/recursion_backward.h"
 #include "dynet_like/exec/run_rows.h"
+#include "dynet_like/tape/node_text.h"
 
 namespace dynet_like::detail {
 
@@ -300,7 +301,7 @@ void RecursionRun::check_finite(std::size_t k, std::size_t s, RowRange range,
     const VertexRows::Row& row = rows_.kinds()[k].rows[range.begin + item / step.members];
     const std::string where = std::string(type.op->name) + " in vertex " +
                               std::to_string(row.vertex) + " of " +
-                              describe(run_.common, nodes_[row.sample]);
+                              text_of(run_.tape(nodes_[row.sample]), nodes_[row.sample].node);
     detail::check_finite(run_.common, where, what, op_.dtype, values,
                          std::min(size, type.output_size));
   }

@@ -1,0 +1,14 @@
+// A node in messages.
+#pragma once
+
+#include <string>
+
+#include "dynet_like/tape/tape.h"
+
+namespace dynet_like::detail {
+
+/// "tanh, node 5 of sample 2 ("hidden"), of "/linear/b"": labels and parameters say where it is
+/// from.
+std::string text_of(const Tape& tape, NodeId node);
+
+}  // namespace dynet_like::detail
