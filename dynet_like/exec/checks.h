@@ -9,7 +9,7 @@ namespace dynet_like::detail {
 
 /// Recomputes a batch item by item. Throws NumericError at the first number whose bits differ.
 void verify_forward(RunState& run, const Batch& batch);
-/// The same for recursions, node by node.
+/// The same for recursions, node by node. Their backward passes are not compared.
 void verify_recursions(RunState& run, const Batch& batch);
 /// The same for a backward call, before it is made. `nodes` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,

@@ -1,4 +1,4 @@
-// Links from consumers to producers, and the choice of how their contributions are summed.
+// Links from consumers to producers; node_sums.cpp chooses how their contributions are summed.
 #include "dynet_like/exec/gradient_plan.h"
 
 #include <fmt/format.h>

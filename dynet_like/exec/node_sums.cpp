@@ -1,4 +1,4 @@
-// In which places contributions to a node are written or added.
+// NodeSums of gradient_plan.h: in which places contributions to a node are written or added.
 #include <algorithm>
 
 #include "dynet_like/exec/gradient_plan.h"

@@ -118,11 +118,17 @@ Report detail::make_report(const Executor& executor) {
     const TypeCount& count = counts[id];
     if (count.nodes == 0) continue;
     const NodeType& type = types[id];
-    report.types.push_back({std::string(type.op->name), shapes_text(type.signature), count.nodes,
-                            count.batches, count.forward_calls, count.backward_calls, bounds[id],
-                            count.items * value_bytes(type.signature),
-                            runs[0]->queue->runs_on_cpu(*type.op), count.seconds,
-                            programs_of(type)});
+    report.types.push_back({.op = std::string(type.op->name),
+                            .shapes = shapes_text(type.signature),
+                            .nodes = count.nodes,
+                            .batches = count.batches,
+                            .forward_calls = count.forward_calls,
+                            .backward_calls = count.backward_calls,
+                            .bound = bounds[id],
+                            .value_bytes = count.items * value_bytes(type.signature),
+                            .runs_on_cpu = runs[0]->queue->runs_on_cpu(*type.op),
+                            .seconds = count.seconds,
+                            .program = programs_of(type)});
     report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;

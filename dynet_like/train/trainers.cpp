@@ -1,4 +1,6 @@
-// The trainers: each is a formula of a device, and the constants that it takes.
+// The trainers: each is a formula of a device, and the constants that it takes. A new one has its
+// moments and its place in the variant in device/updates.h, its formula in
+// device/update_formulas.h, its class in trainers.h and its rule here; devices visit the variant.
 #include "dynet_like/train/trainers.h"
 
 #include <cmath>
