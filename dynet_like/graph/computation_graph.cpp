@@ -245,12 +245,17 @@ void ComputationGraph::clear() {
     throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
   }
   const OneThread::Use use(record_.user());
-  own_ = take_memory();
+  forget_all();
   run_.executor.common().take_step();
   run_.executor.add_tape(own_->writer.tape());
 }
 
 std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {
+  forget_all();
+  return std::move(own_);
+}
+
+void ComputationGraph::forget_all() {
   own_->types->runs.check();
   own_->executor.clear();
   forget_records();
@@ -258,7 +263,6 @@ std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {
     own_->cache.forget();
     own_->executor.forget_types();
   }
-  return std::move(own_);
 }
 
 void ComputationGraph::forget_records() {

@@ -121,6 +121,8 @@ class ComputationGraph {
   friend class detail::SampleGraphs;
   friend class detail::SampleFibers;
 
+  void forget_all();
+
   std::unique_ptr<detail::GraphMemory> own_;  ///< null in a minibatch
   detail::GraphRecord record_;
   detail::GraphRun run_;

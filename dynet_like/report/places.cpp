@@ -142,9 +142,9 @@ bool is_own_function(const std::string& function) {
          !name.starts_with("std::") && name != "start_thread" && !name.starts_with("clone");
 }
 
-// What is behind main belongs to the C library, whose lines are nobody's.
+// The innermost of the program. What is behind main belongs to the C library, whose lines are
+// nobody's.
 std::string place_of(const CallStack& call, const CodeLines& lines) {
-  std::string function;
   for (const void* address : call) {
     const auto found = lines.find(address);
     if (found == lines.end()) continue;
@@ -152,13 +152,13 @@ std::string place_of(const CallStack& call, const CodeLines& lines) {
     for (const CodeLine& line : found->second) {
       if (!line.place.empty() && !is_of_library(line.place)) return line.place;
       is_main |= line.function == "main";
-      if (line.place.empty() && function.empty() && is_own_function(line.function)) {
-        function = line.function;
+      if (line.place.empty() && is_own_function(line.function)) {
+        return line.function + " (no debug information: compile with -g)";
       }
     }
     if (is_main) break;
   }
-  return function.empty() ? "" : function + " (no debug information: compile with -g)";
+  return "";
 }
 
 }  // namespace
