@@ -35,11 +35,15 @@ ComputationGraph& Minibatch::graph(std::size_t sample) {
 }
 
 void Minibatch::add_loss(const Expression& loss) {
-  Alone(*samples_, *passes_, "add_loss")->add_losses(std::span(&loss, 1), "add_loss");
+  const Alone passes(*samples_, *passes_, "add_loss");
+  passes->check_loss(loss, "add_loss");
+  passes->add_losses(std::span(&loss, 1));
 }
 
 void Minibatch::add_losses(std::span<const Expression> losses) {
-  Alone(*samples_, *passes_, "add_losses")->add_losses(losses, "add_losses");
+  const Alone passes(*samples_, *passes_, "add_losses");
+  for (const Expression& loss : losses) passes->check_loss(loss, "add_losses");
+  passes->add_losses(losses);
 }
 
 void Minibatch::add_losses(std::size_t count, const RecordSample& loss_of) {
@@ -49,7 +53,7 @@ void Minibatch::add_losses(std::size_t count, const RecordSample& loss_of) {
     passes->check_loss(loss, "add_losses");
     return loss;
   };
-  passes->add_losses(samples_->record(count, record), "add_losses");
+  passes->add_losses(samples_->record(count, record));
 }
 
 std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample& record) {

@@ -19,7 +19,8 @@ class MinibatchPasses {
       : samples_(samples), executor_(samples.executor()) {}
 
   void check_loss(const Expression& loss, const char* user) const;
-  void add_losses(std::span<const Expression> losses, const char* user);
+  /// Those that passed the check.
+  void add_losses(std::span<const Expression> losses);
   void add_output(const Expression& output);
 
   void start();
