@@ -20,7 +20,7 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
   forget_weights_ = add_gate_weights(own, 1, hidden, hidden, "U_f");
   along_ = recursion<State>(
       [cell = *this](const Expression& x, const std::vector<State>& children) {
-        if (x.slot == nullptr) {
+        if (x.empty()) {
           throw UsageError(
               "[ChildSumTreeLSTM] need a column for every vertex; got one without, as inner nodes "
               "of a structure_of(tree) are: NaryTreeLSTM and TreeLSTM take those");

@@ -27,7 +27,7 @@ NaryTreeLSTM::NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned
   bias_ = add_gate_bias(own, hidden, bias, "b");
   along_ = recursion<State>(
       [cell = *this](const Expression& x, const std::vector<State>& before) {
-        return x.slot == nullptr ? cell.node(before) : cell.node(x, before);
+        return x.empty() ? cell.node(before) : cell.node(x, before);
       },
       "NaryTreeLSTM");
 }

@@ -8,7 +8,7 @@
 #include "nn/data/tree.h"
 
 namespace dynet_like {
-struct Expression;
+class Expression;
 }
 
 namespace dynet_like::nn {

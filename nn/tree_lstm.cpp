@@ -25,7 +25,7 @@ TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
           throw UsageError("[TreeLSTM] need nodes with two children; got one with " +
                            std::to_string(children.size()));
         }
-        if (x.slot != nullptr) {
+        if (!x.empty()) {
           throw UsageError(
               "[TreeLSTM] need inputs at leaves only; got one at an inner node: NaryTreeLSTM takes "
               "those");

@@ -113,7 +113,7 @@ ComputationGraph::~ComputationGraph() {
   --active_graphs;
   add_to_profile();
   if (!is_spare_used_) return;
-  detect_anomaly(false);
+  set_check_validity(false);
   spare_memory().give(take_memory(), options_version_);
 }
 
@@ -177,11 +177,11 @@ const Tensor& ComputationGraph::forward(const Expression& last) {
     detail::random();
     run().executor.common().take_step();  // other random numbers
   }
-  return values_.insert_or_assign(last.i, dynet_like::ComputationGraph::forward(last))
-      .first->second;
+  if (run().waiter == nullptr) invalidate();
+  return get_value(last);
 }
 const Tensor& ComputationGraph::get_value(const Expression& e) {
-  return values_.insert_or_assign(e.i, dynet_like::ComputationGraph::get_value(e)).first->second;
+  return values_.insert_or_assign(e.i, run().value(e)).first->second;
 }
 
 void ComputationGraph::backward(const Expression& last, bool full) {
@@ -190,8 +190,7 @@ void ComputationGraph::backward(const Expression& last, bool full) {
   detail::refresh_handed_out();
 }
 const Tensor& ComputationGraph::get_gradient(const Expression& e) {
-  return gradients_.insert_or_assign(e.i, dynet_like::ComputationGraph::get_gradient(e))
-      .first->second;
+  return gradients_.insert_or_assign(e.i, run().gradient(e)).first->second;
 }
 
 void ComputationGraph::forget_handed_out() {
@@ -217,7 +216,10 @@ void ComputationGraph::revert() {
   forget_handed_out();
 }
 
-void ComputationGraph::set_check_validity(bool check_validity) { detect_anomaly(check_validity); }
+void ComputationGraph::set_check_validity(bool check_validity) {
+  const dynet_like::detail::OneThread::Use use(record().user());
+  run().executor_for("set_check_validity").common().options.detect_anomaly = check_validity;
+}
 
 void ComputationGraph::print_graphviz() const { dynet_like::write_graphviz(std::cerr, *this); }
 

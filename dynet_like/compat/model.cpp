@@ -187,13 +187,13 @@ void ParameterStorage::forget_what_was_written() {
 Tensor RowGradients::operator[](unsigned row) const {
   const Gradients::Rows* rows = detail::gradients().find_rows(table_);
   const std::byte* found = rows == nullptr ? nullptr : rows->find(table_, row);
-  if (found == nullptr) return Tensor(table_.entry_dim());
+  if (found == nullptr) return Tensor(table_.entry_dim);
   // The entry is there, so that nothing moves.
   std::byte* entry = detail::gradients().rows(table_).entry(table_, row);
   if (table_.device().is_cpu()) {
-    return dynet_like::Tensor(table_.entry_dim(), reinterpret_cast<float*>(entry));
+    return dynet_like::Tensor(table_.entry_dim, reinterpret_cast<float*>(entry));
   }
-  const Tensor copy(table_.entry_dim());
+  const Tensor copy(table_.entry_dim);
   table_.device().read(copy.v, entry, table_.entry_size() * sizeof(float));
   return copy;
 }
@@ -211,7 +211,7 @@ LookupParameterStorage::LookupParameterStorage(
     std::shared_ptr<dynet_like::ParameterStorage> storage)
     : ParameterStorageBase(std::move(storage)),
       all_dim(core->dim),
-      dim(core->entry_dim()),
+      dim(core->entry_dim),
       all_values(core->tensor()),
       grads(*core),
       all_grads(grads) {}

@@ -62,23 +62,23 @@ struct Argument<T> {
   using Parts = StateParts<T>;
   static ComputationGraph* graph_of(const T& state) {
     for (const Expression& part : Parts::split(state)) {
-      if (part.slot != nullptr) return &part.graph("cell");
+      if (part.pg != nullptr) return &part.graph("cell");
     }
     return nullptr;
   }
   static void collect(const T& state, std::vector<Expression>& all) {
     for (const Expression& part : Parts::split(state)) {
-      if (part.slot != nullptr) all.push_back(part);
+      if (!part.empty()) all.push_back(part);
     }
   }
   /// What is empty stays empty.
   static void add_key(const T& state, std::vector<std::uint64_t>& key) {
-    for (const Expression& part : Parts::split(state)) key.push_back(part.slot != nullptr);
+    for (const Expression& part : Parts::split(state)) key.push_back(!part.empty());
   }
   static T rebuild(const T& state, ComputationGraph&, std::span<const Expression>& rest) {
     std::array<Expression, Parts::count> parts = Parts::split(state);
     for (Expression& part : parts) {
-      if (part.slot == nullptr) continue;
+      if (part.empty()) continue;
       part = rest[0];
       rest = rest.subspan(1);
     }

@@ -1,4 +1,4 @@
-// ComputationGraph and Expression: what a program asks of its record and of its executor.
+// ComputationGraph: what a program asks of its record and of its executor.
 #include "dynet_like/graph/computation_graph.h"
 
 #include <algorithm>
@@ -24,68 +24,6 @@ std::unique_lock<std::mutex> lock_executor(const GraphRun& run, const char* user
 }
 
 }  // namespace
-
-Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
-  if (graph == nullptr) {
-    throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
-                     " of 0");
-  }
-  const Tape& tape = graph->record().tape();
-  const OneThread::Use use(tape.user());
-  if (value >= tape.values().size()) {
-    throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
-                     " of " + std::to_string(tape.values().size()));
-  }
-  *this = graph->expression(value);
-}
-
-const Dim& Expression::dim() const {
-  ComputationGraph& owner = graph("dim");
-  const OneThread::Use use(owner.record().user());
-  if (!owner.record().is_recorded(*this)) throw_reverted("dim");
-  return owner.record().dim_of(i);
-}
-
-Tensor Expression::value() const { return graph("value").get_value(*this); }
-
-Tensor Expression::gradient() const { return graph("gradient").get_gradient(*this); }
-
-std::string Expression::get_device_name() const {
-  graph("get_device_name");
-  return "CPU";
-}
-
-const Expression& Expression::label(std::string name) const {
-  graph("label").label(*this, std::move(name));
-  return *this;
-}
-
-void Expression::throw_stale(const char* user) const {
-  throw StateError(std::string("[") + user + "] need an expression of a living graph; got " +
-                   (pg == nullptr ? "an empty one" : "one whose graph was cleared or destroyed"));
-}
-
-void Expression::throw_reverted(const char* user) {
-  throw StateError(std::string("[") + user +
-                   "] need an expression that is still recorded; got one that was reverted");
-}
-
-Executor& GraphRun::executor_for(const char* user) const {
-  if (record.records_a_function()) {
-    throw UsageError(
-        std::string("[") + user +
-        "] need a function that looks at no values; got one that does: it is called once for all "
-        "arguments of the same shapes and numbers");
-  }
-  if (is_beside_others) {
-    throw UsageError(
-        std::string("[") + user +
-        "] need a graph that is recorded alone; got one of a minibatch while its samples are "
-        "recorded or run: add_losses runs nothing, and in for_each_sample a sample may ask for "
-        "values of its own graph, and for nothing else");
-  }
-  return executor;
-}
 
 void detail::throw_not_derived() {
   throw UsageError(
@@ -114,58 +52,9 @@ ComputationGraph::~ComputationGraph() = default;
 
 std::size_t ComputationGraph::size() const { return record().tape().size(); }
 
-void ComputationGraph::detect_anomaly(bool detect) {
-  const OneThread::Use use(record_.user());
-  run_.executor_for("detect_anomaly").common().options.detect_anomaly = detect;
-}
-
 Report ComputationGraph::explain() const {
   const OneThread::Use use(record_.user());
   return detail::make_report(run_.executor_for("explain"));
-}
-
-Tensor ComputationGraph::forward(const Expression& last) {
-  if (run_.waiter != nullptr) return get_value(last);
-  const OneThread::Use use(record_.user());
-  run_.executor_for("forward").invalidate();
-  return get_value(last);
-}
-
-// Where a sample waits, others of its thread go on: it is not inside meanwhile.
-Tensor ComputationGraph::get_value(const Expression& e) {
-  if (run_.waiter == nullptr) {
-    const OneThread::Use use(record_.user());
-    return run_.executor_for("value").value(record_.ref(e, "value"));
-  }
-  const ValueRef wanted = record_.ref(e, "value");
-  Tensor value;
-  run_.waiter->wait_for(std::span(&wanted, 1), std::span(&value, 1));
-  return value;
-}
-
-std::vector<Tensor> ComputationGraph::get_values(Expressions expressions) {
-  std::vector<Tensor> values(expressions.size());
-  if (values.empty()) return values;
-  std::optional<OneThread::Use> use;
-  if (run_.waiter == nullptr) use.emplace(record_.user());
-  std::vector<ValueRef> wanted;
-  wanted.reserve(values.size());
-  for (const Expression& e : expressions) wanted.push_back(record_.ref(e, "values_of"));
-  if (run_.waiter != nullptr) {
-    run_.waiter->wait_for(wanted, values);
-    return values;
-  }
-  Executor& executor = run_.executor_for("values_of");
-  executor.forward(wanted);
-  executor.results().bring(wanted);
-  std::transform(wanted.begin(), wanted.end(), values.begin(),
-                 [&](ValueRef value) { return executor.value(value); });
-  return values;
-}
-
-std::vector<Tensor> values_of(Expressions expressions) {
-  if (expressions.size() == 0) return {};
-  return expressions.begin()->graph("values_of").get_values(expressions);
 }
 
 const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
@@ -196,24 +85,6 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   executor.finish_backward(gradients);
   const bool is_callers = &gradients != &run_.own && &gradients != run_.collected;
   run_.last = is_callers ? nullptr : &gradients;
-}
-
-Tensor ComputationGraph::get_gradient(const Expression& e) const {
-  const OneThread::Use use(record_.user());
-  static const Gradients none;
-  const ValueRef value = record_.ref(e, "gradient");
-  const Tape& tape = record_.tape();
-  const bool is_parameter = tape.type_of(tape.value(value.value).node).op->is_parameter();
-  Executor& executor = run_.executor_for("gradient");
-  const bool was_run = executor.has_gradients(record_.index());
-  if (is_parameter ? run_.last == nullptr : !was_run) {
-    throw StateError(was_run
-                         ? "[gradient] need a backward pass without Gradients of the caller for "
-                           "the gradient of a parameter; got none: look there"
-                         : "[gradient] need a backward pass since the values were computed; "
-                           "got none: call backward first");
-  }
-  return executor.gradient(value, run_.last == nullptr ? none : *run_.last);
 }
 
 void ComputationGraph::checkpoint() {
@@ -268,11 +139,6 @@ void ComputationGraph::forget_all() {
 void ComputationGraph::forget_records() {
   record_.forget();
   run_.last = nullptr;
-}
-
-void ComputationGraph::label(const Expression& e, std::string name) {
-  const OneThread::Use use(record_.user());
-  record_.label(e, std::move(name));
 }
 
 }  // namespace dynet_like

@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "dynet_like/report/report.h"
-#include "dynet_like/graph/graph_record.h"
+#include "dynet_like/graph/graph_run.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/params/gradients.h"
 
@@ -16,25 +15,9 @@ namespace dynet_like {
 
 namespace detail {
 
-class Executor;
 class SampleFibers;
 class SampleGraphs;
-class ValueWaiter;
 struct GraphMemory;
-
-/// What runs a graph, and where the gradients are that it gave.
-struct GraphRun {
-  const GraphRecord& record;
-  Executor& executor;               ///< its own, or that of all samples of its minibatch
-  bool is_beside_others = false;    ///< its minibatch is inside record or for_each_sample
-  ValueWaiter* waiter = nullptr;    ///< of its sample, while that runs in for_each_sample
-  Gradients own{};                  ///< of passes without gradients of the caller,
-  Gradients* collected = nullptr;   ///< unless they add to these, which outlive the graph
-  const Gradients* last = nullptr;  ///< null: there was no pass, or they are the caller's
-
-  /// The executor. Throws UsageError while it is not to be had: beside others, and in a function.
-  Executor& executor_for(const char* user) const;
-};
 
 [[noreturn]] void throw_not_derived();
 
@@ -45,20 +28,9 @@ struct GraphRun {
 class ComputationGraph {
  public:
   explicit ComputationGraph(const GraphOptions& options = {});
-  /// With the options and the memory of a graph that is gone.
-  explicit ComputationGraph(std::unique_ptr<detail::GraphMemory> memory);
   virtual ~ComputationGraph();
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
-
-  /// Computes everything anew, with the parameters as they are now. In a minibatch all graphs
-  /// forget their values. Inside for_each_sample nothing is forgotten: it is get_value there.
-  Tensor forward(const Expression& last);
-  /// Computes what has not been computed yet.
-  Tensor incremental_forward(const Expression& last) { return get_value(last); }
-  Tensor get_value(const Expression& e);
-  /// What values_of does, which see, for expressions of this graph.
-  std::vector<Tensor> get_values(Expressions expressions);
 
   /// The gradients of a loss (the sum of its minibatch), valid until the next pass; `full`: inputs
   /// have gradients too, not only what depends on parameters. Throws ShapeError unless the loss is
@@ -68,12 +40,12 @@ class ComputationGraph {
   /// The same, added to gradients of the caller; the parameters' `gradient()` is not to be had
   /// then. If it throws, some may have been added: clear them.
   void backward(const Expression& loss, Gradients& gradients, bool full = false);
-  Tensor get_gradient(const Expression& e) const;
 
   /// `revert` forgets what was recorded since the last `checkpoint`; they nest.
   void checkpoint();
   void revert();
-  /// Forgets all values but not what was recorded; in a minibatch, those of all graphs.
+  /// Forgets all values but not what was recorded; in a minibatch, those of all graphs. A value
+  /// that is asked for next is computed anew, with the parameters as they are then.
   void invalidate();
   /// In inference, gives the memory of what nodes `first` to `end` - 1 have computed to other
   /// values: those are the nodes that were recorded while `size` grew from `first` to `end`. A
@@ -83,10 +55,6 @@ class ComputationGraph {
   /// memory ran out, the graph is as good as new then.
   void clear();
 
-  /// Names a node in error messages.
-  void label(const Expression& e, std::string name);
-  /// From now on as GraphOptions::detect_anomaly; in a minibatch for all graphs.
-  void detect_anomaly(bool detect);
   /// How nodes were batched so far; for graphs of a minibatch, of all of them.
   Report explain() const;
   /// Number of recorded nodes (views are none).
@@ -100,22 +68,23 @@ class ComputationGraph {
     detail::throw_not_derived();
   }
 
-  /// For ops, and what looks at what was recorded.
+  /// For the library: what was recorded, and what runs it.
   detail::GraphRecord& record() { return record_; }
   const detail::GraphRecord& record() const { return record_; }
+  detail::GraphRun& run() { return run_; }
   Expression expression(std::uint32_t value) {
-    const detail::HandleSlot& slot = record_.slot();
-    return {this, value, slot.generation.load(std::memory_order_relaxed), &slot};
+    return detail::Handle::of(this, value, record_.slot());
   }
 
  protected:
+  /// With the options and the memory of a graph that is gone.
+  explicit ComputationGraph(std::unique_ptr<detail::GraphMemory> memory);
   /// A spare graph of a minibatch, which has these for it.
   ComputationGraph(detail::TapeWriter& writer, detail::Executor& executor);
   /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
   virtual void forget_records();
   /// Forgets everything; after that the graph can only be destroyed.
   std::unique_ptr<detail::GraphMemory> take_memory();
-  detail::GraphRun& run() { return run_; }
 
  private:
   friend class detail::SampleGraphs;

@@ -66,12 +66,14 @@ auto for_each_sample(Minibatch& batch, Count count, F&& f) {
     }
   }
   if constexpr (std::is_void_v<Result>) {
-    batch.run_samples(static_cast<std::size_t>(count),
-                      [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
+    detail::MinibatchAccess::run_samples(
+        batch, static_cast<std::size_t>(count),
+        [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
   } else {
     std::vector<std::optional<Result>> returned(static_cast<std::size_t>(count));
-    batch.run_samples(returned.size(),
-                      [&](ComputationGraph& graph, std::size_t i) { returned[i] = f(graph, i); });
+    detail::MinibatchAccess::run_samples(
+        batch, returned.size(),
+        [&](ComputationGraph& graph, std::size_t i) { returned[i] = f(graph, i); });
     std::vector<Result> results;
     results.reserve(returned.size());
     for (std::optional<Result>& result : returned) results.push_back(std::move(*result));
@@ -118,8 +120,8 @@ void for_each_arriving(Minibatch& batch, std::size_t at_once, Next&& next, F&& f
   static_assert(std::invocable<F&, ComputationGraph&, Sample&>,
                 "need a function (ComputationGraph& graph, const Sample& sample)");
   std::vector<std::optional<Sample>> running(at_once);
-  batch.run_arriving(
-      at_once,
+  detail::MinibatchAccess::run_arriving(
+      batch, at_once,
       [&](std::size_t i, bool idle) {
         running[i] = next(idle);
         return running[i].has_value();

@@ -24,7 +24,7 @@ Expression FormulaOp::node(std::initializer_list<Expression> inputs) const {
   const std::span<const Expression> all(inputs.begin(), inputs.size());
   const detail::recording::Recorder graph = detail::recording::graph_of(op_->name, all);
   graph.writer().keep(op_);
-  return graph.expression(graph.writer().add(*op_, detail::recording::Values(all).all()));
+  return graph.expression(graph.writer().add(*op_, detail::recording::Values(graph, all).all()));
 }
 
 }  // namespace dynet_like

@@ -26,7 +26,8 @@ GraphRecord::~GraphRecord() = default;
 OneThread& GraphRecord::user() const { return tape_.user(); }
 
 bool GraphRecord::is_recorded(const Expression& e) const {
-  return e.i < (e.is_latest() ? tape_.values().size() : values_kept_since(e.generation));
+  return e.i <
+         (Handle::is_latest(e) ? tape_.values().size() : values_kept_since(Handle::generation(e)));
 }
 
 // The fewest values that a revert since then has left. Generations are compared by their distance
@@ -45,7 +46,7 @@ ValueRef GraphRecord::ref(const Expression& e, const char* user) const {
     throw UsageError(std::string("[") + user + "] need an expression of this graph; got one of " +
                      "another");
   }
-  if (!is_recorded(e)) Expression::throw_reverted(user);
+  if (!is_recorded(e)) Handle::throw_reverted(user);
   return {index_, e.i};
 }
 

@@ -22,7 +22,6 @@ Minibatch::Minibatch(const GraphOptions& options,
 Minibatch::~Minibatch() = default;
 
 std::size_t Minibatch::size() const { return samples_->size(); }
-std::size_t Minibatch::trained_losses() const { return passes_->trained_losses(); }
 std::size_t Minibatch::parts() const { return passes_->parts(); }
 
 ComputationGraph& Minibatch::new_graph() { return Alone(*samples_, *samples_, "new_graph")->add(); }
@@ -60,13 +59,15 @@ std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample&
   return Alone(*samples_, *samples_, "record")->record(count, record);
 }
 
-void Minibatch::run_samples(std::size_t count, const RunSample& run) {
-  Alone(*samples_, *fibers_, "for_each_sample")->run(count, run);
+void detail::MinibatchAccess::run_samples(Minibatch& batch, std::size_t count,
+                                          const RunSample& run) {
+  Alone(*batch.samples_, *batch.fibers_, "for_each_sample")->run(count, run);
 }
 
-void Minibatch::run_arriving(std::size_t at_once, const TakeSample& take, const RunSample& run) {
-  const Alone fibers(*samples_, *fibers_, "for_each_arriving");
-  const bool inference = samples_->executor().options().inference;
+void detail::MinibatchAccess::run_arriving(Minibatch& batch, std::size_t at_once,
+                                           const TakeSample& take, const RunSample& run) {
+  const Alone fibers(*batch.samples_, *batch.fibers_, "for_each_arriving");
+  const bool inference = batch.samples_->executor().options().inference;
   if (!inference || at_once == 0) {
     throw UsageError(
         "[for_each_arriving] need GraphOptions::inference, and at least one sample at once; got " +
@@ -108,9 +109,13 @@ void Minibatch::backward(Gradients& gradients) {
   Alone(*samples_, *passes_, "backward")->backward(gradients);
 }
 
-void Minibatch::backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
-                         const std::function<void(const ParameterStorage&)>& complete) {
-  Alone(*samples_, *passes_, "backward")->backward(ends, gradients, complete);
+void detail::MinibatchAccess::backward(Minibatch& batch, std::span<const std::uint32_t> ends,
+                                       std::span<Gradients> gradients, const OnComplete& complete) {
+  Alone(*batch.samples_, *batch.passes_, "backward")->backward(ends, gradients, complete);
+}
+
+std::size_t detail::MinibatchAccess::trained_losses(const Minibatch& batch) {
+  return batch.passes_->trained_losses();
 }
 
 Report Minibatch::explain() const {

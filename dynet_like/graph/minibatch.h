@@ -20,6 +20,7 @@ namespace detail {
 class MinibatchPasses;
 class SampleFibers;
 class SampleGraphs;
+struct MinibatchAccess;
 }  // namespace detail
 
 /// One graph per sample, one plan and one backward pass over all of them. Results are the same bits
@@ -27,8 +28,6 @@ class SampleGraphs;
 class Minibatch {
  public:
   class RecordSample;
-  using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
-  using TakeSample = std::function<bool(std::size_t i, bool idle)>;
 
   explicit Minibatch(const GraphOptions& options = {});
   virtual ~Minibatch();
@@ -57,10 +56,6 @@ class Minibatch {
   void add_losses(std::size_t count, const RecordSample& loss_of);
   /// Terms of the total loss, in this order; none is added if one of them is not a loss.
   void add_losses(std::span<const Expression> losses);
-  /// What for_each_sample does, which see: run(graph, i) runs sample i, and may ask for values.
-  void run_samples(std::size_t count, const RunSample& run);
-  /// What for_each_arriving does, which see.
-  void run_arriving(std::size_t at_once, const TakeSample& take, const RunSample& run);
   /// A value that `forward` computes, too. In inference `forward` keeps losses and outputs; what
   /// else it computes may be freed, and is computed again if it is asked for later.
   void add_output(const Expression& output);
@@ -101,17 +96,6 @@ class Minibatch {
   /// used them and they were not cleared since.
   void backward(Gradients& gradients);
 
-  /// The same for shards of the minibatch: what samples below ends[i], and in no shard before, give
-  /// is added to gradients[i], with the bits of a minibatch that has these samples alone. Throws
-  /// UsageError unless `ends` do not fall, the last one is size(), and the minibatch runs as a
-  /// whole (see memory_limit). `complete` is called for each parameter, tables aside, that samples
-  /// alone read, when its gradients of all shards are there: soon enough to find them in the cache.
-  void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
-                const std::function<void(const ParameterStorage&)>& complete = {});
-
-  /// How many of the losses had a backward pass since the last `clear`.
-  std::size_t trained_losses() const;
-
   /// Forgets all graphs; their expressions become stale. Dropout draws new numbers. Whatever was
   /// thrown before, even because memory ran out, the minibatch is as good as new then.
   void clear();
@@ -132,6 +116,8 @@ class Minibatch {
             std::unique_ptr<ComputationGraph> (*make)(detail::TapeWriter&, detail::Executor&));
 
  private:
+  friend struct detail::MinibatchAccess;
+
   std::unique_ptr<detail::SampleGraphs> samples_;
   std::unique_ptr<detail::MinibatchPasses> passes_;
   std::unique_ptr<detail::SampleFibers> fibers_;
@@ -150,5 +136,31 @@ class Minibatch::RecordSample
     if constexpr (fits) function::operator=(std::forward<F>(f));
   }
 };
+
+namespace detail {
+
+/// What the rest of the library asks of a minibatch.
+struct MinibatchAccess {
+  using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
+  using TakeSample = std::function<bool(std::size_t i, bool idle)>;
+  using OnComplete = std::function<void(const ParameterStorage&)>;
+
+  /// What for_each_sample and for_each_arriving do, which see.
+  static void run_samples(Minibatch& batch, std::size_t count, const RunSample& run);
+  static void run_arriving(Minibatch& batch, std::size_t at_once, const TakeSample& take,
+                           const RunSample& run);
+
+  /// Minibatch::backward for shards: adds the gradients of the samples below ends[i], and in no
+  /// shard before, to gradients[i], with the bits of a minibatch that has these samples alone.
+  /// Throws UsageError unless `ends` do not fall, the last one is size(), and the minibatch runs as
+  /// a whole (see memory_limit). `complete` is called for each parameter, tables aside, that only
+  /// samples read, as soon as its gradients of all shards are there and still in the cache.
+  static void backward(Minibatch& batch, std::span<const std::uint32_t> ends,
+                       std::span<Gradients> gradients, const OnComplete& complete = {});
+  /// How many of the losses had a backward pass since the last `clear`.
+  static std::size_t trained_losses(const Minibatch& batch);
+};
+
+}  // namespace detail
 
 }  // namespace dynet_like

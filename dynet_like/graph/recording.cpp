@@ -1,16 +1,22 @@
 // Handles and shapes that are no good.
 #include "dynet_like/graph/recording.h"
 
+#include <algorithm>
+
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like::detail::recording {
 
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs) {
   if (xs.empty()) throw_shape_error(op, "at least one input", {});
-  ComputationGraph& graph = xs[0].graph(op.data());
+  const auto with_graph = std::find_if(
+      xs.begin(), xs.end(), [](const Expression& x) { return Handle::parameter(x) == nullptr; });
+  ComputationGraph& graph = (with_graph == xs.end() ? xs[0] : *with_graph).graph(op.data());
   for (const Expression& x : xs) {
+    if (Handle::parameter(x) != nullptr) continue;
     if (&x.graph(op.data()) != &graph) {
       const bool records =
           graph.record().records_a_function() || x.pg->record().records_a_function();
@@ -18,9 +24,23 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
           "[" + std::string(op) + "] need inputs of one graph; got inputs of two" +
           (records ? ": what a function of vertices reads must be one of its arguments" : ""));
     }
-    if (!graph.record().is_recorded(x)) Expression::throw_reverted(op.data());
+    if (!graph.record().is_recorded(x)) Handle::throw_reverted(op.data());
   }
   return graph;
+}
+
+ValueId Recorder::record(const Expression& parameter) const {
+  ParameterStorage& storage = *Handle::parameter(parameter);
+  const ValueId whole = writer().add_parameter(storage, storage.frozen);
+  if (parameter.i == Handle::kWhole) return whole;
+  return writer().add(ops::lookup, std::span(&whole, 1), {}, {std::span(&parameter.i, 1)});
+}
+
+std::vector<Expression> of_one_graph(std::string_view op, std::span<const Expression> xs) {
+  const Recorder graph = graph_of(op, xs);
+  std::vector<Expression> all;
+  for (const Expression& x : xs) all.push_back(graph.expression_of(x));
+  return all;
 }
 
 void refuse_shapes(std::string_view op, std::string_view rule,
@@ -29,7 +49,7 @@ void refuse_shapes(std::string_view op, std::string_view rule,
   std::vector<ValueId> values;
   for (const Expression& x : xs) {
     dims.push_back(x.dim());
-    values.push_back(x.i);
+    if (x.pg != nullptr) values.push_back(x.i);
   }
   try {
     throw_shape_error(op, rule, dims);
@@ -57,7 +77,7 @@ namespace dynet_like {
 Expression apply_op(const ops::Op& op, Expressions inputs, ListOf<std::uint32_t> attributes,
                     ListOf<std::uint32_t> integers, ListOf<double> reals) {
   const detail::recording::Recorder graph = detail::recording::graph_of(op.name, inputs);
-  return graph.expression(graph.writer().add(op, detail::recording::Values(inputs).all(),
+  return graph.expression(graph.writer().add(op, detail::recording::Values(graph, inputs).all(),
                                              attributes, {integers, reals}));
 }
 

@@ -20,7 +20,8 @@ using ops::Axis, ops::Op, ops::SharedGradient, ops::Signature;
 
 using Integers = std::span<const std::uint32_t>;
 
-/// Finds out which of the handles is no good, if any is: throws.
+/// The graph of the inputs that are no parameters. Throws for a handle that is no good, and if
+/// there is no graph.
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs);
 
 /// The graph that an operation records in: no other thread may use it while this lives.
@@ -33,15 +34,22 @@ class [[nodiscard]] Recorder {
   /// The graph of expressions, which another thread may have cleared before this one was let in.
   Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
       : Recorder(graph) {
-    if (!xs[0].is_latest()) check_graph(op, xs);
+    if (!Handle::is_latest(xs[0])) check_graph(op, xs);
   }
 
   TapeWriter& writer() const { return graph_.record().writer(); }
   const Tape& tape() const { return graph_.record().tape(); }
   Expression expression(ValueId value) const { return graph_.expression(value); }
+  /// The value of an input; a parameter is recorded first.
+  ValueId value(const Expression& x) const { return x.pg != nullptr ? x.i : record(x); }
+  Expression expression_of(const Expression& x) const {
+    return x.pg != nullptr ? x : expression(record(x));
+  }
   operator ComputationGraph&() const { return graph_; }
 
  private:
+  ValueId record(const Expression& parameter) const;
+
   ComputationGraph& graph_;
   OneThread::Use use_;
 };
@@ -61,16 +69,14 @@ inline void check_one_each(std::string_view op, const Expression& x, const Integ
 
 /// The graph of the inputs. They are handles of one graph if they have one slot and generation.
 [[nodiscard]] inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
-  bool good = !xs.empty() && xs[0].is_latest();
-  for (const Expression& x : xs.subspan(good ? 1 : 0)) {
-    good = good && x.slot == xs[0].slot && x.generation == xs[0].generation;
-  }
+  bool good = !xs.empty() && Handle::is_latest(xs[0]);
+  for (const Expression& x : xs.subspan(good ? 1 : 0)) good = good && Handle::is_of_same(x, xs[0]);
   return Recorder(op, good ? *xs[0].pg : check_graph(op, xs), xs);
 }
 
 [[nodiscard]] inline Recorder graph_of(std::string_view user, const Expression& x) {
   const std::span xs(&x, 1);
-  return Recorder(user, x.is_latest() ? *x.pg : check_graph(user, xs), xs);
+  return Recorder(user, Handle::is_latest(x) ? *x.pg : check_graph(user, xs), xs);
 }
 
 inline Expression unary(const Op& op, const Expression& x, Integers attributes = {}) {
@@ -90,20 +96,20 @@ inline Expression with_number(const Op& op, const Expression& x, float c) {
 }
 
 inline Expression binary(const Op& op, const Expression& a, const Expression& b) {
-  const bool good = a.is_latest() && b.slot == a.slot && b.generation == a.generation;
-  const ValueId values[] = {a.i, b.i};
+  const bool good = Handle::is_latest(a) && Handle::is_of_same(b, a);
   const Recorder graph(good ? *a.pg : check_graph(op.name, std::array{a, b}));
-  if (!a.is_latest()) check_graph(op.name, std::array{a, b});
+  if (!Handle::is_latest(a)) check_graph(op.name, std::array{a, b});
+  const ValueId values[] = {graph.value(a), graph.value(b)};
   return graph.expression(graph.writer().add(op, values));
 }
 
 /// The values of many inputs, without the heap if they are few.
 class Values {
  public:
-  explicit Values(std::span<const Expression> xs)
+  Values(const Recorder& graph, std::span<const Expression> xs)
       : more_(xs.size() > kFew ? xs.size() : 0),
         all_(xs.size() > kFew ? more_.data() : few_, xs.size()) {
-    for (std::size_t i = 0; i < xs.size(); ++i) all_[i] = xs[i].i;
+    for (std::size_t i = 0; i < xs.size(); ++i) all_[i] = graph.value(xs[i]);
   }
   std::span<ValueId> all() { return all_; }
 
@@ -114,6 +120,16 @@ class Values {
   std::span<ValueId> all_;
 };
 
+/// The inputs of an operation that is made of several: parameters among them are recorded first.
+template <class... Inputs>
+std::array<Expression, sizeof...(Inputs)> of_one_graph(std::string_view op, const Inputs&... xs) {
+  const std::array<Expression, sizeof...(Inputs)> all{xs...};
+  const Recorder graph = graph_of(op, all);
+  return {graph.expression_of(xs)...};
+}
+
+std::vector<Expression> of_one_graph(std::string_view op, std::span<const Expression> xs);
+
 /// An op along one dimension, which disappears, for several of them (each at most once), for the
 /// minibatch, and for all elements.
 Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions);
@@ -122,7 +138,7 @@ Expression reduce_elements(const Op& op, const Expression& x);
 
 inline Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
   const Recorder graph = graph_of(op.name, xs);
-  return graph.expression(graph.writer().add(op, Values(xs).all(), attributes));
+  return graph.expression(graph.writer().add(op, Values(graph, xs).all(), attributes));
 }
 
 }  // namespace dynet_like::detail::recording

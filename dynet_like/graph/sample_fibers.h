@@ -32,8 +32,8 @@ class ValueWaiter {
 /// later samples, unless some have failed.
 class SampleFibers {
  public:
-  using Run = Minibatch::RunSample;
-  using Take = Minibatch::TakeSample;
+  using Run = MinibatchAccess::RunSample;
+  using Take = MinibatchAccess::TakeSample;
 
   SampleFibers(SampleGraphs& samples, MinibatchPasses& passes);
   ~SampleFibers();

@@ -257,7 +257,7 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
     return record(graph, kind.number, columns, before);
   }();
   for (const Expression& state : states) {
-    if (state.slot == nullptr) {
+    if (state.empty()) {
       recorded.results.push_back(zeros_for(definition, writer, recorded.results.size()));
       continue;
     }
@@ -389,12 +389,12 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
                      std::to_string(columns.size() + start.size()));
   }
   std::vector<Expression> inputs(columns.begin(), columns.end());
-  inputs.insert(inputs.end(), start.begin(), start.end());
+  for (const Expression& state : start) inputs.push_back(here.expression_of(state));
   std::vector<Dim> dims;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     dims.push_back(column_of(columns[i], vertices.matrix(i).columns, name_));
   }
-  for (const Expression& state : start) {
+  for (const Expression& state : std::span(inputs).subspan(columns.size())) {
     if (&state.graph(name_.c_str()) != &graph || state.dim().bd != 1) {
       throw ShapeError("[" + name_ + "] need a state of this graph to begin with; got " +
                        (state.dim().bd != 1 ? to_string(state.dim()) : "one of another"));
@@ -410,7 +410,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   return this->record(graph, op, inputs, structure.vertices());
 }
 
-RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Expression> arguments,
+RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Expression> given,
                                     std::span<const std::uint64_t> key, const Record& record) {
   const recording::Recorder here(graph);
   if (is_being_recorded()) {
@@ -418,7 +418,9 @@ RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Exp
                      "] need a function that calls cells with what it is given; got " +
                      *recorded_function + ", which calls one on another graph");
   }
+  std::vector<Expression> arguments;
   std::vector<const Dim*> dims;
+  for (const Expression& argument : given) arguments.push_back(here.expression_of(argument));
   for (const Expression& argument : arguments) {
     if (&argument.graph(name_.c_str()) != &graph) {
       throw UsageError("[" + name_ + "] need arguments of one graph; got some of another");
@@ -451,7 +453,8 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
   }
   TapeWriter& writer = graph.record().writer();
   const ValueId node =
-      writer.add_recursion(RecursionOp::shared_inputs(op, writer), recording::Values(columns).all(),
+      writer.add_recursion(RecursionOp::shared_inputs(op, writer),
+                           recording::Values(recording::Recorder(graph), columns).all(),
                            op->state_size, most_random, vertices);
   return {graph.expression(node), op, vertices->size()};
 }

@@ -6,7 +6,7 @@
 
 namespace dynet_like {
 
-struct Expression;
+class Expression;
 
 /// ln of the sum of e^score over all sequences y of n tags, where score = start[y_1] + the sum of
 /// emissions[y_t, t] + the sum of transitions[y_t, y_(t + 1)] + end[y_n] (Rabiner 1989): the

@@ -6,7 +6,7 @@
 
 namespace dynet_like {
 
-struct Expression;
+class Expression;
 
 /// Sums of n columns that follow each other. Shapes: {m, k} -> {m, k - n + 1}.
 Expression kmh_ngram(const Expression& x, unsigned n);

@@ -22,7 +22,7 @@ class ComputationGraph;
 class LookupParameter;
 class Parameter;
 struct CellState;
-struct Expression;
+class Expression;
 namespace ops {
 struct Op;
 }

@@ -58,7 +58,7 @@ Tensor row_of(const ParameterStorage& storage, unsigned row) {
   }
   if (storage.refresher != nullptr) storage.refresher->refresh(std::span(&row, 1));
   auto* const values = static_cast<std::byte*>(storage.tensor().data());
-  return {storage.entry_dim(), storage.dtype,
+  return {storage.entry_dim, storage.dtype,
           values + row * storage.entry_size() * size_of(storage.dtype)};
 }
 
@@ -66,12 +66,6 @@ Tensor row_of(const ParameterStorage& storage, unsigned row) {
 
 void ParameterStorage::throw_no_collection() {
   throw StateError("[ParameterStorage] need a parameter of a collection; got one of none");
-}
-
-Dim ParameterStorage::entry_dim() const {
-  Dim entry = dim;
-  if (is_table) entry.resize(dim.nd - 1);
-  return entry;
 }
 
 ParameterStorage& Parameter::get_storage() const { return checked(p, "Parameter"); }

@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/handles.h"
 #include "dynet_like/core/tensor.h"
 #include "dynet_like/device/device.h"
 #include "dynet_like/params/parameter_values.h"
 
 namespace dynet_like {
+
+class Expression;
 
 namespace detail {
 
@@ -42,9 +45,10 @@ class RowRefresher {
 
 /// The values of a parameter or of a table, and what graphs and trainers must know of them.
 /// A table has one entry per row; rows are the last dimension of `dim`.
-struct ParameterStorage {
+struct ParameterStorage : std::enable_shared_from_this<ParameterStorage> {
   std::string name;
   Dim dim;
+  Dim entry_dim;  ///< of one row, if it is a table, else `dim`
   DType dtype = DType::f32;
   bool is_table = false;
   /// Trainers leave it alone if this is false.
@@ -57,11 +61,12 @@ struct ParameterStorage {
   /// Position in its collection.
   std::size_t index = 0;
   std::shared_ptr<detail::RowRefresher> refresher;
+  /// Of the expressions that stand for it.
+  detail::OwnedHandleSlot slot = detail::acquire_handle_slot(*this);
 
   std::size_t size() const { return dim.size(); }
   std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }
   std::size_t entry_size() const { return size() / rows(); }
-  Dim entry_dim() const;
   /// Throws StateError if it belongs to no collection.
   Device& device() const {
     if (layout == nullptr) throw_no_collection();
@@ -87,7 +92,8 @@ struct ParameterStorage {
   [[noreturn]] static void throw_no_collection();
 };
 
-/// A handle on a parameter; copies refer to the same values.
+/// A handle on a parameter; copies refer to the same values. Operations take it where they take an
+/// Expression: `tanh(w * x + b)`.
 class Parameter {
  public:
   Parameter() = default;
@@ -120,8 +126,11 @@ class LookupParameter {
   ParameterStorage& get_storage() const;
   const std::string& get_fullname() const { return get_storage().name; }
   /// The shape of one entry.
-  Dim dim() const { return get_storage().entry_dim(); }
+  const Dim& dim() const { return get_storage().entry_dim; }
   std::size_t rows() const { return get_storage().rows(); }
+  /// A row, for an operation whose other inputs have a graph. Throws UsageError for a row that is
+  /// not there.
+  Expression operator[](unsigned row) const;
   /// The values of one entry, to read or to change: before `forward`, since writes between it and
   /// `backward` are not seen. Throws UsageError for a row that is not there.
   Tensor values(unsigned row) const;

@@ -91,7 +91,8 @@ std::shared_ptr<ParameterStorage> ParameterCollection::make(const std::string& f
                                                             const Dim& dim, bool is_table) const {
   auto parameter = std::make_shared<ParameterStorage>();
   parameter->name = full_name;
-  parameter->dim = dim;
+  parameter->dim = parameter->entry_dim = dim;
+  if (is_table) parameter->entry_dim.resize(dim.nd - 1);
   parameter->dtype = storage_->dtype;
   parameter->is_table = is_table;
   parameter->layout = storage_->layout;

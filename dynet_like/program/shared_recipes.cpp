@@ -100,7 +100,7 @@ std::vector<ValueId> RecursionOp::add_shared(TapeWriter& writer) const {
     switch (recipe.kind) {
       case SharedRecipe::Kind::parameter: {
         const bool is_constant = recipe.stops_gradient || recipe.parameter->frozen;
-        values.push_back(writer.add_parameter(recipe.parameter, is_constant));
+        values.push_back(writer.add_parameter(*recipe.parameter, is_constant));
         break;
       }
       case SharedRecipe::Kind::constant:

@@ -294,15 +294,14 @@ ValueId TapeWriter::add_source(const Op& op, const Dim& dim, std::span<const dou
   return result;
 }
 
-ValueId TapeWriter::add_new_parameter(const std::shared_ptr<ParameterStorage>& parameter,
-                                      bool constant) {
-  const ParameterSource& source = tape_.cache_->parameter(parameter, constant);
-  const ValueId id = add_numbered(*source.type, parameter->dim.bd, source.storage);
+ValueId TapeWriter::add_new_parameter(ParameterStorage& parameter, bool constant) {
+  const ParameterSource& source = tape_.cache_->parameter(parameter.shared_from_this(), constant);
+  const ValueId id = add_numbered(*source.type, parameter.dim.bd, source.storage);
   Value& value = tape_.values_[id];
   value.identity = source.identity[constant];
   value.reaches_parameter = !constant;
   value.blocks_gradient = constant;
-  parameters_.add(parameter.get(), constant, id);
+  parameters_.add(&parameter, constant, id);
   return id;
 }
 

@@ -60,8 +60,8 @@ class TapeWriter {
   /// A constant number, or random numbers of a distribution with these parameters.
   ValueId add_source(const Op& op, const Dim& dim, std::span<const double> reals);
   /// A parameter or a table: one node per tape. A constant one has no gradient.
-  ValueId add_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant) {
-    const ValueId known = parameters_.find(parameter.get(), constant);
+  ValueId add_parameter(ParameterStorage& parameter, bool constant) {
+    const ValueId known = parameters_.find(&parameter, constant);
     return known != KnownParameters::kNone ? known : add_new_parameter(parameter, constant);
   }
 
@@ -114,7 +114,7 @@ class TapeWriter {
   ValueId add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                    bool reaches_parameter);
   ValueId add_numbered(const NodeType& type, std::uint32_t items, std::size_t number);
-  ValueId add_new_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant);
+  ValueId add_new_parameter(ParameterStorage& parameter, bool constant);
   void identify(ValueId id);
   void identify_view(ValueId id);
 

@@ -1,8 +1,8 @@
-// A transition-based parser in DyNet's style. dynet_parser.cpp is a program for DyNet, which works
-// on one sentence at a time; dynet_parser_batched.cpp is the same one, whose sentences wait for
-// each other where they ask for scores: see "Programs that ask for values" in docs/migration.md.
+// A transition-based parser in DyNet's style: a program for DyNet, which works on one sentence at a
+// time, and with --batched the same program, whose sentences wait for each other where they ask for
+// scores: see "Programs that ask for values" in docs/migration.md.
 //
-//   dynet_parser [--dynet-seed N]
+//   dynet_parser [--batched] [--dynet-seed N]
 //
 // Its language is artificial: a preposition says by itself whether its phrase belongs to the noun
 // before it or to the verb. Expected: at least 99 % of the heads of 256 new sentences are right
@@ -11,6 +11,7 @@
 #include <dynet/expr.h>
 #include <dynet/init.h>
 #include <dynet/lstm.h>
+#include <dynet/minibatch.h>
 #include <dynet/training.h>
 
 #include <ctime>
@@ -18,6 +19,7 @@
 #include <iostream>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 using namespace std;
@@ -153,35 +155,72 @@ struct Parser {
   }
 };
 
-int run(int argc, char** argv) {
-  initialize(argc, argv);
+// Sentence by sentence, as for DyNet.
+struct OneByOne {
+  Parser& parser;
+
+  double train(const Sentence* sentences) {
+    double total = 0;
+    for (size_t i = 0; i < BATCH_SIZE; ++i) {
+      ComputationGraph cg;
+      const Expression loss = parser.loss(cg, sentences[i]);
+      total += as_scalar(loss.value());
+      cg.backward(loss);
+    }
+    return total;
+  }
+  vector<vector<unsigned>> parse(const vector<Sentence>& sentences) {
+    vector<vector<unsigned>> trees;
+    for (const Sentence& sentence : sentences) {
+      ComputationGraph cg;
+      trees.push_back(parser.parse(cg, sentence));
+    }
+    return trees;
+  }
+};
+
+// Sentences that wait for each other.
+struct Batched {
+  Parser& parser;
+  Minibatch batch{};
+
+  double train(const Sentence* sentences) {
+    batch.clear();
+    const auto losses = for_each_sample(batch, BATCH_SIZE, [&](ComputationGraph& cg, size_t i) {
+      return Parser(parser).loss(cg, sentences[i]);
+    });
+    batch.add_losses(losses);
+    batch.forward();
+    batch.backward();
+    double total = 0;
+    for (const Expression& loss : losses) total += as_scalar(loss.value());
+    return total;
+  }
+  vector<vector<unsigned>> parse(const vector<Sentence>& sentences) {
+    batch.clear();
+    return for_each_sample(batch, sentences, [&](ComputationGraph& cg, const Sentence& sentence) {
+      return Parser(parser).parse(cg, sentence);
+    });
+  }
+};
+
+template <class Loop>
+void run(Loop loop, AdamTrainer& trainer) {
   mt19937 random(1);
   vector<Sentence> train, test;
   for (unsigned i = 0; i < 64 * BATCH_SIZE; ++i) train.push_back(make_sentence(random));
   for (unsigned i = 0; i < 8 * BATCH_SIZE; ++i) test.push_back(make_sentence(random));
-  ParameterCollection model;
-  AdamTrainer trainer(model, 0.003f);
-  Parser parser(model);
   cout.precision(17);
   const clock_t start = clock();
   for (unsigned epoch = 1; epoch <= EPOCHS; ++epoch) {
     double total = 0;
     for (size_t first = 0; first < train.size(); first += BATCH_SIZE) {
-      for (size_t i = first; i < first + BATCH_SIZE; ++i) {
-        ComputationGraph cg;
-        const Expression loss = parser.loss(cg, train[i]);
-        total += as_scalar(loss.value());
-        cg.backward(loss);
-      }
+      total += loop.train(&train[first]);
       trainer.update();
     }
     cout << "epoch " << epoch << ": loss " << total << '\n';
   }
-  vector<vector<unsigned>> trees;
-  for (const Sentence& sentence : test) {
-    ComputationGraph cg;
-    trees.push_back(parser.parse(cg, sentence));
-  }
+  const auto trees = loop.parse(test);
   const double seconds = double(clock() - start) / CLOCKS_PER_SEC;
   cerr << (EPOCHS * train.size() + test.size()) / seconds
        << " sentences a second of processor time\n";
@@ -194,14 +233,21 @@ int run(int argc, char** argv) {
     }
   }
   cout << 100 * right / all << " % of " << test.size() << " sentences' heads are right\n";
-  return 0;
 }
 
 int main(int argc, char** argv) {
   try {
-    const int status = run(argc, argv);
+    initialize(argc, argv);
+    ParameterCollection model;
+    AdamTrainer trainer(model, 0.003f);
+    Parser parser(model);
+    if (argc > 1 && argv[1] == string("--batched")) {
+      run(Batched{parser}, trainer);
+    } else {
+      run(OneByOne{parser}, trainer);
+    }
     if (!cout.flush()) throw runtime_error("cannot write the output");
-    return status;
+    return 0;
   } catch (const exception& error) {
     cerr << argv[0] << ": " << error.what() << '\n';
     return 1;

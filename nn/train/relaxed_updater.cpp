@@ -110,7 +110,7 @@ bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses) {
 float RelaxedUpdater::update(Minibatch& batch, std::size_t losses) {
   const float loss = finite_loss(batch);
   add_gradients(batch, gradients_);
-  check_losses(batch.trained_losses());
+  check_losses(detail::MinibatchAccess::trained_losses(batch));
   const bool pushes = prepare_gradients(loss, losses);
   std::optional<float> rate;
   if (pushes && run_.options.schedule) {

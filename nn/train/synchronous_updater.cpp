@@ -97,7 +97,7 @@ std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
   }
   std::function<void(const ParameterStorage&)> pack;
   if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
-  batch.backward(own_ends_, gradients_, pack);
+  detail::MinibatchAccess::backward(batch, own_ends_, gradients_, pack);
   if (is_due()) exchange_.send(gradients_);
   std::vector<double> losses;
   std::uint32_t begin = 0;
@@ -120,7 +120,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   }
   static_cast<RankNumbers&>(mine) = ranks_.word();
   mine.losses = losses;
-  mine.terms = batch.trained_losses();
+  mine.terms = detail::MinibatchAccess::trained_losses(batch);
   mine.busy_seconds = epoch_.seconds_of_minibatch();
   if (is_due()) {
     ranks_.together([&] {

@@ -23,11 +23,11 @@ constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within s
 
 // The numbers of what comes after an update and those before it would be one sum.
 void check_cleared(const Minibatch& batch) {
-  if (batch.trained_losses() == 0) return;
+  if (detail::MinibatchAccess::trained_losses(batch) == 0) return;
   throw UsageError(
       fmt::format("[TrainingRun] need a minibatch without losses that were trained on; got one "
                   "with {} of them: clear() it where the loop's body begins",
-                  batch.trained_losses()));
+                  detail::MinibatchAccess::trained_losses(batch)));
 }
 
 }  // namespace

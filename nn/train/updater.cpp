@@ -60,7 +60,7 @@ float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
   const bool is_alone = run_.options.accumulate == 1 && !run_.options.mean_losses;
   if (!is_alone) add_gradients(batch, gradients_);
   const Gradients& gradients = is_alone ? batch.backward() : gradients_;
-  check_losses(batch.trained_losses());
+  check_losses(detail::MinibatchAccess::trained_losses(batch));
   add_pending(static_cast<double>(loss), losses);
   is_alone ? make_update(gradients) : update_if_due();
   return loss;

@@ -43,6 +43,7 @@ void use_table(const LookupParameter& table) {
   ATTEMPT(table.set_updated(true));
   ATTEMPT(table.is_updated());
   ATTEMPT(lookup(graph, table, 0));
+  ATTEMPT(table[0]);
   ATTEMPT(const_lookup(graph, table, 0));
   ATTEMPT(parameter(graph, table));
   ATTEMPT(gradients.values(table, 0));
@@ -50,7 +51,6 @@ void use_table(const LookupParameter& table) {
 
 void use_storage(ParameterStorage& storage) {
   ATTEMPT(storage.size() + storage.rows() + storage.entry_size());
-  ATTEMPT(storage.entry_dim());
   ATTEMPT(storage.device());
   ATTEMPT(as_vector(storage.tensor()));
   ATTEMPT(storage.values_written());

@@ -88,7 +88,7 @@ struct World {
     graph.revert();
     graph.revert();
     batch->add_loss(sum_elems(logistic(y)));
-    graph.label(y, "a label that is longer than a string without memory of its own");
+    y.label("a label that is longer than a string without memory of its own");
     batch->explain();
   }
 
@@ -277,7 +277,7 @@ TEST(FailingAllocationsOfAGraph, LeaveItAsGoodAsNew) {
     }
     Bits run() {
       const Expression loss = model.loss_of(*graph, 2) + model.loss_of(*graph, 3);
-      const float value = as_scalar(graph->forward(loss));
+      const float value = as_scalar(loss.value());
       return Bits::of(model, value, &graph->backward(loss, true));
     }
   };

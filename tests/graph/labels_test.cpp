@@ -18,7 +18,7 @@ class LabelsTest : public ::testing::Test {
   static std::string message(const F& f) {
     return message_of<ShapeError>([&] { f(); });
   }
-  ComputationGraph graph_;
+  ComputationGraph graph_{{.detect_anomaly = true}};
 };
 
 TEST_F(LabelsTest, ShapeErrorsNameTheInputsThatHaveOne) {
@@ -147,7 +147,6 @@ TEST_F(LabelsTest, MessagesStayShort) {
 }
 
 TEST_F(LabelsTest, NumericErrorsNameTheNode) {
-  graph_.detect_anomaly(true);
   const Expression x = log(vector(1)).label("root of all evil");
   const std::string text = message_of<NumericError>([&] { x.value(); });
   EXPECT_NE(text.find("(\"root of all evil\")"), std::string::npos) << text;

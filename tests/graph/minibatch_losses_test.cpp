@@ -16,7 +16,7 @@ class MinibatchLossesTest : public testing::Test {
   void add_loss(Minibatch& batch, float x) {
     ComputationGraph& graph = batch.new_graph();
     const Expression logarithm = log(parameter(graph, w) * x);
-    graph.label(logarithm, "logarithm");
+    logarithm.label("logarithm");
     batch.add_loss(squared_norm(logarithm));
   }
 
@@ -72,13 +72,13 @@ TEST_F(MinibatchLossesTest, AForgottenClearIsRefused) {
       trainer.update(batch.backward());
     };
     step(2);
-    EXPECT_EQ(batch.trained_losses(), 2u);
+    EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 2u);
     EXPECT_EQ(
         message_of<UsageError>([&] { step(3); }),
         "[add_loss] need a minibatch that was cleared since a trainer has used its gradients; "
         "got one with 2 losses that would be trained on again: call clear after an update");
     batch.clear();
-    EXPECT_EQ(batch.trained_losses(), 0u);
+    EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 0u);
     EXPECT_NO_THROW(step(3));
   }
 }

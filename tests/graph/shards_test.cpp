@@ -82,7 +82,7 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
       batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
       batch.forward();
       std::vector<Gradients> gradients(ends.size());
-      batch.backward(ends, gradients);
+      detail::MinibatchAccess::backward(batch, ends, gradients);
       std::uint32_t begin = 0;
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
         Random numbers(7, 41);
@@ -112,7 +112,7 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
     batch.clear();
     batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
     batch.forward();
-    batch.backward(Ends{10, kSamples}, gradients);
+    detail::MinibatchAccess::backward(batch, Ends{10, kSamples}, gradients);
     alone.clear();
     alone.add_losses(10, [&](auto& graph, auto i) { return model_.loss(graph, i); });
     alone.forward();
@@ -135,9 +135,10 @@ TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
     for (const Gradients& some : gradients) values.push_back(some.all_values(parameter));
     return values;
   };
-  batch.backward(Ends{9, 10, kSamples}, gradients, [&](const ParameterStorage& parameter) {
-    EXPECT_TRUE(told.emplace(&parameter, values_of(parameter)).second) << parameter.name;
-  });
+  detail::MinibatchAccess::backward(
+      batch, Ends{9, 10, kSamples}, gradients, [&](const ParameterStorage& parameter) {
+        EXPECT_TRUE(told.emplace(&parameter, values_of(parameter)).second) << parameter.name;
+      });
   for (const auto& storage : model_.parameters.storages()) {
     const bool is_told = !storage->is_table && storage.get() != &model_.scale.get_storage();
     ASSERT_EQ(told.count(storage.get()), is_told ? 1 : 0) << storage->name;
@@ -153,7 +154,8 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
   batch.forward();
   std::vector<Gradients> gradients(2);
   const auto message = [&](const Ends& ends) {
-    return message_of<UsageError>([&] { batch.backward(ends, gradients); });
+    return message_of<UsageError>(
+        [&] { detail::MinibatchAccess::backward(batch, ends, gradients); });
   };
   EXPECT_EQ(message({1, 3}),
             "[backward] need ends of shards that do not fall, the last of them 4, the number of "
@@ -161,8 +163,8 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
   EXPECT_NE(message({5, 4}).find("do not fall"), std::string::npos);
   EXPECT_NE(message({}).find("got 0 shards"), std::string::npos);
   EXPECT_EQ(message({4}), "[backward] need gradients for each shard; got 2 for 1");
-  batch.backward(Ends{2, 4}, gradients);
-  EXPECT_EQ(batch.trained_losses(), 4u);
+  detail::MinibatchAccess::backward(batch, Ends{2, 4}, gradients);
+  EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 4u);
 }
 
 TEST_P(ShardsTest, RefusesAMinibatchInParts) {
@@ -173,7 +175,9 @@ TEST_P(ShardsTest, RefusesAMinibatchInParts) {
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(1);
-  EXPECT_NE(message_of<UsageError>([&] { batch.backward(Ends{4}, gradients); }).find("in 4 parts"),
+  EXPECT_NE(message_of<UsageError>([&] {
+              detail::MinibatchAccess::backward(batch, Ends{4}, gradients);
+            }).find("in 4 parts"),
             std::string::npos);
 }
 

@@ -9,7 +9,7 @@
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/dynet_like.h"
-#include "dynet_like/graph/handles.h"
+#include "dynet_like/core/handles.h"
 #include "dynet_like/ops/elementwise.h"
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/tape/views.h"
@@ -92,8 +92,8 @@ TEST(TapeTest, NodesHaveEqualTypesIfAndOnlyIfTheirKeysAreEqual) {
   std::vector<Parameter> parameters;
   for (unsigned i = 0; i < 300; ++i) parameters.push_back(model.add_parameters({6, 5}));
   for (const Parameter& p : parameters) {
-    matrices.push_back(record.writer.add_parameter(p.p, false));
-    matrices.push_back(record.writer.add_parameter(p.p, true));
+    matrices.push_back(record.writer.add_parameter(*p.p, false));
+    matrices.push_back(record.writer.add_parameter(*p.p, true));
     derived.push_back(
         record.writer.add(elementwise<formulas::Tanh>, std::span(&matrices.back(), 1)));
   }

@@ -299,7 +299,7 @@ TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
       losses.push_back(squared_norm(tanh(y)));
     }
     std::vector<float> numbers;
-    for (const Tensor& loss : graph.get_values(losses)) testing::append(numbers, loss);
+    for (const Tensor& loss : values_of(losses)) testing::append(numbers, loss);
     const std::vector<float> sums = graph.backward(sum(losses)).all_values(*model.storages()[0]);
     numbers.insert(numbers.end(), sums.begin(), sums.end());
     return numbers;

@@ -130,7 +130,7 @@ TEST_F(Cells, TakeArgumentsOfAllKinds) {
                             std::span<const Expression> more) -> CellState {
     std::vector<Expression> values{state.h, tanh(parameter(graph, b))};
     for (const Gated& g : all) {
-      values.push_back(cmult(logistic(g.gate), g.nothing.slot == nullptr ? g.value : g.nothing));
+      values.push_back(cmult(logistic(g.gate), g.nothing.empty() ? g.value : g.nothing));
     }
     for (const Expression& e : more) values.push_back(e * scale);
     const Expression h = mode == Mode::sum ? sum(values) : values[0] - values[1];

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dynet_like/exec/executor.h"
 #include "dynet_like/device/kernel.h"
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
@@ -165,7 +166,7 @@ TEST_F(RecursionFunctions, SamplesThatNobodyReadAreNoAnomaly) {
       std::vector<Expression> unused;
       for (unsigned sample = 0; sample < 3; ++sample) {
         ComputationGraph& graph = batch.new_graph();
-        graph.detect_anomaly(!leaves_nan);
+        graph.run().executor.common().options.detect_anomaly = !leaves_nan;
         const Expression last = along(Structure::sequence(3), numbers(graph, 3)).last();
         if (sample == unread && !leaves_nan) {
           unused.push_back(last);

@@ -31,8 +31,8 @@ struct Network {
   CellState step(ComputationGraph& graph, unsigned kind, const std::vector<Expression>& columns,
                  const std::vector<CellState>& before) const {
     Expression sum = parameter(graph, b);
-    if (columns[0].slot != nullptr) sum = sum + parameter(graph, w) * columns[0];
-    if (columns[1].slot != nullptr) sum = sum + parameter(graph, v) * columns[1];
+    if (!columns[0].empty()) sum = sum + parameter(graph, w) * columns[0];
+    if (!columns[1].empty()) sum = sum + parameter(graph, v) * columns[1];
     for (const CellState& state : before) sum = sum + parameter(graph, u) * state.h + state.c;
     const Expression c = tanh(sum);
     if (kind == 1) return {Expression(), c};
@@ -44,7 +44,7 @@ struct Network {
         [this](unsigned kind, const std::vector<Expression>& columns,
                const std::vector<CellState>& before) {
           for (const Expression& x : columns) {
-            if (x.slot != nullptr) return step(*x.pg, kind, columns, before);
+            if (!x.empty()) return step(*x.pg, kind, columns, before);
           }
           return step(*before[0].c.pg, kind, columns, before);
         },
@@ -129,7 +129,7 @@ Numbers by_hand(const Network& network, const std::vector<unsigned>& sizes,
       std::vector<CellState> before;
       for (unsigned p : lattice.before[i]) before.push_back(states[p]);
       states.push_back(network.step(graph, lattice.kinds[i], columns, before));
-      if (states.back().h.slot == nullptr) states.back().h = zeros(graph, {kSize});
+      if (states.back().h.empty()) states.back().h = zeros(graph, {kSize});
       h.push_back(states.back().h);
       c.push_back(states.back().c);
     }
@@ -202,7 +202,7 @@ TEST(RecursionInputs, OfTreesAreAtLeavesOrAtAllNodes) {
       [](const std::vector<Expression>& columns, const std::vector<Expression>& before) {
         std::vector<Expression> all = before;
         for (const Expression& x : columns) {
-          if (x.slot != nullptr) all.push_back(x);
+          if (!x.empty()) all.push_back(x);
         }
         return dynet_like::sum(all);
       },

@@ -303,7 +303,7 @@ TEST(RecursionModes, RevertedSamplesTakeNoPart) {
   graph.checkpoint();
   const Expression other =
       squared_norm(rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
-  graph.get_values({kept, other});
+  values_of({kept, other});
   graph.revert();
   const Expression again =
       kept + squared_norm(rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
@@ -420,7 +420,7 @@ TEST(RecursionModes, LearnsInSamplesThatWait) {
     losses[n] = squared_norm(more.last() + states.last());
   });
   for (const Expression& loss : losses) {
-    if (loss.slot != nullptr) batch.add_loss(loss);
+    if (!loss.empty()) batch.add_loss(loss);
   }
   batch.forward();
   EXPECT_NO_THROW(batch.backward());

@@ -65,7 +65,7 @@ class Body {
     const auto add = [&](const Expression& e) {
       values.push_back({e, std::max(roll(dice, 5), 2u) - 2});
     };
-    if (x.slot != nullptr) add(x);
+    if (!x.empty()) add(x);
     for (const State& state : before) {
       for (const Expression& part : state) add(part);
     }

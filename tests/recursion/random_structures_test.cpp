@@ -40,17 +40,16 @@ struct Network {
   Expression gate(ComputationGraph& graph, unsigned g, unsigned kind, const Expression& x,
                   const Expression& h) const {
     Expression sum = pick_range(parameter(graph, bias[g]), kind * kHidden, (kind + 1) * kHidden);
-    if (x.slot != nullptr) sum = sum + parameter(graph, of_x[g]) * x;
-    if (h.slot != nullptr) sum = affine_transform({sum, parameter(graph, of_h[g]), h});
+    if (!x.empty()) sum = sum + parameter(graph, of_x[g]) * x;
+    if (!h.empty()) sum = affine_transform({sum, parameter(graph, of_h[g]), h});
     return g == 2 ? tanh(sum) : logistic(sum);
   }
   CellState operator()(unsigned kind, const Expression& x,
                        const std::vector<CellState>& before) const {
     ComputationGraph& graph = before.empty() ? *x.pg : *before[0].h.pg;
     Expression h;
-    for (const CellState& state : before) h = h.slot == nullptr ? state.h : h + state.h;
-    if (kind == 1 && h.slot != nullptr)
-      h = layer_norm(h, parameter(graph, gain), zeros(graph, {kHidden}));
+    for (const CellState& state : before) h = h.empty() ? state.h : h + state.h;
+    if (kind == 1 && !h.empty()) h = layer_norm(h, parameter(graph, gain), zeros(graph, {kHidden}));
     Expression c = cmult(gate(graph, 0, kind, x, h), gate(graph, 2, kind, x, h));
     for (const CellState& state : before) c = c + cmult(gate(graph, 3, kind, x, state.h), state.c);
     return {cmult(gate(graph, 1, kind, x, h), tanh(c)), c};

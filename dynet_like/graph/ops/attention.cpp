@@ -145,9 +145,11 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
 
 }  // namespace
 
-Expression attention(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
-                     bool causal) {
-  const Recorder graph = graph_of("attention", std::array{q, k, v});
+Expression attention(const Expression& query, const Expression& key, const Expression& value,
+                     unsigned heads, bool causal) {
+  const auto all = of_one_graph("attention", query, key, value);
+  const Expression &q = all[0], &k = all[1], &v = all[2];
+  const Recorder graph = graph_of("attention", all);
   const Dim queries = q.dim(), keys = k.dim(), values = v.dim();
   const unsigned elements = std::max({queries.bd, keys.bd, values.bd});
   const auto fits = [&](const Dim& dim) {
@@ -166,8 +168,10 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
       elements, [&](const auto& own) { return attention(own(q), own(k), own(v), heads, causal); });
 }
 
-Expression attention_weights(const Expression& q, const Expression& k, unsigned heads) {
-  const Recorder graph = graph_of("attention_weights", std::array{q, k});
+Expression attention_weights(const Expression& query, const Expression& key, unsigned heads) {
+  const auto all = of_one_graph("attention_weights", query, key);
+  const Expression &q = all[0], &k = all[1];
+  const Recorder graph = graph_of("attention_weights", all);
   const Dim queries = q.dim(), keys = k.dim();
   const unsigned elements = std::max(queries.bd, keys.bd);
   const auto fits = [&](const Dim& dim) {

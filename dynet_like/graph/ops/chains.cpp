@@ -118,8 +118,9 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
     numbers[t] = static_cast<float>(std::max(tags[t], -1));
   }
   const std::uint32_t kept = room_for(length, 64);
-  const ValueId inputs[] = {reshape(emissions, Dim({dim.rows(), length})).i, transitions.i, start.i,
-                            end.i, input(graph, Dim({1, length}), numbers).i};
+  const ValueId inputs[] = {reshape(emissions, Dim({dim.rows(), length})).i,
+                            graph.value(transitions), graph.value(start), graph.value(end),
+                            input(graph, Dim({1, length}), numbers).i};
   return graph.expression(graph.writer().add(ops::chain_log_partition, inputs, std::span(&kept, 1),
                                              {std::span(&length, 1)}));
 }

@@ -78,8 +78,9 @@ void check_two(const char* user, const Expression& x, const char* what,
 
 }  // namespace
 
-Expression conv2d(const Expression& x, const Expression& f, const std::vector<unsigned>& stride,
-                  bool is_valid) {
+Expression conv2d(const Expression& image, const Expression& filters_of,
+                  const std::vector<unsigned>& stride, bool is_valid) {
+  const auto [x, f] = of_one_graph("conv2d", image, filters_of);
   const Dim dim = x.dim(), filter = f.dim();
   check_two("conv2d", x, "stride", stride);
   if (dim.nd > 3 || filter.nd != 4 || filter[2] != dim[2]) {
@@ -101,7 +102,8 @@ Expression conv2d(const Expression& x, const Expression& f, const std::vector<un
 Expression conv2d(const Expression& x, const Expression& f, const Expression& b,
                   const std::vector<unsigned>& stride, bool is_valid) {
   const Expression result = conv2d(x, f, stride, is_valid);
-  return result + reshape(b, Dim({1, 1, result.dim()[2]}, b.dim().bd));
+  const Expression bias = of_one_graph("conv2d", b, result)[0];
+  return result + reshape(bias, Dim({1, 1, result.dim()[2]}, b.dim().bd));
 }
 
 Expression maxpooling2d(const Expression& x, const std::vector<unsigned>& ksize,
@@ -113,7 +115,8 @@ Expression maxpooling2d(const Expression& x, const std::vector<unsigned>& ksize,
   return max(places_in_windows(x, rows, columns, -std::numeric_limits<float>::infinity()));
 }
 
-Expression filter1d_narrow(const Expression& x, const Expression& f) {
+Expression filter1d_narrow(const Expression& columns, const Expression& filters_of) {
+  const auto [x, f] = of_one_graph("filter1d_narrow", columns, filters_of);
   const Dim dim = x.dim(), filter = f.dim();
   if (dim.nd > 2 || filter.nd > 3 || filter[0] != dim[0] || filter[1] > dim[1]) {
     refuse_shapes("filter1d_narrow", "{rows, columns} and {rows, width, filters}", {x, f});
@@ -143,7 +146,11 @@ Expression circulant(const Expression& v, bool is_correlation) {
 
 }  // namespace
 
-Expression circ_conv(const Expression& u, const Expression& v) { return circulant(v, false) * u; }
-Expression circ_corr(const Expression& u, const Expression& v) { return circulant(v, true) * u; }
+Expression circ_conv(const Expression& u, const Expression& v) {
+  return circulant(of_one_graph("circ_conv", u, v)[1], false) * u;
+}
+Expression circ_corr(const Expression& u, const Expression& v) {
+  return circulant(of_one_graph("circ_corr", u, v)[1], true) * u;
+}
 
 }  // namespace dynet_like

@@ -66,7 +66,7 @@ Expression copy_log_softmax(const Expression& x, const Expression& gate, const E
   }
   const Dim row({1, places});
   const Expression numbers = input(graph, row, std::vector<float>(words.begin(), words.end()));
-  const ValueId inputs[] = {x.i, gate.i, reshape(weights, row).i, numbers.i};
+  const ValueId inputs[] = {graph.value(x), graph.value(gate), reshape(weights, row).i, numbers.i};
   return graph.expression(
       graph.writer().add(ops::copy_log_softmax, inputs, {}, {std::span(&places, 1)}));
 }

@@ -67,8 +67,8 @@ using namespace detail::recording;
 namespace {
 
 // The expressions become columns; theirs is the shape of the result.
-Expression logsumexp_of(std::span<const Expression> xs) {
-  check_graph("logsumexp", xs);
+Expression logsumexp_of(std::span<const Expression> all) {
+  const std::vector<Expression> xs = of_one_graph("logsumexp", all);
   const Dim dim = xs[0].dim().single_batch();
   std::vector<Expression> columns;
   for (const Expression& x : xs) {

@@ -15,10 +15,10 @@ namespace {
 using Binary = Expression (*)(const Expression&, const Expression&);
 
 // Of many, two by two from the first.
-Expression extreme(const char* name, Binary of_two, std::span<const Expression> xs) {
-  check_graph(name, xs);
+Expression extreme(const char* name, Binary of_two, std::span<const Expression> all) {
+  const std::vector<Expression> xs = of_one_graph(name, all);
   Expression result = xs[0];
-  for (const Expression& x : xs.subspan(1)) result = of_two(result, x);
+  for (std::size_t i = 1; i < xs.size(); ++i) result = of_two(result, xs[i]);
   return result;
 }
 
@@ -27,7 +27,8 @@ Expression number(const char* user, const Expression& x, float c) {
 }
 
 Expression compare(const Op& op, const Expression& a, const Expression& b) {
-  return binary(op, nobackprop(a), nobackprop(b));
+  const auto [x, y] = of_one_graph(op.name, a, b);
+  return binary(op, nobackprop(x), nobackprop(y));
 }
 
 Expression rounded(const Op& op, const Expression& x, GradientMode mode) {

@@ -129,7 +129,8 @@ Expression l1_distance(const Expression& x, const Expression& y) {
 Expression huber_distance(const Expression& x, const Expression& y, float c) {
   check_equal_shapes("huber_distance", x, y);
   const Expression distance = abs(x - y);
-  const Expression near = min(distance, constant(graph_of("huber_distance", x), Dim({1}), c));
+  const Expression near =
+      min(distance, constant(graph_of("huber_distance", distance), Dim({1}), c));
   return sum_elems(0.5f * square(near) + c * (distance - near));
 }
 Expression binary_log_loss(const Expression& x, const Expression& y) {
@@ -142,8 +143,9 @@ Expression binary_cross_entropy_with_logits(const Expression& x, const Expressio
 Expression kl_divergence(const Expression& log_p, const Expression& log_q) {
   return summed("kl_divergence", ops::elementwise<ops::formulas::DivergenceTerm>, log_p, log_q);
 }
-Expression cosine_similarity(const Expression& x, const Expression& y) {
-  check_equal_shapes("cosine_similarity", x, y);
+Expression cosine_similarity(const Expression& a, const Expression& b) {
+  check_equal_shapes("cosine_similarity", a, b);
+  const auto [x, y] = of_one_graph("cosine_similarity", a, b);
   return sum_dim(cmult(direction(x), direction(y)), {0});
 }
 Expression triplet_loss(const Expression& anchor, const Expression& positive,

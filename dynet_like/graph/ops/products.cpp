@@ -115,7 +115,8 @@ Expression affine_transform(Expressions xs) {
   return xs.size() == 1 ? *xs.begin() : many(ops::affine_transform, xs);
 }
 Expression colwise_add(const Expression& x, const Expression& bias) { return x + bias; }
-Expression contract3d_1d(const Expression& x, const Expression& y) {
+Expression contract3d_1d(const Expression& tensor, const Expression& y) {
+  const Expression x = of_one_graph("contract3d_1d", tensor, y)[0];
   const Dim dim = x.dim();
   if (dim.nd != 3 || y.dim().batch_size() != dim[2]) {
     refuse_shapes("contract3d_1d", "{m, n, k} and {k}", {x, y});

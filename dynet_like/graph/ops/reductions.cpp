@@ -85,7 +85,7 @@ Expression sum_in_groups(std::span<const Expression> xs) {
   const Recorder graph = graph_of(ops::sum.name, xs);
   if (xs.size() == 1) return xs[0];
   TapeWriter& writer = graph.writer();
-  Values values(xs);
+  Values values(graph, xs);
   std::span<ValueId> left = values.all();
   while (left.size() > kGroup) {
     std::size_t groups = 0;

@@ -142,8 +142,8 @@ void check_range(const char* user, const Expression& x, std::span<const unsigned
   }
 }
 
-Expression in_one_minibatch(std::span<const Expression> xs) {
-  check_graph("concatenate_to_batch", xs);
+Expression in_one_minibatch(std::span<const Expression> given) {
+  const std::vector<Expression> xs = of_one_graph("concatenate_to_batch", given);
   const Dim dim = xs[0].dim().single_batch();
   std::vector<Expression> columns;
   unsigned count = 0;

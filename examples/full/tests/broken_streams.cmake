@@ -35,8 +35,8 @@ run_redirected(0 "text_classifier ${small} --output silent --report report.json 
 run_redirected(0 "text_classifier --apply --output silent 2>&- </dev/null")
 
 # What trains for seconds, and then prints.
-foreach(program IN ITEMS greedy_decoder relation_tree reinforce dynet_parser dynet_parser_batched
-        dynet_tagger dynet_language_model)
+foreach(program IN ITEMS greedy_decoder relation_tree reinforce dynet_parser dynet_tagger
+        dynet_language_model)
   run_redirected(1 "${program} >/dev/full")
   expect("${program}: .*need to write it|${program}: cannot write the output")
 endforeach()
