@@ -1,5 +1,5 @@
-// Which bytes of arenas kernels may touch: those that somebody was given. The emulator looks; what
-// runs on a GPU does not.
+// Which bytes of arenas kernels may access: those that were handed out. The emulator checks this; a
+// GPU does not.
 #pragma once
 
 #include <cstddef>
