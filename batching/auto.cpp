@@ -1,5 +1,5 @@
-// Policy auto: descent, or agenda if descent would be slow. If the result misses the bound, depth
-// if that is better.
+// Policy auto: descent, or agenda if descent would be slow. If that misses the bound, depth if
+// better.
 //
 // Descent walks over the graph once for every 32 types of one cycle of types (most models have far
 // fewer). If that takes more than most_sweeps walks, agenda replaces it. If the number of batches

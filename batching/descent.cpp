@@ -1,11 +1,9 @@
-// Policy descent: each batch lowers the bound on the remaining batches by one, whenever that is
-// certain.
+// Policy descent: each batch lowers the bound on the remaining batches by one, if that is certain.
 //
 // rank(v) is the longest chain of v's own type from v towards the outputs. M is the largest rank
 // among the unexecuted nodes of a type. The sum of M over the types is a lower bound on the
 // remaining batches. Running a type lowers it by one exactly if all its unexecuted nodes of rank M
-// are ready; such a type is certified. A schedule of certified steps only has as many batches as
-// the bound.
+// are ready; such a type is certified. A schedule of certified steps only reaches the bound.
 //
 // Among certified types the one with the smallest mean depth runs (over all nodes of the type in
 // the graph; ties: the smaller type). Without a certified type the schedule gets one batch more
@@ -76,8 +74,7 @@ void Descent::run(Schedule& schedule) {
       s_.place[node.type] = static_cast<std::uint32_t>(s_.candidates.size());
       s_.candidates.push_back(node.type);
     }
-    // Once the last waiting node of the largest rank is ready, the type stays certified until it
-    // runs.
+    // Once no node of the largest rank waits, the type stays certified until it runs.
     if (--s_.waiting[node.group] == 0 && node.group + 1 == s_.top[node.type]) {
       turns_.emplace_back(survey_.mean_depth[node.type], node.type);
       std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
@@ -115,8 +112,7 @@ std::uint32_t Descent::best_uncertified() const {
   return std::get<4>(best);
 }
 
-/// Finds the largest remaining rank of the type when none of its nodes is ready, so that all its
-/// unexecuted nodes wait.
+/// Finds the largest remaining rank of the type when all its unexecuted nodes wait.
 void Descent::start_below(std::uint32_t type) {
   std::uint32_t top = s_.top[type];
   while (top > s_.first_group[type] && s_.waiting[top - 1] == 0) --top;

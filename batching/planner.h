@@ -11,8 +11,7 @@ namespace dynet_like::batching {
 
 struct Scratch;
 
-/// Turns graphs into schedules. Owns the memory for planning and reuses it. Cheap to create; not
-/// thread-safe.
+/// Turns graphs into schedules. Owns and reuses the memory. Cheap to create; not thread-safe.
 class Planner {
  public:
   Planner();

@@ -13,8 +13,8 @@
 namespace dynet_like::batching {
 
 /// Ready nodes per type, and the nodes that their execution releases. A batch holds all ready nodes
-/// of a type in the order of their release, so that its rows of memory tend to follow the order of
-/// their producers.
+/// of a type in the order of their release, so that its rows tend to lie in the order of their
+/// producers.
 class ReadyNodes {
  public:
   /// All data that a release accesses, side by side, because releases jump between samples.

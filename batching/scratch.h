@@ -23,8 +23,7 @@ struct DepthScratch {
 struct DescentScratch {
   std::vector<std::uint32_t> waiting;      ///< per group: nodes not yet ready
   std::vector<std::uint32_t> first_group;  ///< per type, plus an end
-  std::vector<std::uint32_t> top;         ///< per type: one past the group of the largest remaining
-                                          ///< rank
+  std::vector<std::uint32_t> top;         ///< per type: one past the group of the largest rank left
   std::vector<std::uint32_t> top_total;   ///< per type: unexecuted nodes of that rank
   std::vector<std::uint32_t> candidates;  ///< types with a ready node
   std::vector<std::uint32_t> place;       ///< per type: its index among the candidates

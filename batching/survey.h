@@ -10,8 +10,7 @@ namespace dynet_like::batching {
 
 /// Facts about a graph that most policies need.
 struct Survey {
-  std::vector<std::uint32_t> depth;      ///< per node: the longest path to it from a node without
-                                         ///< inputs
+  std::vector<std::uint32_t> depth;      ///< per node: length of the longest path to it
   std::vector<std::uint32_t> consumers;  ///< per node: edges that leave it
   std::vector<std::uint32_t> members;    ///< per type: the number of its nodes
   std::vector<double> mean_depth;        ///< per type: over all its nodes

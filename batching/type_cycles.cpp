@@ -1,5 +1,4 @@
-// Finds the types that can follow themselves along a path: strongly connected components of the
-// types.
+// Finds types that can follow themselves along a path: strongly connected components of types.
 #include "batching/type_cycles.h"
 
 #include <algorithm>
@@ -21,8 +20,7 @@ void unpack_edges(const Survey& survey, TypeCycles& cycles) {
   }
 }
 
-/// The same from the edges between nodes. A small cache drops most of the repeated ones; the rest
-/// only costs time.
+/// The same from edges between nodes. A small cache drops most duplicates; others only cost time.
 void collect_edges(const Dag& dag, TypeCycles& cycles) {
   constexpr std::size_t cache_size = 1024;
   cycles.seen.assign(cache_size, nothing);

@@ -16,8 +16,7 @@ struct TypeCycles {
   static constexpr std::uint32_t none = UINT32_MAX;
 
   std::vector<std::uint32_t> cycle;  ///< per type; none if the type cannot follow itself
-  std::vector<std::uint32_t> lane;   ///< per type: its number in its cycle; none if it is not
-                                     ///< counted
+  std::vector<std::uint32_t> lane;   ///< per type: its number in its cycle; none if not counted
   std::vector<std::uint32_t> lanes;  ///< per cycle: types with a lane
   std::uint32_t most_lanes = 0;      ///< in any cycle
   /// Per type: all types of one cycle have the same number, and the inputs of a type have the same

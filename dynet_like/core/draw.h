@@ -13,8 +13,7 @@ namespace dynet_like {
 /// proportional to e to the power of element i. Takes one number from `random`. Throws ShapeError
 /// if there are no elements, NumericError if one is NaN or infinity or all are -infinity.
 std::size_t draw_from_softmax(const Tensor& scores, Random& random);
-/// The same among the elements at the places in `allowed`. Throws ShapeError if a place does not
-/// exist.
+/// The same among the elements at the places in `allowed`. Throws ShapeError if one does not exist.
 unsigned draw_from_softmax(const Tensor& scores, ListOf<unsigned> allowed, Random& random);
 
 }  // namespace dynet_like

@@ -1,5 +1,4 @@
-// Fibers of Boost.Context, plus the state that must be saved, and the sanitizers that must be told,
-// when stacks change.
+// Fibers of Boost.Context. Saves state, and informs sanitizers, when stacks change.
 #include "dynet_like/core/fiber.h"
 
 #include <cxxabi.h>
@@ -27,8 +26,8 @@ namespace ctx = boost::context;
 // Stacks begin at page boundaries, which would put the frames of all fibers into a few cache sets.
 constexpr unsigned kOffsets = 16, kOffset = 256;
 
-// The exceptions in flight on a thread, laid out as __cxa_eh_globals of the C++ ABI. Each stack has
-// its own.
+// The exceptions in flight on a thread, as in __cxa_eh_globals of the C++ ABI. Each stack has its
+// own.
 struct Exceptions {
   void* caught = nullptr;
   unsigned uncaught = 0;

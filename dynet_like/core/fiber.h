@@ -7,8 +7,8 @@
 namespace dynet_like::detail {
 
 /// Runs functions one after the other on a stack that it keeps. Must not be destroyed while a
-/// function is stopped. A function must end on the thread on which it began; the next one may use
-/// another thread.
+/// function is stopped. A function must end on the thread on which it began; the next may use
+/// another one.
 ///
 /// A guard page lies below the stack: a function that needs more stack ends the process there
 /// instead of overwriting other memory.

@@ -11,8 +11,7 @@ namespace dynet_like {
 
 // A NaN counts as larger than every number. Of equal elements the first one comes first.
 
-/// The place of the largest element, in column-major order. Throws ShapeError if there are no
-/// elements.
+/// The place of the largest element, in column-major order. Throws ShapeError for an empty tensor.
 std::size_t argmax(const Tensor& tensor);
 /// The one of the places in `allowed`, such as those of permitted actions, with the largest
 /// element. Throws ShapeError if `allowed` is empty or a place does not exist.

@@ -22,8 +22,8 @@ class MemorySource {
   // For tools that look for accesses out of bounds:
   /// Bytes that an arena leaves unused behind every allocation.
   virtual std::size_t gap() const { return 0; }
-  /// Called when an arena hands out these bytes or takes them back. A new chunk is taken back as a
-  /// whole.
+  /// Called when an arena hands out these bytes or takes them back; first a new chunk is taken
+  /// back.
   virtual void lend(const std::byte*, std::size_t) {}
   virtual void take_back(const std::byte*, std::size_t) noexcept {}
 };
@@ -58,8 +58,7 @@ class Block {
 };
 
 /// Hands out memory from chunks that never move, and keeps the chunks when it is reset. Without
-/// NDEBUG a reset fills the memory with NaN, and the address sanitizer stops a program that reads
-/// it.
+/// NDEBUG a reset fills memory with NaN, and the address sanitizer stops a program that reads it.
 class Arena {
  public:
   /// Uses the memory of a device, or of this process if `source` is null.
@@ -95,8 +94,7 @@ class Arena {
   void spoil() { spoils_ = source_ == nullptr; }
   /// How many of these bytes were handed out before the mark. They must lie in one chunk.
   std::size_t bytes_before(const Mark& mark, const std::byte* memory, std::size_t size) const;
-  /// Whether a chunk begins at this address. Memory before it then belongs to something else, or to
-  /// nothing.
+  /// Whether a chunk begins at this address. Memory before it then belongs to something else.
   bool begins_chunk(const std::byte* memory) const;
 
   /// The bytes in use now, the most so far (both without gaps), and the bytes of all chunks.

@@ -11,8 +11,8 @@ namespace dynet_like::detail {
 /// Keeps its memory.
 class MetNumbers {
  public:
-  /// Forgets all things; from now on they are below `count`. Takes time in proportion to the number
-  /// of things met before.
+  /// Forgets all things; from now on they are below `count`. Takes time in proportion to their
+  /// number.
   void begin(std::size_t count) {
     for (const std::uint32_t thing : met_) number_of_[thing] = kUnmet;
     met_.clear();

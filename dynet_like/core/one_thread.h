@@ -1,5 +1,4 @@
-// Checks that only one thread at a time uses what must not be shared; a second one gets an
-// exception.
+// Checks that only one thread at a time uses what must not be shared, and throws for a second one.
 #pragma once
 
 #include <atomic>
@@ -12,8 +11,7 @@ namespace dynet_like::detail {
 extern constinit thread_local char this_thread_mark [[gnu::tls_model("initial-exec")]];
 
 /// A lock that throws instead of waiting: a thread that is inside keeps all others out and may
-/// enter again. Entering costs one uncontended atomic operation, and less if the thread is inside
-/// already.
+/// enter again. Entering costs one uncontended atomic operation; entering again costs less.
 class OneThread {
  public:
   /// Enters for the lifetime of this object. Throws UsageError if another thread is inside.

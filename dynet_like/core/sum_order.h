@@ -5,8 +5,7 @@
 
 namespace dynet_like::detail {
 
-/// Call takes() for the contributions in the order in which they must be added. Each is computed at
-/// a turn.
+/// Call takes() for the contributions in the order of addition. Each is computed at a turn.
 class SumOrder {
  public:
   /// Whether all contributions before this one have been added, in place and at earlier turns.

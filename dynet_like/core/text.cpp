@@ -33,8 +33,7 @@ std::optional<float> parse_float(std::string_view text) {
   const char* end = text.data() + text.size();
   float value = 0;
   auto result = std::from_chars(text.data(), end, value);
-  if (result.ec == std::errc::result_out_of_range) {  // too large, or so small that it rounds to
-                                                      // zero
+  if (result.ec == std::errc::result_out_of_range) {  // too large, or rounds to zero
     double wide = 0;
     result = std::from_chars(text.data(), end, wide);
     if (std::abs(wide) > 1) return std::nullopt;
@@ -47,8 +46,7 @@ std::optional<float> parse_float(std::string_view text) {
 Utf8Character first_character(std::string_view text) {
   if (text.empty()) return {};
   const auto first = static_cast<unsigned char>(text.front());
-  const int ones = std::countl_one(first);  // 0 for ASCII, else the number of bytes of the
-                                            // character
+  const int ones = std::countl_one(first);  // 0 for ASCII, else the character's bytes
   const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
   if (ones == 1 || ones > 4 || size > text.size()) return {};
   std::uint32_t code = first & (0xFFu >> (ones + 1));

@@ -18,8 +18,7 @@ std::optional<float> parse_float(std::string_view text);
 /// Whether the text is UTF-8 as defined by RFC 3629: shortest forms only, no surrogates.
 bool is_utf8(std::string_view text);
 
-/// The first character of a UTF-8 text: its bytes and its code point. `bytes` is 0 if there is
-/// none.
+/// The first character of a UTF-8 text: its bytes (0 if there is none) and its code point.
 struct Utf8Character {
   std::size_t bytes = 0;
   std::uint32_t code = 0;
@@ -27,7 +26,7 @@ struct Utf8Character {
 Utf8Character first_character(std::string_view text);
 
 /// Makes any text safe to show in a message or a report: control characters, marks of text
-/// direction, line separators, and bytes that are not UTF-8 become \xNN. A second call changes
+/// direction, line separators, and bytes that are not UTF-8 become \xNN. Applying it twice changes
 /// nothing.
 std::string visible_text(std::string_view text);
 
@@ -44,8 +43,7 @@ std::string quoted_text(std::string_view text);
 /// Quoted names for a message: the first `most`, and how many more there are.
 std::string listed_names(std::span<const std::string> names, std::size_t most);
 
-/// An index for a message. Adds the negative number that it may have been before it became
-/// unsigned.
+/// An index for a message, with the negative number from which it was perhaps converted.
 std::string index_text(std::uint64_t index);
 
 }  // namespace dynet_like::detail

@@ -28,8 +28,7 @@ class ThreadPool {
   /// and then the parts that no other thread has begun, since such threads may be waiting for a
   /// processor. Returns, or throws the first exception of a part, after all parts have ended.
   void run(unsigned parts, const std::function<void(unsigned)>& work);
-  /// The same, but each part always runs on the same thread: the caller waits for threads that
-  /// begin late.
+  /// The same, but each part always runs on the same thread: the caller waits for late threads.
   void run_on_own_threads(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:

@@ -48,8 +48,7 @@ class Timeline {
   const std::shared_ptr<detail::TimelineState>& state() const { return state_; }
 
  private:
-  std::shared_ptr<detail::TimelineState> state_;  ///< shared with graphs, which may outlive the
-                                                  ///< timeline
+  std::shared_ptr<detail::TimelineState> state_;  ///< shared with graphs, which may live longer
 };
 
 class Timeline::Scope {

@@ -27,8 +27,7 @@ struct TimelineLabel {
   std::string name;
   const char* category = "";
   std::string shapes = {};
-  std::array<const char*, 3> numbers{};  ///< the names of an event's numbers; null beyond the last
-                                         ///< one
+  std::array<const char*, 3> numbers{};  ///< names of an event's numbers; null: no more
 };
 
 /// The numbers of the labels that every timeline has.
@@ -55,8 +54,7 @@ enum class TimelineSpan : std::uint32_t {
   count
 };
 
-/// A list whose elements never move: growing must not move a million of them between two kernel
-/// calls.
+/// Elements never move: growing must not move a million of them between two kernel calls.
 template <class T>
 class TimelineList {
  public:
@@ -115,8 +113,7 @@ class TimelineTrack {
 
   mutable std::mutex mutex_;
   std::atomic<TimelineClock::rep> boundary_ = 0;  ///< where an event last began or ended
-  TimelineClock::rep extended_ = 0;  ///< the boundary at the end of an event that add_to_last may
-                                     ///< extend
+  TimelineClock::rep extended_ = 0;               ///< end of an event that add_to_last may extend
   TimelineList<Event> events_;
 };
 
@@ -144,7 +141,7 @@ class TimelineState {
     std::int64_t values = 0, gradients = 0;
   };
 
-  /// Reserves room for one event; false if there is none. Shortens the event if the timeline was
+  /// Reserves room for one event; false if there is none. Ends the event where the timeline
   /// stopped.
   bool take(TimelineClock::time_point begin, TimelineClock::time_point& end) noexcept;
   bool runs_at(TimelineClock::time_point time) const {

@@ -1,5 +1,4 @@
-// The pointwise part of LSTM and GRU cells, over any number type. Each target includes this file
-// once.
+// The pointwise part of LSTM and GRU cells, over any number type. Included once for each target.
 //
 // The includer provides a namespace, the macro LANE (the function attributes of its target) and,
 // for its number type, the arithmetic operators, logistic, tanh and fused(a, b, c) = a * b + c.
@@ -65,8 +64,7 @@ LANE void lstm_gradient(const LstmLayout layout, unsigned children, const Here& 
 }
 
 /// r and z read the sums of h and of x; in n, only the sum of h is multiplied by the reset gate.
-/// Then h' = (1 - z) n + z h. of_h(gate) and of_x(gate) are the sums of an item; the other pointers
-/// belong to the item, too.
+/// Then h' = (1 - z) n + z h. of_h(gate), of_x(gate) and the pointers belong to one item.
 template <class E, class Here, class SumH, class SumX>
 LANE void gru_element(unsigned hidden, const Here& here, const SumH& of_h, const SumX& of_x,
                       bool has_x, const E* before, E* out, E* saved) {

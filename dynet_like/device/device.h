@@ -36,7 +36,7 @@ class Reading {
  public:
   virtual ~Reading() = default;
   /// Requests `size` bytes as they are after all earlier calls. Discards the bytes of an earlier
-  /// request.
+  /// one.
   virtual void begin(const void* from, std::size_t size) = 0;
   /// Waits for these bytes and nothing else. They are valid until the next `begin`.
   virtual std::byte* wait() = 0;

@@ -13,8 +13,7 @@ struct DeviceCounts {
   std::uint64_t copies_to_host = 0, bytes_to_host = 0;
   std::uint64_t synchronisations = 0;  ///< waits of the host for the device
   std::uint64_t allocations = 0, bytes_in_use = 0, peak_bytes = 0;
-  std::uint64_t fallbacks = 0;  ///< batches that ran on the CPU because their op has no kernel on
-                                ///< the device
+  std::uint64_t fallbacks = 0;  ///< batches that ran on the CPU for want of a kernel
   double busy_seconds = 0;      ///< while Device::measure_busy_time is on
 };
 

@@ -45,8 +45,7 @@ struct Output {
 
 /// Where N gradients go. If none is wanted there are no pointers, so ask wanted() before at(). A
 /// null pointer means that this result is not wanted. `add[i]` tells whether result i is added to
-/// the destination; a kernel computes the whole result first and never starts a sum from the
-/// destination.
+/// the destination; a kernel computes the result first and never starts a sum from the destination.
 struct Destination {
   void* const* items = nullptr;
   const std::uint8_t* add = nullptr;

@@ -20,8 +20,7 @@ inline bool adds_to_destination(const BackwardCall& call, unsigned j, std::size_
   return call.dx[j].add[i] != 0 || shares_destination(call, j, i);
 }
 
-/// Whether item i shares a destination with the previous item for any input. Such items must stay
-/// together.
+/// Whether item i shares any input's destination with the previous item: they must stay together.
 inline bool shares_a_destination(const BackwardCall& call, std::size_t i) {
   if (call.type->op->batching.open_inputs == 0) return false;
   for (unsigned j = 0; j < call.type->inputs.size(); ++j) {

@@ -10,8 +10,8 @@ namespace dynet_like::detail {
 namespace {
 
 // Packing takes about as long as multiplying with two columns, and makes later products faster by a
-// tenth (by a quarter if the matrix does not fit the cache). In training, one sentence does not
-// repay it.
+// tenth (by a quarter if the matrix does not fit the cache). In training, one sentence is too
+// little.
 constexpr std::size_t kWorthPacking = 32;
 // A limit for values whose parts are read at ever new places.
 constexpr std::size_t kMostCopies = 32;

@@ -63,8 +63,7 @@ class Queue {
   virtual void submit() {}
 
   /// Packs a matrix, or its transpose, in the layout that products read fastest. `packing`
-  /// identifies the layout: this device can only use matrices packed in it. 0: products read no
-  /// packed matrices.
+  /// identifies the layout: this device can only use such matrices. 0: it reads no packed matrices.
   virtual std::size_t packing(DType dtype) const = 0;
   virtual std::size_t packed_bytes(DType dtype, std::size_t rows, std::size_t columns,
                                    bool transposed) const = 0;

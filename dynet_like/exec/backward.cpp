@@ -95,8 +95,7 @@ void Backward::find_nodes(const Batch& batch) {
   }
 }
 
-// The destinations of the contributions through input j; empty if no node wants them from the
-// kernel.
+// The destinations of contributions through input j; empty if none is wanted from the kernel.
 Destination Backward::destination(unsigned j) {
   const auto is_wanted = [&](const EdgeGradient* edges) { return edges[j].place != kNowhere; };
   if (std::none_of(edges_.begin(), edges_.end(), is_wanted)) return {};
@@ -118,8 +117,8 @@ Destination Backward::destination(unsigned j) {
   return {places, add};
 }
 
-// The distance in bytes between the contributions of consecutive items through input j; 0 if all
-// items share one.
+// The distance in bytes between consecutive items' contributions through input j; 0 if all share
+// one.
 std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   const Tape& tape = run_.tape(consumer);
   const std::uint32_t edge = tape.node(consumer.node).first_edge + j;

@@ -10,8 +10,7 @@
 
 namespace dynet_like::detail {
 
-/// By type, the largest number of its nodes that ran on one path. `merged`: by type, the type as
-/// which it counts.
+/// By type, the largest number of its nodes that ran on one path. `merged`: by type, how it counts.
 std::vector<std::uint32_t> longest_chains(const RunState& run,
                                           std::span<const std::uint32_t> merged = {});
 /// Saves the bounds of nodes whose values are about to be released. `types` only provides memory.

@@ -43,8 +43,7 @@ struct SharedValue {
   std::uint32_t items = 1, batch = kNone;
   std::byte* value = nullptr;
   std::vector<SharedInput> inputs;
-  /// Packed copies for products: of values that are not parameters, and of a parameter whose memory
-  /// is held.
+  /// Packed copies of a value that is not a parameter, or of a parameter whose memory is held.
   std::shared_ptr<PackedMatrices> packed;
   std::uint64_t run = 0;  ///< the value of CommonState::runs when it was last found
   /// The node that stands for the value while it is computed.
@@ -75,8 +74,7 @@ struct ReadParameter {
 class ReadParameters {
  public:
   void add(const ParameterStorage& parameter) { all_.emplace_back(parameter); }
-  /// A known parameter is needed again. It may have got a trainer meanwhile that postpones updates
-  /// of rows.
+  /// A known parameter is needed again; it may now have a trainer that postpones updates of rows.
   void meet(const ParameterStorage& parameter) {
     has_lazy_tables_ |= parameter.refresher != nullptr;
   }

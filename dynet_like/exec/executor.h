@@ -13,8 +13,7 @@
 namespace dynet_like::detail {
 
 /// The values and gradients of the tapes of one graph, or of the graphs of a minibatch. Tapes are
-/// numbered in the order in which they are added. They must outlive the executor, or be removed by
-/// `clear`.
+/// numbered in the order of their addition, and must live until the executor ends or is cleared.
 class Executor {
  public:
   explicit Executor(const GraphOptions& options);
@@ -51,8 +50,7 @@ class Executor {
   void finish_backward(Gradients& gradients);
   /// Whether a pass has covered the tape since its values were computed.
   bool has_gradients(std::uint32_t tape) const { return lanes_.of(tape).backward.was_run(); }
-  /// The gradient of a value in the last pass, from `gradients` for parameters; zeros if it has
-  /// none.
+  /// The gradient of a value in the last pass, or zeros; that of a parameter is in `gradients`.
   Tensor gradient(ValueRef ref, const Gradients& gradients);
 
   /// Forgets the values of nodes that belong to one sample; shared values stay. Values in `copied`

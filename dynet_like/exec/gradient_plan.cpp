@@ -134,8 +134,7 @@ const TypeInputs& GradientPlan::inputs_of_type(NodeRef example) {
   return result;
 }
 
-// Kernels themselves sum the contributions of a node's items to an input with any number of
-// columns.
+// Kernels sum the contributions of a node's items to an input with any number of columns.
 bool GradientPlan::is_open(NodeRef consumer, std::uint32_t edge) const {
   const Tape& tape = run_.tape(consumer);
   return tape.type_of(consumer.node).op->is_open(edge - tape.node(consumer.node).first_edge);

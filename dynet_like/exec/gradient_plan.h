@@ -44,8 +44,8 @@ struct NodeGradient {
 struct EdgeGradient {
   Place place = kNowhere;  ///< where the kernel writes or adds; nowhere: not wanted from it
   std::uint32_t next = kNone;
-  /// The number of contributions: one, or one per item that a value is stretched to; many for a
-  /// recursion.
+  /// The number of contributions: one, one per item that a value is stretched to, or many
+  /// (recursion).
   std::uint32_t copies = 1;
   std::uint32_t batch = kNone;  ///< the batch of the consumer
   Arrival arrival = Arrival::written;
@@ -55,8 +55,7 @@ struct EdgeGradient {
 };
 
 /// A type's facts about inputs: a bit for each of the first 64 inputs that is one argument for all
-/// items and whose gradient no kernel writes, because it is collected over the whole pass or not
-/// wanted.
+/// items and whose gradient no kernel writes, since it is collected over the pass or not wanted.
 struct TypeInputs {
   bool known = false, collects = false;
   std::uint64_t collected = 0;
@@ -96,8 +95,7 @@ class NodeSums {
   std::vector<Group> groups_;  ///< of the current node
 };
 
-/// Decides from the graph and the batches of a lane alone, without numbers. Keeps its memory from
-/// pass to pass.
+/// Decides from the graph and the batches of a lane alone, without numbers. Keeps its memory.
 class GradientPlan {
  public:
   /// The elements of a gradient, or of a part of a node's gradient.
@@ -106,8 +104,7 @@ class GradientPlan {
     std::size_t count = 0;
     DType dtype = DType::f32;
   };
-  /// Where the gradients of a batch lie, and the numbers that its kernel leaves for shared
-  /// arguments.
+  /// Where the gradients of a batch lie, and the numbers that its kernel leaves for weights.
   struct OfBatch {
     Place gradients = kNowhere, deferred = kNowhere;
   };

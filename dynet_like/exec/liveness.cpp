@@ -65,7 +65,7 @@ void Liveness::release() {
   forget_gradients();
 }
 
-// Only the first lane has shared batches. The shared values have all that backward needs of their
+// Only the first lane has shared batches. Shared values keep all that backward needs of their
 // nodes.
 void Liveness::keep_shared_batches() {
   std::vector<Batch>& batches = lanes_.first().run.batches;

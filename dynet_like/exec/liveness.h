@@ -35,8 +35,7 @@ class Liveness {
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
 
   /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, which nobody will
-  /// request. Gives back their memory as soon as the other values of their batches are forgotten,
-  /// too.
+  /// request. Gives back their memory as soon as the other values of their batches are forgotten.
   void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
   /// The same for all nodes of a tape.
   void end_sample(std::uint32_t tape);

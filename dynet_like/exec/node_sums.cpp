@@ -7,8 +7,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Parts of a node are numbered groups. If parts come in no order, they are only searched for among
-// few groups.
+// Parts of a node are numbered groups. Parts in no order are only searched for among few groups.
 constexpr std::size_t kMostSearched = 16, kMostGroups = 255;
 
 struct Range {
@@ -22,8 +21,7 @@ bool covers_node(const Tape& tape, const Value& value) {
          size * value.items == tape.type_of(value.node).output_size * whole.items;
 }
 
-// The elements that a value covers: of the whole node, or of each item if it has a part of every
-// item.
+// The elements that a value covers: of the whole node, or of each item if it has a part of each.
 bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range) {
   const std::size_t size = tape.types().shape(value.shape).size;
   const Value& whole = tape.value(tape.node(value.node).value);

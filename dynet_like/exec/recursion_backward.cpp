@@ -265,8 +265,7 @@ void RecursionBackward::to_state(const StepInput& all, const Program::Port& port
   }
 }
 
-// If a sum has several contributors that may run in one call, or not in order, each writes to a
-// slot.
+// If a sum has several contributors that may run in one call, or not in order, each has a slot.
 void RecursionBackward::wait(const StepInput& all, std::uint32_t row, const void* whole,
                              std::vector<WaitingAddend>& waiting) {
   const std::size_t i = all.index(row);

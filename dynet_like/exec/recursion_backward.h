@@ -23,8 +23,7 @@ struct WaitingAddend {
 /// Adds these, which must be sorted for addition.
 void add_waiting(Queue& queue, DType dtype, std::span<const WaitingAddend> waiting);
 
-/// Runs levels in reverse, and contributes to shared inputs. Keeps its data until the run is
-/// forgotten.
+/// Runs levels in reverse, and contributes to shared inputs. Keeps its data with the run.
 class RecursionBackward {
  public:
   explicit RecursionBackward(RecursionRun& of) : of_(of), run_(of.run_) {}
@@ -41,13 +40,11 @@ class RecursionBackward {
     bool adds = false, waits = false;
     std::vector<WaitingAddend> addends;
   };
-  /// The contributions of some rows of a step through input j: their destinations, and whether they
-  /// add.
+  /// The contributions of some rows of a step through input j: where they go, and whether they add.
   struct StepInput {
     std::size_t kind = 0, step = 0;
     unsigned input = 0;
-    std::size_t position = 0, members = 0;  ///< index of the member in the step, and the step's
-                                            ///< number of members
+    std::size_t position = 0, members = 0;  ///< of the member in the step; the step's members
     RowRange rows;
     const Program::Input* of = nullptr;
     void** to = nullptr;

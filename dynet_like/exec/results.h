@@ -28,8 +28,8 @@ class Results {
   bool has(ValueRef ref) const;
   /// A computed value. The tensor is valid until the value is cleared or reverted.
   Tensor value(ValueRef ref);
-  /// The gradient of a value in a pass over these roots, from `gradients` for parameters; zeros if
-  /// it has none.
+  /// The gradient of a value in a pass over these roots, or zeros; for a parameter, from
+  /// `gradients`.
   Tensor gradient(ValueRef ref, const Gradients& gradients, std::span<const ValueRef> roots);
 
   /// Copies computed values for which `value` will be called: they come from a device in one copy.

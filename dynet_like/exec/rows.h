@@ -11,8 +11,7 @@
 
 namespace dynet_like::detail {
 
-/// An argument that all items of a call share: a shared value, and the element at which the
-/// argument begins.
+/// An argument that all items of a call share: a shared value, and the argument's first element.
 struct SharedArgument {
   Identity producer = 0;
   std::uint32_t offset = 0;  ///< elements
@@ -40,8 +39,7 @@ struct Rows {
   const Kernels* kernels = nullptr;
   std::uint32_t items = 0;
   const Operand* in = nullptr;                ///< by input
-  const SharedArgument* arguments = nullptr;  ///< by input, for those that are one argument for all
-                                              ///< items
+  const SharedArgument* arguments = nullptr;  ///< by input: arguments that all items share
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
   std::byte *out = nullptr, *saved = nullptr;
@@ -58,8 +56,7 @@ struct Rows {
   /// The place of an element of the outputs, which is followed by the rest of its part.
   ItemPlaces outputs_from(std::size_t offset) const { return places(out, out_parts, offset); }
   ItemPlaces gradients_from(std::size_t offset) const { return places(dy, dy_parts, offset); }
-  /// The numbers for gradients of weights: gradients of outputs, or what the kernel left for
-  /// weights.
+  /// The numbers for weights: gradients of outputs, or what the kernel left for weights.
   ItemPlaces contributions() const {
     return deferred == nullptr ? gradients_from(0) : ItemPlaces{deferred, deferred_stride()};
   }

@@ -155,8 +155,7 @@ Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   };
   batch.out_bytes = batch.items * batch.stride();
   batch.out = allocate(batch.out_bytes);
-  // Without a backward pass, the library's own kernels save nothing; those of users may save
-  // always.
+  // Without a backward pass the library's own kernels save nothing; those of users may save always.
   const bool keeps_saved = !run.options().inference || batch.type->op->kernels != nullptr;
   if (batch.saved_stride() > 0 && keeps_saved) {
     batch.saved = allocate(batch.items * batch.saved_stride());

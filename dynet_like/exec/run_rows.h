@@ -15,8 +15,7 @@ void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t n
 struct Wanted {
   std::span<const std::uint32_t> items;  ///< their numbers; empty means all items
   const Destination* dx = nullptr;       ///< by input
-  std::span<const NodeRef> owners = {};  ///< the items' nodes, for checks; empty for items that are
-                                         ///< not nodes
+  std::span<const NodeRef> owners = {};  ///< the items' nodes, for checks; empty if they are none
   std::size_t nodes = 0;                 ///< see run_forward
 };
 

@@ -138,8 +138,7 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
 // `fresh`: the sum, of `size` elements, is not initialised.
 void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
-  // On a GPU, accumulation does not keep the order of addends anyway, and each run would be a
-  // launch.
+  // On a GPU, accumulation changes the order of addends anyway, and each run would be a launch.
   const bool groups = all.end - all.begin > 1 && !common_.options.device->is_cpu();
   const Target of_places = groups ? all.grouped() : Target();
   const Runs runs = groups ? SharedContributions::all_runs(of_places) : all;
@@ -161,8 +160,7 @@ void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::b
   }
 }
 
-// The sum of the contributions of consumers; `fresh`: there are none so far, and it is not
-// initialised.
+// The sum of the contributions of consumers; `fresh`: there are none so far, not even zeros.
 std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
   fresh = !shared.has_gradient;
   if (shared.gradient == nullptr) {

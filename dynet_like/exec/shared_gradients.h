@@ -1,5 +1,4 @@
-// Gradients of parameters, and of values of parameters alone: summed after the pass, in recording
-// order.
+// Gradients of parameters, and of values of parameters alone, summed in recording order.
 #pragma once
 
 #include <functional>

@@ -24,8 +24,7 @@ VertexRows::VertexRows(const RecursionOp& op, Structures structures)
   sort();
 }
 
-// Finds the kinds that occur in these structures, among all that the op knows, and each vertex's
-// kind.
+// Finds the kinds in these structures, among all that the op knows, and the kind of each vertex.
 void VertexRows::find_kinds(const RecursionOp& op) {
   std::vector<std::size_t> programs;  // indices, sample by sample
   for (const auto& structure : structures_) {

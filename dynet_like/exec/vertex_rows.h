@@ -33,10 +33,8 @@ class VertexRows {
   struct Kind {
     const Program* program = nullptr;
     std::vector<Row> rows;
-    std::vector<RowRange> levels;       ///< the rows of each level in which it has vertices, from
-                                        ///< the first level on
-    std::vector<std::uint32_t> before;  ///< for every row, its predecessors, numbered among all
-                                        ///< vertices
+    std::vector<RowRange> levels;       ///< by level, from the first one on: its rows
+    std::vector<std::uint32_t> before;  ///< by row: its predecessors' numbers among all vertices
 
     RowRange all_rows() const { return {0, static_cast<std::uint32_t>(rows.size())}; }
     std::size_t widest_level() const;

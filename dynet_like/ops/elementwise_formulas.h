@@ -12,8 +12,7 @@
 /// y = f(x).
 struct UnaryFormula {
   static constexpr unsigned inputs = 1, reals = 0;
-  static constexpr bool is_derivative = true;  ///< whether the slopes are the derivatives, which
-                                               ///< the tests then check
+  static constexpr bool is_derivative = true;  ///< the slopes are, and tests check it
 };
 /// y = f(x, a) with a real number a, which every node has for itself.
 struct UnaryRealFormula : UnaryFormula {

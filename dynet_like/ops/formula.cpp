@@ -137,7 +137,7 @@ std::uint32_t FormulaRecorder::gradient_through(std::uint32_t step, unsigned ope
   return add(node);
 }
 
-// The gradients of all inputs, from the results backwards. The dys of the results are additional
+// The gradients of all inputs, from the results backwards. The dys of results are additional
 // inputs. Contributions are added in the reverse order of steps and operands, as they are for
 // nodes.
 std::vector<std::uint32_t> FormulaRecorder::gradients(std::span<const std::uint32_t> results,

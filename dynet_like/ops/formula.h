@@ -19,8 +19,7 @@ class FormulaRecorder;
 
 /// A number in a formula: an input, a constant, or a result computed from these. The functions are
 /// those of expressions, element by element, with the same values and slopes; `*` multiplies
-/// numbers. They throw UsageError if all terms are constants or if terms belong to different
-/// formulas.
+/// numbers. They throw UsageError for constants alone, and for terms of different formulas.
 class Term {
  public:
   Term(double constant) : constant_(constant) {}
@@ -114,8 +113,7 @@ struct FormulaSteps {
 /// The outputs of an item lie one behind the other, and so do its saved numbers.
 struct Formula {
   unsigned inputs = 0, outputs = 0, saved = 0;
-  std::vector<std::uint32_t> output_of;  ///< for each recorded term, its output; equal terms share
-                                         ///< one
+  std::vector<std::uint32_t> output_of;  ///< output of each recorded term; equal terms share
   std::vector<double> constants;
   FormulaSteps forward, backward;
 

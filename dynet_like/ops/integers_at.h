@@ -29,8 +29,7 @@ class IntegersAt {
 
   bool given() const { return one_ != nullptr || list_ != nullptr || lists_ != nullptr; }
   bool is_one() const { return one_ != nullptr; }
-  /// The integers at this moment, one list after the other. Throws UsageError if lists differ in
-  /// length.
+  /// The integers at this moment, list after list. Throws UsageError if lists differ in length.
   List now() const;
   std::size_t size() const { return now().size(); }
 

@@ -25,8 +25,7 @@ enum class Join : std::uint8_t { stacked, shared, broadcast };
 enum class Needs : std::uint8_t { nothing, inputs, output, inputs_and_output };
 
 /// What one node contributes to the gradient of an argument that depends on parameters alone. If an
-/// op defers gradients, "dy" below means the numbers that its backward kernel left for that
-/// argument.
+/// op defers gradients, "dy" means the numbers that its backward kernel left for that argument.
 enum class SharedGradient : std::uint8_t {
   dense,          ///< whatever the backward kernel writes
   sum,            ///< dy itself (summed over columns if dy has more columns)
@@ -59,8 +58,7 @@ enum class Role : std::uint8_t {
   row,        ///< rows of a table
   copy,       ///< the same values elsewhere
   product,    ///< a matrix times columns
-  recursion   ///< a function of every vertex of a structure, run as a program instead of by a
-              ///< kernel
+  recursion   ///< a function of every vertex of a structure, run as a program
 };
 
 /// How nodes of an op join a batch.
@@ -97,8 +95,7 @@ struct ItemNumbers {
 /// What the backward kernel reads and writes.
 struct GradientFacts {
   Needs needs = Needs::inputs;
-  /// False if the backward kernel computes, by definition of the op, something other than the
-  /// derivative.
+  /// False if the backward kernel computes, as the op's formula says, something else.
   bool is_derivative = true;
   /// Elements per item that the forward kernel keeps for the backward kernel.
   std::size_t (*saved_size)(const Signature&) = nullptr;
@@ -183,8 +180,7 @@ std::span<const Op* const> all_ops();
 /// only the first are shown.
 std::string shapes_text(const Signature& type);
 
-/// A shape as [inner, n, outer] around dimension d. Ops along a dimension work on items of this
-/// form.
+/// A shape as [inner, n, outer] around dimension d, as ops along a dimension see their items.
 struct Axis {
   std::size_t inner = 1, n = 1, outer = 1;
   Axis(const Dim& dim, unsigned d);

@@ -33,8 +33,7 @@ extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
 /// Attribute: the number of integers. These are the masks of the rows (see row_masks.h).
 extern const Op fill_rows;
 
-/// Of a matrix. Integers: the number of columns, and the first and the end of the segment's
-/// columns.
+/// Of a matrix. Integers: the number of columns, and the first and the end of a segment of these.
 extern const Op segment_sum, segment_max;
 
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
@@ -46,12 +45,10 @@ extern const Op softmax, log_softmax, pickneglogsoftmax;
 /// One column of the softmax along a segment of a matrix's columns. Integers: the number of
 /// columns, the first and the end of the segment, and the column.
 extern const Op segment_softmax;
-/// Of scores, a gate, weights and the words that the weights belong to. Integer: the number of
-/// weights.
+/// Of scores, a gate, weights and the words that they belong to. Integer: the number of weights.
 extern const Op copy_log_softmax;
 /// Of emissions, transitions, start, end and tags, where -1 is any tag. Attribute: the number of
-/// columns that memory is reserved for, at least as many as there are. Integer: the number of
-/// columns.
+/// columns with room in memory, at least as many as there are. Integer: the number of columns.
 extern const Op chain_log_partition;
 /// Of log probabilities and labels, where -1 marks the end of the labels. Attribute: how many
 /// numbers are kept, at least (2 labels + 1) steps. Integer: the number of steps.
@@ -60,9 +57,8 @@ extern const Op ctc_log_probability;
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.
 extern const Op attention;
-/// Of a query and keys: the weight that each head gives to one of the keys. Attribute: the number
-/// of heads. Integers: the number of keys, the first and the end of those that the query sees, and
-/// the key.
+/// Of a query and keys: each head's weight of one of the keys. Attribute: the number of heads.
+/// Integers: the number of keys, the first and the end of those that the query sees, and the key.
 extern const Op attention_weights;
 
 // Vectors. sparsemax_loss: the attribute is the number of integers; the integers are the target.

@@ -74,7 +74,7 @@ class Gradients {
   /// The dense gradient of a parameter, or all rows of a table; empty if nothing was added.
   std::vector<float> all_values(const ParameterStorage& storage) const;
   std::vector<double> all_doubles(const ParameterStorage& storage) const;
-  /// Replaces a gradient by these numbers, for all rows of a table; removes it if there are no
+  /// Replaces a gradient by these numbers, for all rows of a table; by none if there are no
   /// numbers.
   void set_values(const ParameterStorage& storage, std::span<const float> numbers);
 
@@ -87,8 +87,7 @@ class Gradients {
   /// UsageError unless the factor is finite.
   void scale(double factor);
 
-  /// The Euclidean norm of the gradients of a collection's updated parameters, or of all its
-  /// parameters.
+  /// The Euclidean norm of the gradients of a collection's updated parameters, or of all of them.
   double norm(const ParameterCollection& collection, bool of_all = false) const;
   /// The norm of the gradients of these parameters, which must belong to one collection.
   double norm(std::span<const std::shared_ptr<ParameterStorage>> parameters) const;

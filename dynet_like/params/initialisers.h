@@ -10,8 +10,7 @@
 
 namespace dynet_like {
 
-/// Fills the values of a parameter. For a table, `values` contains all rows: they are its last
-/// dimension.
+/// Fills the values of a parameter. For a table, `values` has all rows as its last dimension.
 class ParameterInit {
  public:
   virtual ~ParameterInit() = default;
@@ -63,8 +62,7 @@ class ParameterInitGlorot : public ParameterInit {
   float gain_;
 };
 
-/// Ones on the diagonal, zeros elsewhere. Throws ShapeError unless the parameter is a square
-/// matrix.
+/// Ones on the diagonal, zeros elsewhere. Throws ShapeError unless `values` is a square matrix.
 class ParameterInitIdentity : public ParameterInit {
  public:
   void initialize(const Tensor& values, Random& random) const override;

@@ -28,7 +28,7 @@ struct CollectionStorage {
 /// Named parameters. A collection is a handle: copies and subcollections share the storage.
 ///
 /// Names are paths, built as in DyNet: "/W"; a second "W" becomes "/W_1"; without a name it is
-/// "/_0", and in subcollection "lstm" "/lstm/_0". Initial values depend only on the seed and the
+/// "/_0", in subcollection "lstm" "/lstm/_0". Initial values depend only on the seed and the
 /// position.
 class ParameterCollection {
  public:

@@ -52,8 +52,7 @@ class Order {
   Program& program_;
   const Sums& sums_;
   std::vector<std::size_t> next_;           ///< by sum: which of its inputs comes next
-  std::vector<std::uint32_t> step_of_sum_;  ///< the last step with a member that contributes to the
-                                            ///< sum
+  std::vector<std::uint32_t> step_of_sum_;  ///< the last step that contributes to the sum
   std::vector<std::uint32_t> readers_;  ///< by step: inputs that read it and have not run backward
   std::vector<std::size_t> step_of_input_;
   std::vector<Waiting> waiting_;                    ///< by step

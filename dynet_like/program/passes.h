@@ -12,15 +12,13 @@ struct Sums {
 
   Sums(const Program& program, const TypeTable& types);
 
-  std::vector<std::uint32_t> of_input;             ///< the sum of the input; none: no gradient is
-                                                   ///< wanted
+  std::vector<std::uint32_t> of_input;             ///< its sum; none: no gradient is wanted
   std::vector<std::vector<std::uint32_t>> inputs;  ///< by sum: its inputs in the order of addition
   /// By member: whether different ranges that are read overlap.
   std::vector<bool> overlap;
 };
 
-/// Decides which members share a step, the order of steps forward and backward, and which are
-/// hoisted.
+/// Decides which members share a step, the order of steps, and which are hoisted.
 void order_steps(Program& program, const Sums& sums);
 
 /// Decides how contributions to gradients are summed: in the reverse of the order in which the

@@ -5,7 +5,7 @@
 
 namespace dynet_like::detail {
 
-/// For one item: two operations for every element of a matrix and each column that it is multiplied
+/// For one item: two operations for every element of a matrix and column that it is multiplied
 /// with.
 inline double product_flops(const NodeType& type) {
   double flops = 0;

@@ -43,8 +43,7 @@ struct Program {
     TypeId type = 0;
     std::uint32_t first_input = 0, inputs = 0;  ///< index in Program::inputs
     Numbers numbers;
-    std::uint16_t step = 0, position = 0;  ///< the step in which it runs, and its index among the
-                                           ///< step's members
+    std::uint16_t step = 0, position = 0;  ///< its step, and its index among the step's members
     bool clears = false;                   ///< its gradient starts from zeros
   };
   struct Step {

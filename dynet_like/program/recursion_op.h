@@ -41,8 +41,7 @@ struct RecursionOp : Op {
   std::vector<std::uint32_t> shared;  ///< indices of the recipes that are inputs
   std::vector<Dim> state_dims;
   std::vector<std::uint32_t> state_sizes;
-  std::vector<std::uint32_t> state_offsets;  ///< the number of elements of all earlier states of a
-                                             ///< vertex
+  std::vector<std::uint32_t> state_offsets;  ///< elements of all earlier states of a vertex
   std::uint32_t state_size = 0;              ///< of all states of a vertex
   std::vector<std::uint32_t> column_sizes;   ///< by input that is not shared
   /// The number of inputs, the last ones of these, that are the initial states of vertices without

@@ -119,8 +119,7 @@ ValueId columns_of(TapeWriter& writer, ValueId input, const Columns& all) {
   return whole;
 }
 
-// Repeats the numbers of every element for each of its columns. Numbers that serve all stay as they
-// are.
+// Repeats the numbers of every element for its columns. Numbers that serve all stay as they are.
 template <class Number>
 std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t each,
                                 const Columns& all) {

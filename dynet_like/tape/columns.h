@@ -19,8 +19,7 @@ std::optional<ValueId> add_by_column(TapeWriter& writer, const OpCall& call);
 /// Throws ShapeError unless inputs with any number of columns (Op::open_inputs) have as many
 /// columns as the first integer of every item says, since kernels read as many.
 void check_open_inputs(const Tape& tape, const OpCall& call);
-/// Whether nodes with inputs of these shapes may be recorded so; further facts of the inputs
-/// decide.
+/// Whether nodes with inputs of these shapes may be recorded so; other facts decide then.
 bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
                       std::span<const std::uint32_t> attributes);
 

@@ -12,7 +12,7 @@
 
 namespace dynet_like::detail {
 
-/// Like a vector, but new elements are uninitialised, so that appending several needs one check of
+/// Like a vector, but new elements are uninitialised: appending several needs one check of
 /// capacity.
 template <class T>
 class FlatArray {

@@ -101,8 +101,7 @@ class NodeNumbers {
   /// an integer is too large.
   void add(const NodeType& type, std::uint32_t items, const Numbers& numbers, RandomNodes& random);
 
-  /// Notes that the integers of this node are read when it runs. Must be called in the order of
-  /// nodes.
+  /// Notes that the integers of this node are read when it runs. Nodes must come in order.
   void note_later(NodeId node, const IntegersAt& integers) { later_.push_back({node, integers}); }
   /// Where the integers of a node are to be read, or null.
   const IntegersAt* later(NodeId node) const { return later_.empty() ? nullptr : find_later(node); }
@@ -159,8 +158,7 @@ class Tape {
   DType dtype() const { return dtype_; }
 
   std::size_t size() const { return nodes_.size(); }
-  /// The number of nodes, or of vertices for recursions. The time of a run is about proportional to
-  /// it.
+  /// The number of nodes, or vertices of recursions. The time of a run is about proportional to it.
   std::size_t steps() const;
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
@@ -233,8 +231,7 @@ class Tape {
 const std::string& label_of(const Tape& tape, NodeId node);
 /// The label of a node, or the name of the parameter that it is or reads a row of.
 const std::string& name_of(const Tape& tape, NodeId node);
-/// The end of a message about these values, ", where "W" is {3,4}, "h" is {5}": those that have a
-/// name.
+/// The end of a message about these values, ", where "W" is {3,4}, "h" is {5}": those with a name.
 std::string labels_of(const Tape& tape, std::span<const ValueId> values);
 
 /// Calls f(). Adds the labels of these values to its errors; labels are looked up only then.

@@ -26,8 +26,7 @@ void check_size(Dim item, std::uint32_t items) {  // offsets and strides have 32
   item.check();
 }
 
-// The key of this value as an input. The shape of an open input does not contain its number of
-// columns.
+// The key of this value as an input. An open input's shape does not contain its number of columns.
 InputKey key_of(const Tape& tape, const Op& op, std::size_t input, const Value& value) {
   if (!op.is_open(static_cast<unsigned>(input))) return input_key(value.shape, value.identity);
   Shape shape = tape.types().shape(value.shape);
@@ -171,8 +170,7 @@ const NodeType& TapeWriter::infer_type(const OpCall& call, std::uint32_t items) 
   return recent.matches(call.op, keys, call.attributes) ? recent : find_type(hash, call, keys);
 }
 
-// Turns the keys of the values into those of the type: how an input joins decides which parts
-// count.
+// Turns the keys of values into those of the type: how an input joins decides which parts count.
 const NodeType& TapeWriter::find_type(std::uint64_t hash, const OpCall& call,
                                       std::span<InputKey> keys) {
   for (unsigned j = 0; j < keys.size(); ++j) {
@@ -195,8 +193,7 @@ const NodeType& TapeWriter::find_type(std::uint64_t hash, const OpCall& call,
   }
 }
 
-// The number of an argument that all nodes of a batch must share, and that belongs to this graph
-// alone.
+// The number of a graph's own argument that all nodes of a batch must share.
 std::uint32_t TapeWriter::own_argument(const OpCall& call, unsigned input) {
   const ValueId id = call.inputs[input];
   if (tape_.values_[id].items > 1) {

@@ -18,8 +18,7 @@ struct SharedInputs {
   static constexpr TypeId kNoType = ~TypeId{0};
 
   std::shared_ptr<const Op> op;
-  std::uint64_t frozen = 0;  ///< a bit for each parameter: whether it was frozen when the inputs
-                             ///< were recorded
+  std::uint64_t frozen = 0;  ///< a bit for each parameter that was frozen then
   std::vector<ValueId> values;
   std::size_t end = 0;  ///< the number of values in the tape at that time
   TypeId type = kNoType;
@@ -46,8 +45,7 @@ class TapeWriter {
   void record_function() { records_function_ = true; }
 
   /// Records an operation. The number of items is the largest one of any input or of the numbers;
-  /// inputs with one item serve all. Throws ShapeError, and UsageError for an integer that is too
-  /// large.
+  /// inputs with one item serve all. Throws ShapeError, and UsageError for too large an integer.
   ValueId add(const Op& op, std::span<const ValueId> inputs,
               std::span<const std::uint32_t> attributes = {});
   ValueId add(const Op& op, std::span<const ValueId> inputs,
@@ -55,8 +53,7 @@ class TapeWriter {
   /// The same, always as one node: columns of inputs do not become items.
   ValueId add_one(const OpCall& call);
 
-  /// Sources. The `values` of an input are copied; those in the user's memory are read when it
-  /// runs.
+  /// Sources. An input's `values` are copied; those in the user's memory are read when it runs.
   ValueId add_input(const Dim& dim, std::span<const float> values);
   ValueId add_input_at(const Dim& dim, InputData input);
   /// A constant, or random numbers of a distribution; `reals` are its parameters.
@@ -79,8 +76,7 @@ class TapeWriter {
   /// Keeps an op alive at least until the tape is cleared.
   void keep(const std::shared_ptr<const Op>& op);
 
-  /// Adds a view: a copy of a value with another offset, shape or number of items, all within that
-  /// value.
+  /// Adds a view: a copy of a value with another offset, shape or number of items inside it.
   ValueId add_view(const Value& view) {
     tape_.values_.push_back(view);
     const auto id = static_cast<ValueId>(tape_.values_.size() - 1);
@@ -104,8 +100,7 @@ class TapeWriter {
  private:
   static constexpr ValueId kNoValue = ~ValueId{0};
 
-  /// Adds the node if it has one item and this type (add_expected: an expected type); else
-  /// kNoValue.
+  /// Adds the node if it has one item and this type, or an expected type; else kNoValue.
   ValueId add_if(const NodeType& type, const Op& op, std::span<const ValueId> inputs,
                  std::span<const std::uint32_t> attributes, const Numbers* numbers);
   ValueId add_expected(const Op& op, std::span<const ValueId> inputs,

@@ -42,8 +42,7 @@ struct ParameterSource {
   std::uint32_t storage = Interner::kNone;  ///< the number of its storage
   const NodeType* type = nullptr;
   Identity identity[2] = {};     ///< not constant and constant; 0: not requested yet
-  std::uint64_t kept_after = 0;  ///< the value of TypeTable::trims when the table was last told to
-                                 ///< keep it
+  std::uint64_t kept_after = 0;  ///< TypeTable::trims when the table was last told to keep it
 };
 
 /// Gives the same answers as the table, mostly without its lock. Only one thread at a time uses it.

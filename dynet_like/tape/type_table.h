@@ -125,8 +125,7 @@ class TypeTable {
     return storages_[id].held;
   }
 
-  /// Keeps an op alive until `trim`. Types of the op may stay longer, but not longer than the op
-  /// exists.
+  /// Keeps an op alive until `trim`. Its types may stay longer, but not longer than the op exists.
   void keep(const std::shared_ptr<const Op>& op);
   /// The same for the parameter with this number.
   void keep(std::uint32_t storage, const std::shared_ptr<ParameterStorage>& parameter);

@@ -12,8 +12,7 @@ namespace dynet_like::detail {
 struct VertexKind {
   std::uint32_t number = 0;  ///< the number that the user chose
   std::uint32_t predecessors = 0;
-  /// Bit i: the vertex reads a column of input matrix i. All bits: of every matrix, however many
-  /// there are.
+  /// Bit i: the vertex reads a column of input matrix i. All bits: of every matrix.
   std::uint32_t reads = 0;
   static constexpr std::uint32_t kReadsAll = ~std::uint32_t{0};
 
@@ -38,8 +37,7 @@ struct Vertices {
   std::vector<std::uint32_t> column;       ///< by vertex and matrix
   /// A single entry stands for any number of matrices: a vertex then reads the same column of all.
   std::vector<Matrix> matrices;
-  std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex, plus an end: index in
-                                                    ///< `predecessors`
+  std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex, plus an end: into predecessors
   std::vector<std::uint32_t> predecessors;
   std::vector<std::uint32_t> successors;  ///< by vertex: the number of successors
   /// The order in which a program would compute one vertex after the other, predecessors first: in

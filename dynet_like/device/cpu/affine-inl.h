@@ -141,8 +141,7 @@ void bias_gradient(const BackwardCall& call, const Affine& map, Items items, con
   }
 }
 
-/// The wanted gradients of bias, matrices and right sides, given the gradient dy_of(i) of the
-/// result of item i.
+/// The wanted gradients of bias, matrices and right sides, given the gradient dy_of(i) of item i.
 template <class E, class DyOf>
 void affine_gradients(const BackwardCall& call, const Affine& map, Items items, const DyOf& dy_of) {
   if (map.has_bias && call.dx[map.bias].wanted()) bias_gradient<E>(call, map, items, dy_of);

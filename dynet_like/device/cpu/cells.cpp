@@ -15,8 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// How many items are computed at a time, so that their sums and a group of panels fit in the L2
-// cache.
+// How many items are computed at a time: their sums and a group of panels fit in the L2 cache.
 template <class E>
 std::size_t items_at_a_time(std::size_t sums) {
   constexpr std::size_t kSumBytes = std::size_t{192} << 10;

@@ -82,7 +82,7 @@ void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
                     name_of(type.dtype) + "; got none");
 }
 
-// The first item from i on that shares no destination with the item before it: a part may begin
+// The first item from i on that shares no destination with the previous item: a part may begin
 // there.
 std::size_t first_of_its_own(const BackwardCall& call, std::size_t i) {
   while (i < call.n && shares_a_destination(call, i)) ++i;
@@ -172,8 +172,7 @@ class CpuQueue : public Queue {
     if (addends.n == 0 && start == SumStart::zero) std::memset(sum, 0, bytes);
     if (addends.n == 0) return;
     const bool fresh = start == SumStart::zero;
-    constexpr std::size_t kStretch = 64;  // elements: parts begin at vector and cache line
-                                          // boundaries
+    constexpr std::size_t kStretch = 64;  // elements: parts begin at vector and line boundaries
     const std::size_t stretches = (size + kStretch - 1) / kStretch;
     const double work = static_cast<double>(kStretch * addends.n);
     for_parts(stretches, stretches, work, [&](unsigned, std::size_t begin, std::size_t end) {

@@ -13,8 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The place of every item. If the caller does not ask for these numbers, they go to workspace
-// memory.
+// The place of every item: in workspace memory if the caller does not ask for these numbers.
 template <class E>
 class Deferred {
  public:

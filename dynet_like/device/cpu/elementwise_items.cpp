@@ -54,8 +54,7 @@ struct Piece {
   std::size_t at, operand_at[2], size;
 };
 
-/// Loops over an item run by run. An operand that stays at one element is read from a block of
-/// copies.
+/// Loops over an item run by run. An operand that stays at one element is read from copies.
 template <class E>
 class Stretched {
  public:

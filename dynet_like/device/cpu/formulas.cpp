@@ -144,8 +144,7 @@ void for_blocks(std::size_t n, std::size_t size, const GoesOn& goes_on, const F&
   }
 }
 
-// Whether item i + 1 follows directly on item i in all places that the backward program reads or
-// writes.
+// Whether item i + 1 follows directly on item i in all that the backward program reads or writes.
 template <class E>
 bool all_go_on(const BackwardCall& call, std::size_t i) {
   const Formula& formula = formula_of(*call.type);

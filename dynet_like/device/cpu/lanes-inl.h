@@ -27,8 +27,7 @@ struct Lanes {
   using Tag = hn::ScalableTag<E>;
   using Mask = hn::Mask<Tag>;
   static constexpr std::size_t size = hn::MaxLanes(Tag());
-  // Whether there is no SIMD; whether this is x86; whether masked loads and stores touch no other
-  // memory.
+  // Whether there is no SIMD; whether this is x86; whether masked accesses touch no other memory.
   static constexpr bool is_emulated = HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR;
   static constexpr bool is_x86 = HWY_ARCH_X86 && !is_emulated;
   static constexpr bool masks_memory = is_x86 && HWY_TARGET <= HWY_AVX2;
@@ -42,8 +41,7 @@ struct Lanes {
   static HWY_INLINE Lanes load(const E* from) { return Lanes(hn::LoadU(Tag(), from)); }
   HWY_INLINE void store(E* to) const { hn::StoreU(v, Tag(), to); }
 
-  // Loads or stores only the first n lanes, the others being zero. Accesses no memory outside [0,
-  // n).
+  // Loads or stores the first n lanes, the others being zero. Accesses only memory in [0, n).
   static HWY_INLINE Lanes load(const E* from, std::size_t n) {
     if constexpr (masks_memory) {
       return Lanes(hn::MaskedLoad(first(n), Tag(), from));

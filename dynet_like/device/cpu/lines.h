@@ -28,8 +28,7 @@ bool is_larger(E a, E b) {
   return b < a || (std::isnan(a) && !std::isnan(b));
 }
 
-/// The place of the largest element, the first of several. A NaN counts as larger than every
-/// number.
+/// The place of the largest element, the first of several. A NaN counts as larger than all numbers.
 template <class E>
 std::size_t place_of_largest(const E* line, const Axis& axis) {
   std::size_t best = 0;

@@ -56,8 +56,7 @@ void norm_forward(const ForwardCall& call) {
   });
 }
 
-// dx = x / y dy, divided by n for a mean. 0 if y is 0, since no direction is then steeper than
-// another.
+// dx = x / y dy, divided by n for a mean. 0 if y is 0, since then no direction is steepest.
 template <class E, bool mean>
 void norm_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);

@@ -161,9 +161,8 @@ struct OuterBlock {
   Side x(std::size_t column) const { return {call.addends.x + first, column}; }
 };
 
-// For rows that do not fill a vector, the tile is transposed: columns lie along the lanes. The
-// tile's sums are transposed before and after. A product of two numbers has the same bits either
-// way.
+// For rows that do not fill a vector, columns lie along the lanes. The tile's sums are transposed
+// before and after. A product of two numbers has the same bits either way.
 template <class E>
 HWY_INLINE void add_turned(const OuterBlock<E>& block, std::size_t begin, std::size_t end) {
   alignas(64) E tile[kTileColumns * kPanelRows<E>];

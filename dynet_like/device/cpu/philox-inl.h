@@ -20,8 +20,7 @@ namespace dynet_like::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Philox4x32-10 with one block per lane. Between rounds only the lower half of a lane is
-/// meaningful.
+/// Philox4x32-10 with one block per lane. Between rounds only the lower halves of lanes count.
 class PhiloxLanes {
  public:
   using Tag = hn::ScalableTag<std::uint64_t>;

@@ -2,8 +2,7 @@
 // Included once per target, like lanes-inl.h.
 //
 // Every output element is one chain of fused multiply-adds over the columns of all matrices, from
-// the first to the last. So a column has the same bits alone and in any batch, with packed weights
-// or without.
+// the first to the last. So a column has the same bits alone and in any batch, packed or not.
 
 #if defined(DYNET_LIKE_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_PRODUCT_INL
@@ -51,8 +50,7 @@ struct Product {
   bool all_packed;
 };
 
-// Calls f(0), f(1), ..., f(n - 1) with constants, so that accumulators indexed by them stay in
-// registers.
+// Calls f(0), f(1), ..., f(n - 1) with constants, so that arrays indexed by them stay in registers.
 template <int n, class F>
 HWY_INLINE void unrolled(F&& f) {
   [&]<int... i>(std::integer_sequence<int, i...>) DYNET_LIKE_BODY {

@@ -21,8 +21,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The maximum, and the sum of e^(x - maximum). The terms of the sum go to `terms` unless it is
-// null.
+// The maximum, and the sum of e^(x - maximum). Its terms go to `terms` unless that is null.
 template <class E, class Largest = Maximum>
 struct Total {
   Lanes<E> top, sum;

@@ -7,8 +7,7 @@
 
 namespace dynet_like::detail::cpu {
 
-/// The integers of an item: the number of columns, the columns of the softmax, and the item's own
-/// column.
+/// The integers of an item: the number of columns, those of the softmax, and the item's own column.
 struct SoftmaxItem {
   SoftmaxItem(const std::uint32_t* integers, std::size_t i)
       : all(integers[4 * i]),
@@ -19,8 +18,7 @@ struct SoftmaxItem {
   std::size_t all, begin, end, own;
 };
 
-/// The end of the items from i on that belong to one softmax. In a backward call they share one
-/// gradient.
+/// The end of the items from i on that belong to one softmax, and backward write one gradient.
 template <class Call>
 std::size_t end_of_softmax(const Call& call, std::size_t i) {
   const auto same = [&](std::size_t k) {

@@ -1,6 +1,5 @@
 // Attention: a warp for every head of a query, and for every head of a key for the key's gradient.
-// Scores are computed again where they are needed, so that memory does not grow with the number of
-// keys.
+// Scores are computed again where needed, so that memory does not grow with the number of keys.
 #include <cmath>
 #include <limits>
 
@@ -62,8 +61,7 @@ struct Reader {
   }
 };
 
-// Calls put(row, sum) for all rows of a head, with the sum over keys of weight(key) times the key's
-// row.
+// Calls put(row, sum) for all rows of a head: sum is that of weight(key) times the key's row.
 template <class T, class Weight, class Put>
 __device__ void combine_columns(const T* columns, unsigned stride, unsigned rows, unsigned first,
                                 unsigned end, const Weight& weight, const Put& put_row) {
@@ -256,8 +254,7 @@ void backward(const BackwardCall& call) {
   }
 }
 
-// One head of a query. The query's weights are consecutive items, and this belongs to the first of
-// them.
+// One head of a query, at the first of the consecutive items that are its weights.
 template <class T>
 struct QueryOfKeys {
   AttentionShape shape;
@@ -355,8 +352,7 @@ __global__ void gradients_of_weighers(std::size_t n, AttentionShape shape, Given
       });
 }
 
-// The gradient of the score of key j. It is computed from all weights of one query, which begin at
-// `begin`.
+// The gradient of the score of key j, from all weights of one query, which begin at `begin`.
 template <class T>
 __device__ T slope_of_score(const QueryOfKeys<T>& query, const GivenWeights& given,
                             std::size_t begin, std::size_t end, unsigned head, unsigned j) {

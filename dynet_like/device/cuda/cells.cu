@@ -36,8 +36,7 @@ using formulas::fused, formulas::logistic, formulas::tanh;
 #include "dynet_like/device/cell_formulas.h"
 #undef LANE
 
-// For few columns: the block that has summed the gates of some elements computes these elements,
-// too.
+// For few columns: the block that has summed the gates of some elements computes these elements.
 template <class Tile, class T>
 struct BlockOfGates {
   TilePart part;
@@ -78,8 +77,7 @@ bool in_joined_tiles_of(Commands& commands, GatheredProducts<T>& products, unsig
   const unsigned elements = std::bit_floor(Tile::rows / gates);
   if (elements < kVector<T>) return false;
   Shape shape = products.shape_in_warps(commands, gates * elements, Tile::columns);
-  shape.blocks_x /= static_cast<unsigned>(products.size());  // a block computes all products of its
-                                                             // part
+  shape.blocks_x /= static_cast<unsigned>(products.size());  // a block does all of its part
   launch.template operator()<Tile>(shape, std::countr_zero(elements));
   return true;
 }

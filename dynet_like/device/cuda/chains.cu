@@ -1,6 +1,5 @@
 // Sums over all sequences of tags, and over all paths that spell labels: one warp per item goes
-// forward and back over its columns. It carries logarithms from column to column, minus the largest
-// of them.
+// forward and back over its columns. It carries logarithms minus the largest of them.
 #include <cmath>
 #include <limits>
 
@@ -242,8 +241,7 @@ struct States {
   __device__ bool skips_blank(unsigned state) const {
     return state % 2 == 1 && state > 1 && class_of(state) != class_of(state - 2);
   }
-  // From how many states a path may come: this one, the one before, and perhaps the one before
-  // that.
+  // From how many states a path may come: this one, the one before, and perhaps one before that.
   __device__ unsigned ways_into(unsigned state) const {
     return skips_blank(state) ? 3 : state > 0 ? 2 : 1;
   }
@@ -290,8 +288,7 @@ struct PathsBackward {
   std::size_t slope_size;  ///< of one step
 };
 
-// The first of the items that share a gradient adds up the contributions of all, one after the
-// other.
+// The first of the items that share a gradient adds up the contributions of all, in order.
 template <class T>
 __global__ void follow_back(std::size_t items, PathsBackward<T> given, Destination dx) {
   const std::size_t first = item_of_warp();

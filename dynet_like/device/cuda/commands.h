@@ -60,8 +60,7 @@ class CallList {
   std::vector<Unit> memory_;
 };
 
-/// One of several sums that run in one launch. Its addends are `count` entries of a list that all
-/// share.
+/// One of several sums that run in one launch. Its addends are `count` entries of a common list.
 struct SumSegment {
   void* sum = nullptr;
   std::size_t size = 0;

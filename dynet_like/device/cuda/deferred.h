@@ -5,8 +5,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// The place of every item. If the caller does not ask for these numbers, they go to scratch
-/// memory.
+/// The place of every item: in scratch memory if the caller does not ask for these numbers.
 template <class T>
 struct Deferred {
   void* const* items = nullptr;

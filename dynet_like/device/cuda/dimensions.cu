@@ -116,9 +116,8 @@ __global__ void logsumexp_forward(Part part, Lines lines, Operand in, Output out
   }
   if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
 }
-// The gradient is softmax(x) dy. It does not use the result, because a large maximum leaves that
-// few digits. Elements of +infinity share the gradient. If all elements are -infinity, all
-// gradients are 0.
+// The gradient is softmax(x) dy, not computed from the result, because a large maximum leaves that
+// few digits. Elements of +infinity share the gradient. If all are -infinity, all gradients are 0.
 template <unsigned size, class T>
 __global__ void logsumexp_backward(Part part, Lines lines, Operand in, Operand dy, Destination dx) {
   Place place;

@@ -1,5 +1,4 @@
-// Users' formulas, step by step: one thread per element, which has all numbers of the formula in
-// its own memory.
+// Users' formulas, step by step: one thread per element, with all numbers in its own memory.
 #include "dynet_like/device/cuda/stretched.h"
 #include "dynet_like/device/formula_kernels.h"
 

@@ -2,7 +2,7 @@
 //
 // Shared memory has a tile of the matrix and one of the right sides, twice: while one pair is
 // multiplied, the next one is being loaded into registers. For many columns a block of four warps
-// computes a large tile, chunk by chunk. For few columns each warp computes one chunk of a small
+// computes a large tile, chunk by chunk. For few columns each warp computes a chunk of a small
 // tile.
 #include <algorithm>
 

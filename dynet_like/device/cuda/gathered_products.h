@@ -33,8 +33,7 @@ struct GatheredProduct {
   unsigned first_factor = 0, factor_count = 0, terms = 0;
   bool is_joined = true;  ///< all items share their matrices, and their columns form one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
-  T* partial = nullptr;  ///< if there are flags: sums of the first chunks, one item behind the
-                         ///< other
+  T* partial = nullptr;  ///< if there are flags: sums of first chunks, item by item
 };
 
 /// Tiles for few, some and many columns.
@@ -48,8 +47,7 @@ template <class T>
 class GatheredProducts {
  public:
   void add(GatheredProduct<T> product, const std::vector<Factor<T>>& factors);
-  /// Launches one kernel, if there is anything to do. `transposed`: uses the transposes of the
-  /// matrices.
+  /// Launches one kernel, if there is anything to do. `transposed`: multiplies by transposes.
   void launch(Commands& commands, bool transposed);
 
   std::size_t size() const { return products_.size(); }

@@ -182,8 +182,7 @@ class Loader {
   const unsigned stride_;  // of the matrix, unless it is transposed
   const Factor<T>* factor_;
   unsigned left_in_chunk_;       // terms, in later factors
-  unsigned inner_, done_, end_;  // of the factor: number of terms, terms done, end of this chunk's
-                                 // terms
+  unsigned inner_, done_, end_;  // of the factor: terms, those done, end of the chunk's
   const T* matrix_;
   const T* column_[Tile::right_loads];
   T left_[Tile::left_loads][kVector<T>], right_[Tile::right_loads][kVector<T>];

@@ -11,8 +11,8 @@ namespace dynet_like::detail::cuda {
 
 constexpr std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-/// Converts a number of blocks, items or columns of a launch; throws DeviceError if there are too
-/// many.
+/// Converts a number of blocks, items or columns of a launch; throws DeviceError if it is too
+/// large.
 inline unsigned launch_size(std::size_t count) {
   if (count > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw DeviceError("[cuda] need at most 2147483647 blocks, items or columns in a launch; got " +
@@ -36,8 +36,7 @@ __device__ inline std::size_t thread_index() {
   return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
-/// The work of a thread: one element of one item of the output, or of the input whose gradient is
-/// written.
+/// The work of a thread: one element of one item of the output, or of the input's gradient.
 struct ItemElement {
   std::size_t item;
   unsigned element;

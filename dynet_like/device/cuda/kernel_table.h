@@ -26,8 +26,7 @@ DYNET_LIKE_KERNEL_FAMILIES(DECLARE)
 /// The launchers of all families.
 std::vector<KernelEntry> all_kernels();
 
-/// The ops of the library that have no kernel here, so that their batches run on the CPU, with
-/// copies.
+/// The ops of the library without a kernel here, whose batches run on the CPU, with copies.
 std::vector<std::string> ops_without_kernels();
 
 }  // namespace dynet_like::detail::cuda

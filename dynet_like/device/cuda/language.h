@@ -21,8 +21,7 @@ constexpr const char* kFamily = "cuda-host";  // of devices
 constexpr const char* kFamily = "cuda";
 #endif
 
-/// Lets the next kernel begin. Then waits until earlier kernels have ended and their results are
-/// visible.
+/// Lets the next kernel begin. Then waits until the results of earlier kernels are visible.
 #if defined(__CUDACC__)
 __device__ inline void wait_for_earlier() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,5 +1,4 @@
-// Makes the launchers of an op with one input from a class with launch<T>(call), forward and
-// backward.
+// Makes an op's launchers, forward and backward, from a class with launch<T>(call).
 #pragma once
 
 #include "dynet_like/device/cuda/commands.h"

@@ -6,8 +6,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Null if there is no such library. It is never unloaded, because other code may use what it
-/// started.
+/// Null if there is no such library. It is never unloaded, because other code may still use it.
 void* open_library(const char* name);
 /// Null if the library has no such function.
 void* find_function(void* library, std::string_view name);

@@ -1,5 +1,4 @@
-// Which bytes of arenas kernels may access: those that were handed out. The emulator checks this; a
-// GPU does not.
+// Which bytes of arenas kernels may access: those handed out. Only the emulator checks this.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Kernels of ops on square matrices, by LU decomposition with partial pivoting: one block per
-// matrix.
+// Kernels on square matrices, by LU decomposition with partial pivoting: one block per matrix.
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 

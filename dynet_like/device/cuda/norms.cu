@@ -51,8 +51,7 @@ __global__ void norm(Part part, Lines lines, Operand in, Output out) {
   if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
 }
 
-// dx = x / y dy, divided by n for a mean. 0 if y is 0, since no direction is then steeper than
-// another.
+// dx = x / y dy, divided by n for a mean. 0 if y is 0, since then no direction is steepest.
 template <bool mean, class T>
 __global__ void norm_backward(Part part, Lines lines, Operand in, Operand out, Operand dy,
                               Destination dx) {
@@ -73,8 +72,7 @@ __global__ void norm_backward(Part part, Lines lines, Operand in, Operand out, O
 constexpr double kLeastDeviation = 1e-12;
 
 // The mean is computed as a distance from the first number: for equal numbers it is exactly 0,
-// whereas a plain mean may be rounded. The distance is saved, and so is the factor of the
-// differences.
+// whereas a plain mean may be rounded. The distance and the factor of the differences are saved.
 template <unsigned size, class T>
 __global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs,
                            Output out, T* saved) {

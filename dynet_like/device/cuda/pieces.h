@@ -65,8 +65,7 @@ auto with_type(DType dtype, const F& f) {
 struct Verdict {
   double factor;  ///< of the gradients; NaN: nothing may be changed
   double sum;
-  std::uint64_t fault_at;  ///< index, by blocks, of the first number not below the limit; or
-                           ///< kNoFault
+  std::uint64_t fault_at;  ///< index, by blocks, of the first fault; or kNoFault
   double fault;
 };
 constexpr std::uint64_t kNoFault = ~std::uint64_t{0};

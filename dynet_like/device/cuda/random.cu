@@ -35,8 +35,7 @@ __global__ void draw(Part part, std::uint64_t key, const std::uint32_t* integers
       words.block, words.chosen, static_cast<double>(real[0]), static_cast<double>(real[1])));
 }
 
-// kept ? x / (1 - p) : 0. The backward kernel computes the mask again instead of reading a saved
-// one.
+// kept ? x / (1 - p) : 0. The backward kernel computes the mask again instead of reading it.
 template <class T>
 __device__ T drop(std::uint64_t key, const std::uint32_t* integers, T p, std::uint32_t element,
                   T x) {

@@ -80,8 +80,7 @@ class Runtime {
   void* allocate_pinned(std::size_t size);
   void free_pinned(void* memory) noexcept;
 
-  /// Begins a copy. The memory must exist and stay unchanged until somebody has waited for the
-  /// copy.
+  /// Begins a copy. The memory must stay unchanged until somebody has waited for the copy.
   void copy_to_device(void* to, const void* from, std::size_t size);
   void copy_to_host(void* to, const void* from, std::size_t size);
   void copy(void* to, const void* from, std::size_t size);

@@ -186,8 +186,7 @@ struct Order {
   /// The index in the input of an element of the output.
   __device__ unsigned source(unsigned element) const {
     unsigned from = 0;
-    for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {  // a constant count keeps the sizes in
-                                                          // place
+    for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {  // constant: sizes stay in place
       if (i == dimensions) break;
       from += element % size[i] * stride[i];
       element /= size[i];

@@ -85,8 +85,7 @@ StagingPool::StagingPool(Runtime& runtime)
   for (Stagings* list : {&free_, &under_way_}) list->reserve(kMostStagings);
 }
 
-// Creates a staging if the device has yet to read all others. If there are very many, waits for
-// one.
+// Creates a staging if the device has yet to read all others; waits for one if there are many.
 void StagingPool::find_free() {
   const auto free_oldest = [&] {
     free_.push_back(std::move(under_way_.front()));

@@ -1,6 +1,5 @@
-// Elementwise kernels of two inputs, one of which has dimensions of size 1 that are stretched. Its
-// gradient is a sum over the elements that it was stretched to, in an order that depends on the
-// shapes.
+// Elementwise kernels of two inputs, one of which has stretched dimensions of size 1. Its gradient
+// is a sum over the elements that it was stretched to, in an order that depends on the shapes.
 #pragma once
 
 #include "dynet_like/device/cuda/teams.h"
@@ -33,8 +32,7 @@ struct Offsets {
   std::uint32_t out = 0, a = 0, b = 0;
 };
 
-/// Some dimensions of the output, and their strides. Neighbouring dimensions of one pattern are
-/// merged.
+/// Some dimensions of the output, and their strides. Neighbours with one pattern are merged.
 struct Walk {
   std::uint32_t dimensions = 0, count = 1;  ///< count: the number of steps
   std::uint32_t size[Dim::kMaxDimensions] = {};

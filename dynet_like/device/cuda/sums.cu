@@ -1,8 +1,7 @@
 // Sums of gradients: many segments in one launch.
 //
-// The order of additions depends only on the number of addends. Few addends are one chain. Up to
-// kChunk addends are as many chains as a block has warps, whose results are added in order. More
-// are sums of chunks.
+// The order of additions depends only on the number of addends. Few addends are one chain, up to
+// kChunk a chain per warp of a block, whose results are added in order. More are sums of chunks.
 #include "dynet_like/device/cuda/items.h"
 
 namespace dynet_like::detail::cuda {

@@ -20,8 +20,8 @@ struct Lines {
         n(static_cast<std::uint32_t>(axis.n)),
         count(static_cast<std::uint32_t>(axis.inner * axis.outer)) {}
 
-  /// The index in an item of element k of a line. Below: the line and the place in it of an
-  /// element.
+  /// The index in an item of element k of a line. Below: the line of an element, and its place
+  /// there.
   __device__ std::size_t at(std::uint32_t line, std::uint32_t k) const {
     return (std::size_t{line / inner} * n + k) * inner + line % inner;
   }
@@ -128,8 +128,7 @@ __device__ bool find_line(const Part& part, Place& place) {
 template <unsigned size>
 using TeamSize = std::integral_constant<unsigned, size>;
 
-/// Launches kernel(TeamSize), with a team of `team` threads for each of the `size` lines of n
-/// items.
+/// Launches kernel(TeamSize), with a team of `team` threads for each of `size` lines of n items.
 template <class Kernel, class... Arguments>
 void launch_teams(Commands& commands, std::size_t n, std::size_t size, unsigned team,
                   const Kernel& kernel, const Arguments&... arguments) {

@@ -1,5 +1,4 @@
-// Tiles of products that tensor cores compute. Their shapes and loads are like those of other
-// tiles.
+// Tiles of products that tensor cores compute, with the shapes and loads of other tiles.
 #pragma once
 
 #include "dynet_like/device/cuda/tensor_cores.h"
@@ -31,8 +30,8 @@ void with_tensor_tile(LargeProducts how, const F& f) {
   }
 }
 
-/// The words of a line of a tile, rounded. With tf32x3 the second part is the rounding error of the
-/// first.
+/// The words of a line of a tile, rounded. With tf32x3 the second part is the first's rounding
+/// error.
 template <LargeProducts kKind>
 struct Rounded {
   using Number = Tf32;

@@ -123,8 +123,7 @@ __device__ TilePlace place_along_lines(unsigned load, unsigned threads) {
   const unsigned i = load * threads + threadIdx.x;
   return {i % (kLines / kVector<T>)*kVector<T>, i / (kLines / kVector<T>)};
 }
-/// The same if neighbours in memory are terms of the same line: four threads read 64 bytes of a
-/// line.
+/// The same if neighbours are terms of the same line: four threads read 64 bytes of a line.
 template <class T, unsigned kLines>
 __device__ TilePlace place_along_terms(unsigned load, unsigned threads) {
   const unsigned i = load * threads + threadIdx.x;
@@ -187,8 +186,8 @@ struct Accumulators {
 };
 
 /// Multiplies all tiles that a loader loads. Each side has two buffers: while one pair is
-/// multiplied, the next one is being loaded into registers. A tile of one warp waits for that warp
-/// alone.
+/// multiplied, the next one is being loaded into registers. A tile of one warp only waits for that
+/// warp.
 template <class Tile, class Loader>
 __device__ void multiply_all(Accumulators<Tile>& results, Loader& loader,
                              Vector<typename Tile::Element>* left_tiles,

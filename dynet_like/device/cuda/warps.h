@@ -18,7 +18,7 @@ void launch_warps(Commands& commands, std::size_t n, void (*kernel)(Parameters..
 __device__ inline std::size_t item_of_warp() { return thread_index() / kWarp; }
 __device__ inline unsigned lane_of_warp() { return threadIdx.x % kWarp; }
 
-/// Combines the values of all lanes in a fixed order; every lane gets the result. `combine` must be
+/// Combines the values of all lanes in a fixed order, for every lane. `combine` must be
 /// commutative.
 template <class T, class Combine>
 __device__ T reduce_warp(T value, const Combine& combine) {

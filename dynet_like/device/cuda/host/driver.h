@@ -33,8 +33,7 @@ struct Work {
 
   void (*run)(Work& work) = nullptr;
   Bytes bytes{nullptr, std::free};  ///< its arguments, copied when it was queued
-  // The memory of this process that it reads or writes, and its contents, which must not change
-  // meanwhile.
+  // The memory of this process that it reads or writes; its contents must not change meanwhile.
   const void* here = nullptr;
   std::size_t size = 0;
   std::uint64_t digest = 0;
@@ -119,8 +118,7 @@ class Driver {
     return cudaSuccess;
   }
 
-  /// Returns the error whose text is `text`; an error that nobody can see is kept for the next
-  /// call.
+  /// Returns the error with this text; an error that nobody can see is kept for the next call.
   cudaError_t explain(const std::string& text, Call::Kind kind = Call::ordinary);
   const char* text() const { return text_.c_str(); }
 

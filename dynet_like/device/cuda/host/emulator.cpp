@@ -91,8 +91,7 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
     Sequence in_block(count, schedule_.order, random_);
     for (unsigned i = 0; i < count; ++i) {
       const unsigned t = static_cast<unsigned>(in_block.next());
-      const bool in_first_row = t < shape.threads_x;  // avoids a division, which would take most of
-                                                      // the time
+      const bool in_first_row = t < shape.threads_x;  // avoids a slow division
       position.thread = in_first_row ? Index{t} : Index{t % shape.threads_x, t / shape.threads_x};
       races_.moment.thread = static_cast<std::uint16_t>(t);
       kernel.run(kernel.kernel);

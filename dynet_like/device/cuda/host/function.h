@@ -8,15 +8,13 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// A kernel with its arguments, which a launch copies. It corresponds to what nvcc registers with
-/// cudart.
+/// A kernel with its arguments, which a launch copies: like what nvcc registers with cudart.
 struct Function {
   const void* kernel;
   const void* call;  ///< a StoredCall
   std::size_t size;
   void (*run)(const void* call);          ///< runs it as one thread
-  std::span<const void* const> pointers;  ///< the pointers among its arguments: addresses of the
-                                          ///< device, or null
+  std::span<const void* const> pointers;  ///< pointers among its arguments
   bool cooperates;                        ///< whether threads of a block wait for each other
   const char* name;
 };

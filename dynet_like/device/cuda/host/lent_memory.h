@@ -8,8 +8,8 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Knows for every four bytes how many of them, from the first on, are part of a value. Initially
-/// none are.
+/// Knows for every four bytes how many of them, from the first on, are part of a value: none at
+/// first.
 class LentMemory {
  public:
   /// For a range of addresses that is reserved once.

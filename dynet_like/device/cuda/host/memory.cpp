@@ -113,8 +113,7 @@ void Memory::free(void* memory) noexcept {
   give_back(offset, allocation.held);
 }
 
-// Takes at least `size` more bytes of the range into use, joined to a free place at the end, if
-// any.
+// Takes at least `size` more bytes of the range into use, joined to a free place at the end.
 void Memory::grow(std::size_t size) {
   const std::size_t end = std::min(round_up(end_ + size, kStep), size_);
   const std::size_t begin = end_;

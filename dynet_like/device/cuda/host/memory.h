@@ -64,8 +64,7 @@ class Memory {
   std::size_t size_ = 0;  ///< of the range
   std::size_t end_ = 0;   ///< of the part that was ever in use
   unsigned depth_ = 0;
-  int key_ = -1;                 ///< the processor's protection key, if it has them: no system
-                                 ///< calls are needed then
+  int key_ = -1;                 ///< the protection key; -1: none, closing is a system call
   std::size_t closes_ = 0;       ///< by system calls
   Map<Allocation> allocations_;  ///< by offset
   Places free_;                  ///< below `end_`

@@ -8,9 +8,8 @@ namespace dynet_like::detail::cuda::host {
 
 enum class Order : std::uint8_t { ascending, descending, random };
 
-/// Results must have the same bits in all orders; a result that does not depends on a race.
-/// Launches and copies run as late as possible (ascending), at once (descending) or at random times
-/// (random).
+/// Results must have the same bits in all orders; a result that does not depends on a race. Work
+/// runs as late as possible (ascending), at once (descending) or at random times (random).
 struct Schedule {
   Order order = Order::ascending;
   std::uint64_t seed = 1;  ///< of the random order

@@ -1,5 +1,4 @@
-// Finds two threads of a launch that access one address without synchronisation, one of them
-// writing.
+// Finds two threads of a launch that access one address, one of them writing, unsynchronised.
 //
 // The compiler reports every access of a kernel, as for its thread sanitizer. For every four bytes
 // the last write and the last reads are known, with the times of their threads: how many barriers
@@ -41,8 +40,8 @@ class Races {
   /// For the launch on the calling thread; null: accesses are not checked.
   static Races*& running() { return running_; }
 
-  /// For the memory of a device, whose addresses are reserved once; `lent` knows what may be
-  /// accessed.
+  /// For the memory of a device, at addresses that are reserved once; `lent` knows what is
+  /// accessible.
   Races(const std::byte* memory, std::size_t size, const LentMemory& lent);
   ~Races();
   Races(const Races&) = delete;

@@ -40,8 +40,7 @@ void note_wait();
 void barrier(Place place);
 /// Waits for the threads of the warp that `mask` names.
 void warp_barrier(Place place, unsigned mask = 0xffffffffu);
-/// The same, and returns the bits of lane `from`, or the caller's own bits if there is no such
-/// lane.
+/// The same, and returns the bits of lane `from`, or the caller's own if there is no such lane.
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
 /// sum += a b of a warp, in a block of up to 256 threads. tensor_cores.h describes the arguments.
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b,
