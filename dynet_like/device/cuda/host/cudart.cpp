@@ -219,7 +219,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
       driver.objects.need_event(what, event);
       if (!event->is_timed || event->stream == nullptr || event->stream->done < event->at) {
         throw DeviceError("[" + std::string(what) +
-                          "] need events that tell times and are passed; got another");
+                          "] need timed events that have passed; got another");
       }
     }
     *milliseconds = std::chrono::duration<float, std::milli>(last->passed - first->passed).count();
