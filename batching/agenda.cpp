@@ -1,6 +1,6 @@
-// Policy agenda: always the type with the smallest mean depth among those with ready nodes.
-// Neubig, Goldberg, Dyer: On-the-fly Operation Batching in Dynamic Computation Graphs, 2017.
-// The mean is over all nodes of the type in the graph, and stays as it is while nodes run.
+// Policy agenda: always runs the type with the smallest mean depth among the types with ready
+// nodes. Neubig, Goldberg, Dyer: On-the-fly Operation Batching in Dynamic Computation Graphs, 2017.
+// The mean is over all nodes of the type in the graph; it does not change while nodes run.
 #include <algorithm>
 #include <functional>
 

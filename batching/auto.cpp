@@ -1,11 +1,11 @@
-// Policy auto: descent, or agenda where descent would be slow; where that misses the bound, depth
-// if it is better.
+// Policy auto: descent, or agenda if descent would be slow. If that misses the bound, depth if
+// better.
 //
 // Descent walks over the graph once for every 32 types of one cycle of types (most models have far
-// fewer). Beyond most_sweeps of these agenda takes its place. If the number of batches is within a
-// twentieth of the lower bound, no other plan could save as much as planning again costs; else
-// depth is planned too, which is better for samples that have no structure in common. Ties go to
-// the first. What nothing else waits for is moved to the end.
+// fewer). If that takes more than most_sweeps walks, agenda replaces it. If the number of batches
+// is within a twentieth of the lower bound, no other plan could save as much as another planning
+// costs. Otherwise depth is planned, too, which is better for samples without common structure.
+// Ties go to the first plan. Finally, nodes that no others wait for are moved to the end.
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -26,8 +26,8 @@ void take_depth_if_better(const Dag& dag, Scratch& scratch, Schedule& best) {
   if (other.size() < best.size()) std::swap(other, best);
 }
 
-/// Whether the depth policy has no fewer batches than this: one per type and level in use. Finding
-/// out is cheaper than planning, unless there are very many types and levels.
+/// Whether the depth policy would have at least `batches` batches: it has one per type and level in
+/// use. Counting these is cheaper than planning, unless there are very many types and levels.
 bool depth_is_no_better(const Dag& dag, Scratch& scratch, std::size_t batches) {
   const std::size_t levels = scratch.survey.levels, pairs = dag.type_count * levels;
   if (pairs > 4 * dag.size()) return false;

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::uint32_t none = TypeCycles::none;
 
-/// One sweep. Every node carries a vector: per type of its cycle, the longest chain of that type on
-/// a path from it. The vector of a node is the lane-wise maximum over its consumers, plus itself.
-/// Only nodes between their last consumer and their own turn have one, so that the vectors in use
-/// stay in the nearest cache: a node takes over the memory of a consumer that is done.
+/// One sweep. Every node carries a vector: for each type of its cycle, the longest chain of that
+/// type on a path from the node. It is the lane-wise maximum over the node's consumers, plus the
+/// node itself. A node needs its vector only from its last consumer's turn to its own. So the
+/// vectors in use stay in the L1 cache: a node takes over the memory of a consumer that is done.
 template <class Lane, std::uint32_t width>
 class Sweep {
  public:
@@ -60,7 +60,7 @@ class Sweep {
   }
 
   static void raise(Lane* to, const Lane* from) {
-    // In copies, which cannot overlap: only so do compilers use SIMD for all widths.
+    // In copies, which cannot overlap: compilers then use SIMD for all widths.
     Lane a[width], b[width];
     std::copy_n(to, width, a);
     std::copy_n(from, width, b);
@@ -100,7 +100,7 @@ void run_sweep(const Dag& dag, std::uint32_t lanes, ChainRanks& ranks, std::vect
   }
 }
 
-/// What each type does in the sweep that counts the lanes from `first` on.
+/// The role of each type in the sweep that counts the lanes from `first` on.
 void assign_roles(const TypeCycles& cycles, std::uint32_t first, ChainRanks& ranks) {
   ranks.roles.resize(cycles.cycle.size());
   for (std::size_t t = 0; t < ranks.roles.size(); ++t) {

@@ -10,12 +10,12 @@
 
 namespace dynet_like::batching {
 
-/// Ranks, and the memory to find them.
+/// Ranks, and the memory for computing them.
 struct ChainRanks {
-  /// How many types of one cycle are counted in one sweep over the graph.
+  /// The number of types of one cycle that one sweep over the graph counts.
   static constexpr std::uint32_t lanes_per_sweep = 32;
 
-  std::vector<std::uint32_t> rank;  ///< per node: nodes of its type on a path from it, itself too
+  std::vector<std::uint32_t> rank;  ///< per node: nodes of its type on a path from it, with itself
   std::vector<std::uint32_t> longest;  ///< per type: its largest rank; 0 if it has no nodes
 
   // Working memory.
@@ -30,10 +30,10 @@ struct ChainRanks {
   std::vector<std::int32_t> wide;
 };
 
-/// How often find_chain_ranks walks over the graph; its time is proportional to this.
+/// How often find_chain_ranks walks over the graph. Its time is proportional to this.
 std::uint32_t sweeps_for(const TypeCycles& cycles);
 
-/// Fills `ranks`, from the survey and the cycles of the same graph.
+/// Computes `ranks` from the survey and the cycles of the same graph.
 void find_chain_ranks(const Dag& dag, const Survey& survey, const TypeCycles& cycles,
                       ChainRanks& ranks);
 

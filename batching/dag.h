@@ -7,12 +7,12 @@
 
 namespace dynet_like::batching {
 
-/// A DAG in compressed rows. Ids are topologically ordered: every input is smaller than its node.
-/// It only points to memory of the caller. Nodes and edges are counted in 32 bits.
+/// A DAG in compressed rows. Ids are topologically ordered: every input has a smaller id than its
+/// node. It only refers to memory of the caller. Nodes and edges are counted in 32 bits.
 struct Dag {
   std::uint32_t type_count = 0;
   std::span<const std::uint32_t> type;         ///< per node, < type_count
-  std::span<const std::uint32_t> first_input;  ///< per node and one more, into `inputs`
+  std::span<const std::uint32_t> first_input;  ///< per node, plus an end: index in `inputs`
   std::span<const std::uint32_t> inputs;       ///< producers; a producer may be repeated
 
   std::size_t size() const { return type.size(); }

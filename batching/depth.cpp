@@ -1,4 +1,4 @@
-// Policy depth: nodes of one type and one depth make a batch; levels from the inputs on.
+// Policy depth: nodes of one type and depth form a batch; levels run from the inputs on.
 #include <numeric>
 
 #include "batching/policies.h"
@@ -6,7 +6,7 @@
 namespace dynet_like::batching {
 
 void plan_depth(const Dag& dag, Scratch& scratch, Schedule& schedule) {
-  // Two stable counting sorts, by type and then by level: recording order inside a batch.
+  // Two stable counting sorts, by type and then by level, keep recording order inside a batch.
   const auto& depth = scratch.survey.depth;
   auto& [by_type, offset] = scratch.depth;
   by_type.resize(dag.size());

@@ -1,16 +1,16 @@
-// Policy descent: lower the bound on what remains by one with every batch, wherever that is sure.
+// Policy descent: each batch lowers the bound on the remaining batches by one, if that is certain.
 //
-// rank(v) is the longest chain of v's own type from v towards the outputs, M the largest rank among
-// the unexecuted nodes of a type. The sum of M over the types is a lower bound on the batches still
-// to come. Running a type lowers it by one exactly if all unexecuted nodes of rank M are ready;
-// such a type is certified. A schedule of certified steps only has as many batches as the bound.
+// rank(v) is the longest chain of v's own type from v towards the outputs. M is the largest rank
+// among the unexecuted nodes of a type. The sum of M over the types is a lower bound on the
+// remaining batches. Running a type lowers it by one exactly if all its unexecuted nodes of rank M
+// are ready; such a type is certified. A schedule of certified steps only reaches the bound.
 //
 // Among certified types the one with the smallest mean depth runs (over all nodes of the type in
-// the graph; ties: the smaller type). Without a certified type there will be one batch more than
-// the bound. It is spent on a type that depends on no others that are left: what only reads them,
-// such as output layers and losses, gains companions by waiting. Of these types, on the one with
-// the smallest M, whose batches are the fewest to be aligned with those of the others (ties: the
-// largest ready share at rank M, the smaller mean depth, the smaller type).
+// the graph; ties: the smaller type). Without a certified type the schedule gets one batch more
+// than the bound. That batch goes to a type that depends on no other remaining types, since types
+// that only read others, such as output layers and losses, gain companions by waiting. Of these
+// types it goes to the one with the smallest M: it has the fewest batches to align with those of
+// the others (ties: the largest ready share at rank M, the smaller mean depth, the smaller type).
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -21,7 +21,7 @@
 namespace dynet_like::batching {
 namespace {
 
-/// Among how many types an uncertified step chooses at most: bounds its time with many types.
+/// An uncertified step compares at most this many types, which bounds its time.
 constexpr std::size_t most_compared = 64;
 
 class Descent {
@@ -74,8 +74,7 @@ void Descent::run(Schedule& schedule) {
       s_.place[node.type] = static_cast<std::uint32_t>(s_.candidates.size());
       s_.candidates.push_back(node.type);
     }
-    // Once the last waiting node of the largest rank is released, the type stays certified until
-    // it runs.
+    // Once no node of the largest rank waits, the type stays certified until it runs.
     if (--s_.waiting[node.group] == 0 && node.group + 1 == s_.top[node.type]) {
       turns_.emplace_back(survey_.mean_depth[node.type], node.type);
       std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
@@ -113,8 +112,7 @@ std::uint32_t Descent::best_uncertified() const {
   return std::get<4>(best);
 }
 
-/// Finds the largest rank of the type that is left, when none of its nodes is ready: all that is
-/// unexecuted waits.
+/// Finds the largest remaining rank of the type when all its unexecuted nodes wait.
 void Descent::start_below(std::uint32_t type) {
   std::uint32_t top = s_.top[type];
   while (top > s_.first_group[type] && s_.waiting[top - 1] == 0) --top;

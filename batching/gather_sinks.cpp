@@ -1,4 +1,4 @@
-// Lets what nothing else waits for run at the end, in one batch per type.
+// Moves nodes that no others wait for to the end, in one batch per type.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace dynet_like::batching {
 namespace {
 
-/// Types that cannot follow themselves, and that only such types read: output layers, losses.
+/// Types that cannot follow themselves and that only such types read: output layers, losses.
 void find_sinks(const TypeCycles& cycles, SinkScratch& sinks) {
   const std::size_t types = cycles.cycle.size();
   sinks.order.resize(types);
@@ -30,7 +30,7 @@ void find_sinks(const TypeCycles& cycles, SinkScratch& sinks) {
 void gather_sinks(const Dag& dag, Scratch& scratch, Schedule& schedule) {
   SinkScratch& sinks = scratch.sinks;
   find_sinks(scratch.cycles, sinks);
-  // Where the next node of a type goes, if it is a sink: behind all that is none.
+  // Per type, the place of its next node if it is a sink: sinks come after all other nodes.
   std::size_t others = 0;
   for (std::size_t type = 0; type < dag.type_count; ++type) {
     if (sinks.is_sink[type] == 0) others += scratch.survey.members[type];

@@ -8,8 +8,8 @@
 
 namespace dynet_like::batching {
 
-/// No schedule has fewer batches: the sum over the types of the longest chain of that type, since
-/// nodes of one chain never share a batch and types never do.
+/// No schedule has fewer batches than this: the sum over the types of the longest chain of that
+/// type. Nodes of one chain never share a batch, and types never do.
 std::uint32_t lower_bound(const Dag& dag);
 
 /// Per type, the largest number of its nodes on one path (other types may lie between).

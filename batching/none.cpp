@@ -1,4 +1,4 @@
-// Policy none: every node alone, in recording order.
+// Policy none: every node is a batch of its own, in recording order.
 #include <numeric>
 
 #include "batching/policies.h"

@@ -1,4 +1,4 @@
-// Plans the batches of a graph: dispatch to the policies.
+// Plans the batches of a graph: calls the policies.
 #include "batching/planner.h"
 
 #include <cassert>

@@ -11,8 +11,7 @@ namespace dynet_like::batching {
 
 struct Scratch;
 
-/// Turns graphs into schedules. It owns the memory that planning needs and reuses it from plan to
-/// plan. Cheap to make; not thread safe.
+/// Turns graphs into schedules. Owns and reuses the memory. Cheap to create; not thread-safe.
 class Planner {
  public:
   Planner();

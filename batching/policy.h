@@ -6,13 +6,13 @@
 
 namespace dynet_like::batching {
 
-/// How nodes are grouped into batches; each is described in the file of its name.
+/// How nodes are grouped into batches. Each policy is described in the file of its name.
 enum class Policy { none, depth, agenda, descent, automatic };
 
 /// "none", "depth", "agenda", "descent" or "auto".
 std::string_view name_of(Policy policy);
 
-/// The policy of that name, or nothing if there is none.
+/// The policy with this name, or nothing if there is none.
 std::optional<Policy> policy_from_name(std::string_view name);
 
 }  // namespace dynet_like::batching

@@ -1,4 +1,4 @@
-// Which nodes are ready, per type, in the order in which they became so. Internal.
+// The ready nodes of each type, in the order in which they became ready. Internal.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 
 namespace dynet_like::batching {
 
-/// Ready nodes per type, and what their execution releases. A batch holds all ready nodes of a type
-/// in the order of their release, so that rows of memory tend to follow those of their producers.
+/// Ready nodes per type, and the nodes that their execution releases. A batch holds all ready nodes
+/// of a type in the order of their release, so that its rows tend to lie in the order of their
+/// producers.
 class ReadyNodes {
  public:
-  /// All that a release touches, side by side: releases jump between samples.
+  /// All data that a release accesses, side by side, because releases jump between samples.
   struct Node {
     std::uint32_t first_consumer;
     std::uint32_t pending;  ///< input edges whose producer has not run
@@ -24,11 +25,11 @@ class ReadyNodes {
     std::uint32_t group;  ///< for the policy's own bookkeeping
   };
 
-  /// Begins with another graph.
+  /// Call this before another graph.
   void forget() { knows_consumers_ = false; }
 
-  /// Begins anew; `group_of(node, type)` fills the groups. The lists of consumers are made once per
-  /// graph.
+  /// Begins a new plan; `group_of(node, type)` sets the groups. The lists of consumers are made
+  /// once per graph.
   template <class GroupOf>
   void reset(const Dag& dag, const Survey& survey, GroupOf group_of);
 
@@ -47,7 +48,7 @@ class ReadyNodes {
   std::span<const std::uint32_t> taken() const { return taken_; }
 
  private:
-  /// The part of `pool_` that belongs to a type: [begin, end) is ready and not taken.
+  /// The part of `pool_` that belongs to a type: [begin, end) is ready and not yet taken.
   struct Queue {
     std::uint32_t begin;
     std::uint32_t end;
@@ -57,7 +58,7 @@ class ReadyNodes {
   template <class OnReady>
   void push(std::uint32_t id, const Node& node, OnReady& on_ready);
 
-  std::vector<Node> nodes_;  ///< and one more, for the end of the last list of consumers
+  std::vector<Node> nodes_;  ///< plus one, for the end of the last list of consumers
   std::vector<std::uint32_t> consumers_;
   std::vector<std::uint32_t> pool_;
   std::vector<Queue> queues_;
@@ -89,7 +90,7 @@ void ReadyNodes::reset(const Dag& dag, const Survey& survey, GroupOf group_of) {
   if (!knows_consumers_) find_consumers(dag);
 }
 
-// Backwards, so that each list is in recording order and each cursor ends at the list's begin.
+// Goes backwards, so that each list is in recording order and each cursor ends at its list's begin.
 inline void ReadyNodes::find_consumers(const Dag& dag) {
   consumers_.resize(dag.inputs.size());
   Node* const nodes = nodes_.data();

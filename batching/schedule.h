@@ -1,4 +1,4 @@
-// What a policy returns: batches of nodes, in the order in which they run.
+// The result of a policy: batches of nodes, in the order in which they run.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The memory that planning needs, reused from plan to plan. Internal.
+// The memory for planning, reused from plan to plan. Internal.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ struct DepthScratch {
   std::vector<std::uint32_t> offset;
 };
 
-/// Working memory of the descent policy, per type or per rank of a type.
+/// Working memory of the descent policy, per type or per group (a type and rank).
 struct DescentScratch {
   std::vector<std::uint32_t> waiting;      ///< per group: nodes not yet ready
-  std::vector<std::uint32_t> first_group;  ///< per type and one more
+  std::vector<std::uint32_t> first_group;  ///< per type, plus an end
   std::vector<std::uint32_t> top;         ///< per type: one past the group of the largest rank left
   std::vector<std::uint32_t> top_total;   ///< per type: unexecuted nodes of that rank
   std::vector<std::uint32_t> candidates;  ///< types with a ready node
-  std::vector<std::uint32_t> place;       ///< per type: where it is among the candidates
+  std::vector<std::uint32_t> place;       ///< per type: its index among the candidates
 };
 
 /// Working memory of gather_sinks, per type.
 struct SinkScratch {
-  std::vector<std::uint32_t> order;  ///< what a type reads comes before it
+  std::vector<std::uint32_t> order;  ///< types, ordered so that the inputs of a type come first
   std::vector<std::uint8_t> is_sink;
   std::vector<std::uint32_t> next;
 };
@@ -48,7 +48,7 @@ struct Scratch {
   DescentScratch descent;
   SinkScratch sinks;
   std::vector<Turn> turns;
-  std::vector<std::uint8_t> used_levels;  ///< of auto, per type and level: whether there are nodes
+  std::vector<std::uint8_t> used_levels;  ///< of auto, per type and level: whether it has nodes
   Schedule schedule;
   Schedule alternative;
 };

@@ -1,4 +1,4 @@
-// Depths and counts of a graph, taken in one pass.
+// Depths and counts of a graph, computed in one pass.
 #include "batching/survey.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which types can follow themselves along a path: strongly connected components of the types.
+// Finds types that can follow themselves along a path: strongly connected components of types.
 #include "batching/type_cycles.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t nothing = UINT64_MAX;
 
-/// The edges between types from the sets of the survey.
+/// The edges between types, from the bit sets of the survey.
 void unpack_edges(const Survey& survey, TypeCycles& cycles) {
   cycles.edges.clear();
   for (std::uint64_t to = 0; to < survey.input_types.size(); ++to) {
@@ -20,8 +20,7 @@ void unpack_edges(const Survey& survey, TypeCycles& cycles) {
   }
 }
 
-/// The same from the edges between nodes. A small cache drops most of the repeated ones; those
-/// which slip through only cost time.
+/// The same from edges between nodes. A small cache drops most duplicates; others only cost time.
 void collect_edges(const Dag& dag, TypeCycles& cycles) {
   constexpr std::size_t cache_size = 1024;
   cycles.seen.assign(cache_size, nothing);
@@ -54,8 +53,8 @@ void make_rows(std::uint32_t type_count, TypeCycles& cycles) {
   }
 }
 
-/// Takes the component whose root is `root` off the stack of open types. It is a cycle if it has
-/// several types or an edge from its only type to itself.
+/// Takes the component with root `root` off the stack of open types. It is a cycle if it has
+/// several types, or if its only type has an edge to itself.
 void close_component(std::uint32_t root, const std::vector<std::uint32_t>& members,
                      TypeCycles& cycles) {
   const auto row = cycles.target.begin() + cycles.first_edge[root];
@@ -78,7 +77,7 @@ void close_component(std::uint32_t root, const std::vector<std::uint32_t>& membe
   cycles.most_lanes = std::max(cycles.most_lanes, lanes);
 }
 
-/// Tarjan's algorithm from one type, with a stack of its own instead of recursion.
+/// Tarjan's algorithm from one type, with an explicit stack instead of recursion.
 void visit_from(std::uint32_t start, std::uint32_t& visited,
                 const std::vector<std::uint32_t>& members, TypeCycles& cycles) {
   auto& low = cycles.low;

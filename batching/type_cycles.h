@@ -1,4 +1,4 @@
-// Which types can follow themselves along a path. Internal.
+// The types that can follow themselves along a path. Internal.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace dynet_like::batching {
 struct TypeCycles {
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  std::vector<std::uint32_t> cycle;  ///< per type; none if it cannot follow itself
-  std::vector<std::uint32_t> lane;   ///< per type: ordinal in its cycle; none if not counted
+  std::vector<std::uint32_t> cycle;  ///< per type; none if the type cannot follow itself
+  std::vector<std::uint32_t> lane;   ///< per type: its number in its cycle; none if not counted
   std::vector<std::uint32_t> lanes;  ///< per cycle: types with a lane
   std::uint32_t most_lanes = 0;      ///< in any cycle
-  /// Per type: types of one cycle have one number, and what a type reads has the same number or a
-  /// smaller one.
+  /// Per type: all types of one cycle have the same number, and the inputs of a type have the same
+  /// number or a smaller one.
   std::vector<std::uint32_t> stage;
-  std::uint32_t stages_left = 0;  ///< while they are being numbered
+  std::uint32_t stages_left = 0;  ///< while stages are being assigned
 
   // Working memory.
   struct Visit {
@@ -39,8 +39,8 @@ struct TypeCycles {
   std::vector<Visit> path;
 };
 
-/// Fills `cycles`, from the survey of the same graph: a type with a single node needs no lane.
-/// O(nodes + edges + types), without the nodes and edges if there are no more than 64 types.
+/// Computes `cycles` from the survey of the same graph. A type with a single node needs no lane.
+/// O(nodes + edges + types), or O(types + edges between types) if there are no more than 64 types.
 void find_type_cycles(const Dag& dag, const Survey& survey, TypeCycles& cycles);
 
 }  // namespace dynet_like::batching

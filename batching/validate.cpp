@@ -30,7 +30,7 @@ std::string fault_of_shape(const Dag& dag, const Schedule& schedule) {
   return "";
 }
 
-/// Fills the batch of every node.
+/// Sets the batch of every node in `batch_of`.
 std::string fault_of_members(const Dag& dag, const Schedule& schedule,
                              std::vector<std::uint32_t>& batch_of) {
   for (std::uint32_t b = 0; b < schedule.size(); ++b) {
@@ -58,7 +58,7 @@ std::string fault_of_members(const Dag& dag, const Schedule& schedule,
 
 std::string first_fault(const Dag& dag, const Schedule& schedule) {
   if (std::string fault = fault_of_shape(dag, schedule); !fault.empty()) return fault;
-  // As many scheduled as there are, each a node, none twice: so every node is there.
+  // The counts agree, every entry is a node, and none is twice: so all nodes are scheduled.
   std::vector<std::uint32_t> batch_of(dag.size(), nowhere);
   if (std::string fault = fault_of_members(dag, schedule, batch_of); !fault.empty()) return fault;
   for (const std::uint32_t v : schedule.nodes) {

@@ -8,8 +8,9 @@
 
 namespace dynet_like::batching {
 
-/// Empty if the schedule is valid: every node in exactly one batch, its inputs in earlier batches,
-/// one type a batch, no empty batch. Otherwise a sentence with the ids of the first fault.
+/// Empty if the schedule is valid: every node is in exactly one batch, its inputs are in earlier
+/// batches, each batch has one type, and no batch is empty. Otherwise a sentence with the ids of
+/// the first fault.
 std::string first_fault(const Dag& dag, const Schedule& schedule);
 
 }  // namespace dynet_like::batching

@@ -11,7 +11,7 @@ void BlockPool::add(std::byte* piece, std::size_t size) noexcept {
     free_.emplace(piece, size);
     by_size_.emplace(size, piece);
   } catch (const std::bad_alloc&) {
-    free_.erase(piece);  // nobody gets it before the reset
+    free_.erase(piece);  // nobody gets this memory before the reset
   }
 }
 

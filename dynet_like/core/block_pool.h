@@ -1,4 +1,4 @@
-// Memory for the outputs of batches: from an arena, and again from what was given back.
+// Memory for the outputs of batches: taken from an arena, and reused after it is given back.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace dynet_like::detail {
 
-/// Of the free pieces that are large enough the smallest is handed out, the first of several; what
-/// is too much of it stays free. Free pieces beside each other become one. What is given back while
-/// there is no memory to note it in is free again after the reset.
+/// Hands out the smallest free piece that is large enough, the first if several are equal. The rest
+/// of that piece stays free. Free pieces that touch are merged. If there is no memory to note a
+/// freed piece in, that piece is free again only after the reset.
 class BlockPool {
  public:
-  /// Of a device's memory; null: of this process's.
+  /// Uses the memory of a device, or of this process if `source` is null.
   explicit BlockPool(std::shared_ptr<MemorySource> source) : arena_(std::move(source)) {}
 
   std::byte* allocate(std::size_t size);
-  /// The same of what was given back; null if no piece is large enough.
+  /// Takes only memory that was given back. Returns null if no piece is large enough.
   std::byte* allocate_free(std::size_t size);
   void give_back(std::byte* block, std::size_t size) noexcept { keep(block, 0, size); }
-  /// Keeps so many bytes of a block, and gives back those behind them.
+  /// Keeps the first `kept` bytes of a block and gives back the rest.
   void keep(std::byte* block, std::size_t kept, std::size_t size) noexcept;
 
   void reset();
-  /// What was given back from before the mark stays free.
+  /// Memory that was allocated before the mark and given back stays free.
   void rewind(const Arena::Mark& mark);
   /// See Arena.
   void spoil() { arena_.spoil(); }

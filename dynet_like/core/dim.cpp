@@ -179,7 +179,7 @@ std::istream& operator>>(std::istream& in, Dim& dim) {
   return in;
 }
 
-// Not by a stream, which would cut the text in silence where memory runs out.
+// Uses no stream, which would silently cut the text if memory runs out.
 std::string to_string(const Dim& dim) {
   std::string text = "{";
   for (unsigned i = 0; i < dim.nd; ++i) text += fmt::format("{}{}", i == 0 ? "" : ",", dim.d[i]);

@@ -12,8 +12,8 @@ namespace dynet_like {
 
 /// `Dim({3, 4})` is a matrix of 3 rows and 4 columns, `Dim({3}, 5)` a minibatch of 5 vectors.
 /// Elements lie column by column, minibatch elements one behind the other. Members have DyNet's
-/// names. Throws ShapeError for more than 7 dimensions, more than 2^31 - 1
-/// elements, or a minibatch of none.
+/// names. Throws ShapeError for more than 7 dimensions, more than 2^31 - 1 elements, or an empty
+/// minibatch.
 struct Dim {
   static constexpr unsigned kMaxDimensions = 7;
 

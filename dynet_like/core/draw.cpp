@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of `count` scores, score(i) each.
+// Draws from the scores score(0), ..., score(count - 1).
 template <class Score>
 std::size_t draw(std::size_t count, const Score& score, Random& random) {
   std::vector<double> weights(count);
@@ -36,7 +36,7 @@ std::size_t draw(std::size_t count, const Score& score, Random& random) {
   double left = random.uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
   std::size_t drawn = 0;
   for (std::size_t i = 0; i < count && left >= 0; ++i) {
-    if (weights[i] == 0) continue;  // not even where rounding leaves a rest
+    if (weights[i] == 0) continue;  // never drawn, even if rounding leaves a remainder
     drawn = i;
     left -= weights[i];
   }

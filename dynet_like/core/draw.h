@@ -1,4 +1,4 @@
-// Choosing at random as scores say.
+// Random choice by scores.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace dynet_like {
 
-/// The place of an element, drawn from the softmax of all: place i with a probability that is
+/// Draws the place of an element from the softmax of all elements: place i has a probability
 /// proportional to e to the power of element i. Takes one number from `random`. Throws ShapeError
-/// if there are no elements, NumericError if one is NaN or infinity, or all are -infinity.
+/// if there are no elements, NumericError if one is NaN or infinity or all are -infinity.
 std::size_t draw_from_softmax(const Tensor& scores, Random& random);
-/// The same among the elements at these places. Throws ShapeError if one is not there.
+/// The same among the elements at the places in `allowed`. Throws ShapeError if one does not exist.
 unsigned draw_from_softmax(const Tensor& scores, ListOf<unsigned> allowed, Random& random);
 
 }  // namespace dynet_like

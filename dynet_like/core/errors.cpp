@@ -1,4 +1,4 @@
-// Messages: a FileError's is "file:line:column: what", the form that editors can follow.
+// Exceptions. The message of a FileError is "file:line:column: what", which editors can follow.
 #include "dynet_like/core/errors.h"
 
 #include <fmt/format.h>

@@ -7,15 +7,15 @@
 
 namespace dynet_like {
 
-// Messages may hold names, labels and texts of files. What a terminal would obey in them is shown
-// as \xNN, and so is what is no UTF-8.
+// Messages may contain names, labels and text from files. Characters that would control a terminal,
+// and bytes that are not UTF-8, are shown as \xNN.
 
 /// Shapes or arguments of an operation that do not fit: "[op] need <rule>; got <values>".
 struct ShapeError : std::invalid_argument {
   explicit ShapeError(const std::string& what);
 };
 
-/// An argument, or a call, that makes no sense.
+/// An argument or a call that makes no sense.
 struct UsageError : std::invalid_argument {
   explicit UsageError(const std::string& what);
 };
@@ -31,7 +31,7 @@ struct NumericError : std::runtime_error {
   explicit NumericError(const std::string& what);
 };
 
-/// A device or memory that is not there.
+/// A device that does not exist, or memory that the system does not have.
 struct DeviceError : std::runtime_error {
   explicit DeviceError(const std::string& what);
 };

@@ -1,4 +1,4 @@
-// Fibers: Boost.Context's, with what must be kept and told when stacks change.
+// Fibers of Boost.Context. Saves state, and informs sanitizers, when stacks change.
 #include "dynet_like/core/fiber.h"
 
 #include <cxxabi.h>
@@ -23,17 +23,17 @@ namespace {
 
 namespace ctx = boost::context;
 
-// Stacks begin at pages, so that all frames would lie in a few sets of the cache.
+// Stacks begin at page boundaries, which would put the frames of all fibers into a few cache sets.
 constexpr unsigned kOffsets = 16, kOffset = 256;
 
-// What a thread knows of the exceptions in flight, in the order of the C++ ABI's
-// __cxa_eh_globals: a stack has its own.
+// The exceptions in flight on a thread, as in __cxa_eh_globals of the C++ ABI. Each stack has its
+// own.
 struct Exceptions {
   void* caught = nullptr;
   unsigned uncaught = 0;
 };
 
-// For Boost.Context, which frees a stack when its function has returned.
+// Boost.Context calls this to free a stack after its function has returned.
 struct FreesStack {
   void deallocate(const ctx::stack_context& memory) const { free_stack({memory.sp, memory.size}); }
 };
@@ -47,7 +47,7 @@ struct Fiber::Stack {
   void* argument = nullptr;
   ctx::fiber inside, outside;
   Exceptions inside_exceptions;
-  // Of sanitizers: both stacks, and both contexts.
+  // For sanitizers: both stacks and both contexts.
   const void* bottom = nullptr;
   std::size_t size = 0;
   const void* outside_bottom = nullptr;
@@ -68,7 +68,7 @@ Fiber::Fiber(std::size_t stack_bytes, unsigned number) : stack_(std::make_unique
   Stack& stack = *stack_;
   stack.bottom = static_cast<const std::byte*>(memory.sp) - memory.size;
   stack.size = memory.size;
-  unpoison(stack.bottom, stack.size);  // what another stack has left at this place
+  unpoison(stack.bottom, stack.size);  // whatever another stack left poisoned here
   stack.valgrind = static_cast<unsigned>(VALGRIND_STACK_REGISTER(stack.bottom, memory.sp));
   stack.inside_context = make_context();
   stack.inside = ctx::fiber(
@@ -77,7 +77,7 @@ Fiber::Fiber(std::size_t stack_bytes, unsigned number) : stack_(std::make_unique
       FreesStack(), [&stack](ctx::fiber&& outside) { return stack.main(std::move(outside)); });
 }
 
-// A resumed fiber without a function ends, and its stack is gone.
+// Resumes the fiber without a function, which makes its main function return and frees its stack.
 Fiber::~Fiber() {
   resume();
   unpoison(stack_->bottom, stack_->size);

@@ -1,4 +1,4 @@
-// A function that stops in the middle and goes on later, on a stack of its own.
+// A function that can stop in the middle and continue later, on a stack of its own.
 #pragma once
 
 #include <cstddef>
@@ -6,30 +6,31 @@
 
 namespace dynet_like::detail {
 
-/// Keeps its stack for many functions, one after the other. Must not be destroyed while one of them
-/// is stopped. A function ends on the thread that it began on; another may begin on another thread.
+/// Runs functions one after the other on a stack that it keeps. Must not be destroyed while a
+/// function is stopped. A function must end on the thread on which it began; the next may use
+/// another one.
 ///
-/// Behind the stack lies a page that nothing may touch: a function that needs more ends the process
-/// there instead of overwriting what belongs to others.
+/// A guard page lies below the stack: a function that needs more stack ends the process there
+/// instead of overwriting other memory.
 class Fiber {
  public:
   using Function = void (*)(void*);
 
-  /// `number` tells apart those that run together: their frames should not meet in one cache line.
-  /// Throws std::bad_alloc if there is no room for a stack.
+  /// Fibers that run together have different values of `number`, so that their frames do not share
+  /// cache lines. Throws std::bad_alloc if there is no room for a stack.
   explicit Fiber(std::size_t stack_bytes, unsigned number = 0);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// What the next `resume` begins with; it must not throw.
+  /// Sets the function that the next `resume` starts. It must not throw.
   void set_function(Function function, void* argument);
-  /// Runs it until it yields or returns. Exceptions that are being handled here are out of its
-  /// sight, and those that it handles out of sight here.
+  /// Runs the function until it yields or returns. The function does not see the exceptions that
+  /// the caller is handling, and the caller does not see those that the function is handling.
   void resume();
-  /// Called by the function, or by what runs on its stack: goes back to where it was resumed.
+  /// Returns to the caller of `resume`. Called by the function, or by code on its stack.
   void yield();
-  /// Whether the caller stands on this fiber's stack.
+  /// Whether the caller runs on this fiber's stack.
   bool is_current() const;
 
  private:

@@ -1,4 +1,4 @@
-// Stacks: mapped without access, and then opened but for the first page.
+// Stacks: mapped without access, then made accessible except for the guard page.
 #include "dynet_like/core/guarded_stack.h"
 
 #include <sys/mman.h>
@@ -13,8 +13,8 @@ namespace dynet_like::detail {
 
 namespace {
 
-// A stack and its guard are two of the regions that the system allows a process. Some are left for
-// all else that takes memory, which would fail next.
+// Linux limits the number of memory regions of a process. A stack and its guard are two of them.
+// Some regions are reserved for other allocations, which would fail otherwise.
 constexpr std::size_t kUsualRegions = 65530, kRegionsOfAStack = 2, kRegionsForOthers = 8192;
 
 std::size_t most_stacks() {

@@ -1,11 +1,11 @@
-// Memory for a stack, behind a page that nothing may touch.
+// Memory for a stack, with a guard page that must not be accessed.
 #pragma once
 
 #include <cstddef>
 
 namespace dynet_like::detail {
 
-/// It grows down from `top` to the guard, which is a part of `size`.
+/// The stack grows down from `top` to the guard page, which `size` includes.
 struct GuardedStack {
   void* top = nullptr;
   std::size_t size = 0;

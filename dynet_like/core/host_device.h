@@ -1,4 +1,4 @@
-// How a function over plain numbers is marked: nvcc compiles it for GPUs, too.
+// The marker of functions over plain numbers: it makes nvcc compile them for GPUs, too.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -14,12 +14,12 @@ namespace {
 
 bool is_larger(double a, double b) { return b < a || (std::isnan(a) && !std::isnan(b)); }
 
-// Of x at place a and y at place b.
+// Compares x at place a with y at place b.
 bool comes_before(double x, unsigned a, double y, unsigned b) {
   return is_larger(x, y) || (!is_larger(y, x) && a < b);
 }
 
-// Of the elements [first, first + n); a place is counted from there.
+// Searches the elements [first, first + n); the result counts from `first`.
 std::size_t place_of_largest(const Tensor& tensor, std::size_t first, std::size_t n) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < n; ++i) {

@@ -9,22 +9,21 @@
 
 namespace dynet_like {
 
-// A NaN counts as larger than all numbers; of equal elements the first comes first.
+// A NaN counts as larger than every number. Of equal elements the first one comes first.
 
-/// The place of the largest of all elements, in column-major order. Throws ShapeError if there are
-/// none.
+/// The place of the largest element, in column-major order. Throws ShapeError for an empty tensor.
 std::size_t argmax(const Tensor& tensor);
-/// Of some places, such as those of the actions that are allowed, the one with the largest element.
-/// Throws ShapeError if there are none, or one is not there.
+/// The one of the places in `allowed`, such as those of permitted actions, with the largest
+/// element. Throws ShapeError if `allowed` is empty or a place does not exist.
 unsigned argmax(const Tensor& tensor, ListOf<unsigned> allowed);
-/// The row of the largest element of every column, those of all minibatch elements one behind the
-/// other: what a classifier predicts, from {classes}, {classes, positions} or a minibatch.
+/// The row of the largest element of every column, for all minibatch elements one after the other:
+/// what a classifier predicts from {classes}, {classes, positions} or a minibatch.
 std::vector<unsigned> argmax_of_columns(const Tensor& tensor);
-/// The rows of the k largest elements of every column, the largest first: k for the first column,
-/// k for the second, ... Throws ShapeError unless a column has k elements.
+/// The rows of the k largest elements of every column, the largest first: k rows for the first
+/// column, then k for the second, ... Throws ShapeError if a column has fewer than k elements.
 std::vector<unsigned> top_k_of_columns(const Tensor& tensor, unsigned k);
 
-/// Throws ShapeError, in the name of `user`, unless there is a place and all are in the tensor.
+/// Throws ShapeError, with `user` in the message, if there is no place or one is not in the tensor.
 void check_places(const Tensor& tensor, ListOf<unsigned> places, const char* user);
 
 }  // namespace dynet_like

@@ -1,4 +1,4 @@
-// A parameter that takes several of something, however they are written down.
+// A parameter type that accepts a list in any common form.
 #pragma once
 
 #include <initializer_list>
@@ -7,8 +7,8 @@
 
 namespace dynet_like {
 
-/// Several T for a function to read: in braces, or in a vector, an array or a span. It owns none of
-/// them, so it is for parameters only.
+/// A list of T that a function reads: braces, a vector, an array or a span. It does not own the
+/// elements, so use it for parameters only.
 template <class T>
 class ListOf {
  public:

@@ -6,7 +6,7 @@
 
 namespace dynet_like::detail {
 
-/// After this, one push_back allocates nothing. Throws what the allocation throws; the list stays.
+/// After this, one push_back allocates nothing. If the allocation throws, the list is unchanged.
 template <class T>
 void make_room(std::vector<T>& list) {
   if (list.size() == list.capacity()) list.reserve(2 * list.size() + 1);

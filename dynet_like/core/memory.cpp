@@ -88,7 +88,7 @@ void* Arena::allocate(std::size_t size) {
   }
   if (chunk_ == chunks_.size()) {
     const std::size_t grown = chunks_.empty() ? kFirstChunk : 2 * chunks_.back().size();
-    // A little more than was asked for: what the next minibatch asks for is a little more, too.
+    // Add some room, because the next minibatch usually needs a little more.
     chunks_.emplace_back(std::max(room + room / 4, std::min(grown, kLargestChunk)), source_);
     used_ = 0;
     take_back(chunks_.back().data(), chunks_.back().size());
@@ -102,7 +102,7 @@ void* Arena::allocate(std::size_t size) {
   return memory;
 }
 
-// All bytes that were handed out after the mark, by chunk.
+// Calls action(memory, size) for all bytes that were handed out after the mark, by chunk.
 template <class Action>
 void Arena::for_all_from(const Mark& mark, const Action& action) const {
   for (std::size_t c = mark.chunk; c < chunks_.size() && c <= chunk_; ++c) {
@@ -112,7 +112,7 @@ void Arena::for_all_from(const Mark& mark, const Action& action) const {
   }
 }
 
-// Chunks begin and end, and what is handed out begins, at multiples of the size of a double.
+// Chunks and allocations begin at multiples of the size of a double, and chunks end there.
 void Arena::spoil_from(const Mark& mark) {
   for_all_from(mark, [](std::byte* memory, std::size_t size) {
     unpoison(memory, size);

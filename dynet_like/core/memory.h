@@ -10,8 +10,8 @@
 
 namespace dynet_like::detail {
 
-/// Where memory comes from that is not this process's own: a device's, which code outside of it can
-/// name but not read.
+/// A source of memory other than this process's own, such as a device. Host code can pass its
+/// addresses on, but cannot read the memory.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
@@ -19,32 +19,33 @@ class MemorySource {
   virtual std::byte* allocate(std::size_t size) = 0;
   virtual void free(std::byte* memory, std::size_t size) noexcept = 0;
 
-  // Where somebody looks for code that touches what it was not given:
-  /// Bytes that an arena leaves unused behind everything that it hands out.
+  // For tools that look for accesses out of bounds:
+  /// Bytes that an arena leaves unused behind every allocation.
   virtual std::size_t gap() const { return 0; }
-  /// An arena hands out these bytes, or takes them back; at first it has all of a chunk.
+  /// Called when an arena hands out these bytes or takes them back; first a new chunk is taken
+  /// back.
   virtual void lend(const std::byte*, std::size_t) {}
   virtual void take_back(const std::byte*, std::size_t) noexcept {}
 };
 
 struct FreeAligned {
   std::align_val_t alignment{64};
-  std::size_t shared_size = 0;  ///< not 0: of memory that processes share
+  std::size_t shared_size = 0;  ///< not 0 for memory that processes share
   std::shared_ptr<MemorySource> source = nullptr;
   std::size_t size = 0;
   void operator()(std::byte* memory) const;
 };
 
-/// Uninitialised bytes, aligned to 64; large blocks in huge pages where the system has them, since
-/// the first touch of a page costs more than arithmetic on it. Throws DeviceError, with the size,
-/// if there is no memory.
+/// Uninitialised bytes, aligned to 64. Large blocks use huge pages where the system has them,
+/// because the first access to a page costs more than the arithmetic on it. Throws DeviceError,
+/// with the size, if there is no memory.
 class Block {
  public:
   Block() = default;
   explicit Block(std::size_t size);
-  /// The same of a device's memory; null: of this process's.
+  /// Uses the memory of a device, or of this process if `source` is null.
   Block(std::size_t size, const std::shared_ptr<MemorySource>& source);
-  /// Zeros that this process will share with those that it forks. Throws DeviceError.
+  /// Zeros that this process shares with the processes that it forks later. Throws DeviceError.
   static Block shared(std::size_t size);
 
   bool is_shared() const { return memory_.get_deleter().shared_size != 0; }
@@ -56,12 +57,11 @@ class Block {
   std::size_t size_ = 0;
 };
 
-/// Hands out memory from chunks that never move and keeps the chunks when it is reset. What was
-/// handed out before is NaN then if NDEBUG is not defined, and the address sanitizer stops who
-/// reads it.
+/// Hands out memory from chunks that never move, and keeps the chunks when it is reset. Without
+/// NDEBUG a reset fills memory with NaN, and the address sanitizer stops a program that reads it.
 class Arena {
  public:
-  /// Of a device's memory; null: of this process's.
+  /// Uses the memory of a device, or of this process if `source` is null.
   explicit Arena(std::shared_ptr<MemorySource> source = nullptr);
 
   struct Mark {
@@ -70,11 +70,11 @@ class Arena {
 
   /// Uninitialised memory, aligned to 64 bytes, valid until the arena is reset or rewound.
   void* allocate(std::size_t size);
-  /// How many bytes of a chunk that takes: what lies behind them is handed out next.
+  /// The bytes of a chunk that this allocation takes. The next allocation begins behind them.
   std::size_t room_for(std::size_t size) const {
     return size == 0 ? 0 : rounded(size) + rounded(gap_);
   }
-  /// For who hands on what was handed out, and takes it back.
+  /// For a caller that hands on allocated memory to others and takes it back.
   void lend(const std::byte* memory, std::size_t size) const {
     if (source_ != nullptr) source_->lend(memory, size);
   }
@@ -90,14 +90,14 @@ class Arena {
   /// Gives back what was allocated after the mark.
   void rewind(const Mark& mark);
   void reset() { rewind({}); }
-  /// From now on memory is NaN when it is given back, whatever NDEBUG says.
+  /// From now on memory is filled with NaN when it is given back, even with NDEBUG.
   void spoil() { spoils_ = source_ == nullptr; }
-  /// How many of these bytes, which lie in one chunk, were handed out before the mark.
+  /// How many of these bytes were handed out before the mark. They must lie in one chunk.
   std::size_t bytes_before(const Mark& mark, const std::byte* memory, std::size_t size) const;
-  /// Whether a chunk begins there: what lies before it belongs to another, if to any.
+  /// Whether a chunk begins at this address. Memory before it then belongs to something else.
   bool begins_chunk(const std::byte* memory) const;
 
-  /// Bytes handed out now, at most so far (without what lies unused behind them), and held.
+  /// The bytes in use now, the most so far (both without gaps), and the bytes of all chunks.
   std::size_t used() const { return total_; }
   std::size_t peak() const { return peak_; }
   std::size_t capacity() const;

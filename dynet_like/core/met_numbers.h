@@ -1,4 +1,4 @@
-// Numbers of what a run meets, so that it costs what it meets and not what there is.
+// Dense numbers for the things that a run meets, so that its cost depends on these alone.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace dynet_like::detail {
 
-/// Gives what it meets, numbers below some count, dense numbers in the order in which they are met.
+/// Maps things (numbers below some count) to dense numbers, in the order in which they are met.
 /// Keeps its memory.
 class MetNumbers {
  public:
-  /// Forgets them; from now on they are below `count`. Takes time in proportion to those that were
-  /// met.
+  /// Forgets all things; from now on they are below `count`. Takes time in proportion to their
+  /// number.
   void begin(std::size_t count) {
     for (const std::uint32_t thing : met_) number_of_[thing] = kUnmet;
     met_.clear();
     number_of_.resize(count, kUnmet);
   }
-  /// Its number, a new one if it has none.
+  /// The dense number of a thing: a new one if it has none.
   std::uint32_t number(std::size_t thing) {
     if (number_of_[thing] == kUnmet) {
       met_.push_back(static_cast<std::uint32_t>(thing));
@@ -26,7 +26,7 @@ class MetNumbers {
     }
     return number_of_[thing];
   }
-  /// By number.
+  /// The things, by dense number.
   const std::vector<std::uint32_t>& all() const { return met_; }
 
  private:

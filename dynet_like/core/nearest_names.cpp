@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostNames = 10'000, kMostLetters = 100;
 
 std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // from the first i letters of a to each start of b
+  std::vector<std::size_t> row(b.size() + 1);  // row i of the distances
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i + 1);

@@ -1,4 +1,4 @@
-// Names for messages: those that a mistyped one was meant to be, perhaps.
+// Suggestions for messages: existing names that resemble a mistyped one.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace dynet_like::detail {
 
-/// The names that take the fewest letters added, dropped or changed to become `name` (Levenshtein
-/// 1966), the nearest first, as a message lists them; empty where there are none to choose from.
-/// Of names from a hostile file it looks at the first 10,000, and at 100 letters of each.
+/// The names that become `name` with the fewest letters added, dropped or changed (Levenshtein
+/// 1966), the nearest first, formatted for a message. Empty if there are no names. Because names
+/// may come from a hostile file, it reads only the first 10,000 names and 100 letters of each.
 std::string nearest_names(std::string_view name, std::span<const std::string_view> names,
                           std::size_t most = 3);
 
-/// ", the nearest are ..." to end a message with; empty where there are none.
+/// The end of a message, ", the nearest are ..."; empty if there are no names.
 std::string nearest_names_text(std::string_view name, std::span<const std::string_view> names);
 /// The same for the keys of a map.
 template <class Map>

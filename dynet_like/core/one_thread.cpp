@@ -1,4 +1,4 @@
-// What a second thread is told.
+// The messages of these checks.
 #include "dynet_like/core/one_thread.h"
 
 #include "dynet_like/core/errors.h"

@@ -1,19 +1,20 @@
-// One thread at a time in what may not be shared: a second one is told so.
+// Checks that only one thread at a time uses what must not be shared, and throws for a second one.
 #pragma once
 
 #include <atomic>
 
 namespace dynet_like::detail {
 
-/// Tells threads apart, by its address. There is one in all libraries and the program. It lies at a
-/// fixed offset in a thread's storage (initial-exec), so that its address costs one instruction.
+/// The address of this variable identifies a thread. All libraries and the program share one
+/// variable. It lies at a fixed offset in thread-local storage (initial-exec), so that taking its
+/// address costs one instruction.
 extern constinit thread_local char this_thread_mark [[gnu::tls_model("initial-exec")]];
 
-/// Who may use something: a thread that is inside keeps all others out, and may enter again. It
-/// costs an atomic operation that no other thread contends for, and less to enter again.
+/// A lock that throws instead of waiting: a thread that is inside keeps all others out and may
+/// enter again. Entering costs one uncontended atomic operation; entering again costs less.
 class OneThread {
  public:
-  /// Inside for as long as it lives. Throws UsageError if another thread is.
+  /// Enters for the lifetime of this object. Throws UsageError if another thread is inside.
   class Use {
    public:
     explicit Use(OneThread& one) {
@@ -42,8 +43,8 @@ class OneThread {
   std::atomic<const void*> owner_ = nullptr;
 };
 
-/// Whether what was recorded runs: meanwhile the thread that runs it must neither record nor run,
-/// as a callback of the program might.
+/// Whether a recorded graph is running. Meanwhile its own thread must not record or run it, which a
+/// callback of the program might try.
 class Running {
  public:
   /// Throws UsageError.

@@ -12,7 +12,7 @@ using namespace detail;
 
 namespace {
 
-// Keys of steps and positions of sequences must not share counters: sequences use this "sample".
+// Keys of training steps and of sequences must not share counters: sequences use this "sample".
 constexpr std::uint32_t kSequence = 0xFFFFFFFFu;
 
 }  // namespace

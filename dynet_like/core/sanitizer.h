@@ -1,10 +1,10 @@
-// What sanitizers and valgrind are told about memory and stacks; nothing in other builds.
+// Tells sanitizers and valgrind about memory and stacks; does nothing in other builds.
 #pragma once
 
 #include <cstddef>
 
 #if defined(DYNET_LIKE_TSAN)
-// Of a file that is built for the thread sanitizer, but not looked at by it.
+// Defined for a file of a thread sanitizer build that is itself compiled without instrumentation.
 #elif defined(__SANITIZE_ADDRESS__)
 #define DYNET_LIKE_ASAN 1
 #elif defined(__SANITIZE_THREAD__)
@@ -36,11 +36,11 @@ inline void poison(const void* memory, std::size_t size) {
 inline void unpoison(const void* memory, std::size_t size) {
   __asan_unpoison_memory_region(memory, size);
 }
-/// Before a switch to another stack; a null `saved`: the one that is left is never entered again.
+/// Call before a switch to another stack. `saved` is null if the old stack is never entered again.
 inline void begin_switch(void** saved, const void* bottom, std::size_t size) {
   __sanitizer_start_switch_fiber(saved, bottom, size);
 }
-/// After it; gives the stack that was left, if that is wanted.
+/// Call after the switch. Returns the stack that was left, unless `bottom` and `size` are null.
 inline void end_switch(void* saved, const void** bottom, std::size_t* size) {
   __sanitizer_finish_switch_fiber(saved, bottom, size);
 }
@@ -55,7 +55,7 @@ inline void end_switch(void*, const void**, std::size_t*) {}
 
 #endif
 
-/// For the thread sanitizer, which must know on whose behalf a thread runs.
+/// The thread sanitizer must know which context a thread runs in.
 #ifdef DYNET_LIKE_TSAN
 
 inline void* make_context() { return __tsan_create_fiber(0); }

@@ -1,14 +1,14 @@
-// Which contributions to a sum may be added where it lies, and which wait in slots.
+// Decides which contributions to a sum are added in place and which wait in slots.
 #pragma once
 
 #include <cstdint>
 
 namespace dynet_like::detail {
 
-/// Is asked for contributions in the order in which they must be added. Each comes at a turn.
+/// Call takes() for the contributions in the order of addition. Each is computed at a turn.
 class SumOrder {
  public:
-  /// Whether those before it have been added when it comes: all of them in place, at earlier turns.
+  /// Whether all contributions before this one have been added, in place and at earlier turns.
   bool takes(std::uint32_t turn) {
     if (waits_ || turn < next_) {
       waits_ = true;
@@ -17,7 +17,7 @@ class SumOrder {
     next_ = turn + 1;
     return true;
   }
-  /// From now on all wait.
+  /// From now on all contributions wait.
   void close() { waits_ = true; }
   bool is_empty() const { return next_ == 0 && !waits_; }
 

@@ -28,7 +28,7 @@ bool Tensor::is_valid() const {
 }
 
 void Tensor::throw_empty() {
-  throw UsageError("[Tensor] need a tensor of elements; got one that was made of nothing");
+  throw UsageError("[Tensor] need a tensor of elements; got a default-constructed one");
 }
 
 void Tensor::check_not_forgotten(std::size_t i) const {
@@ -37,7 +37,7 @@ void Tensor::check_not_forgotten(std::size_t i) const {
                                 : std::bit_cast<std::uint32_t>(v[i]) == detail::kForgottenFloat;
   if (!is_forgotten) return;
   throw StateError(
-      "[Tensor] need values that are still there; got some that were forgotten: copy a tensor with "
+      "[Tensor] need values that still exist; got values that were freed: copy a tensor with "
       "as_vector before the graph is cleared, reverted or computed anew");
 }
 

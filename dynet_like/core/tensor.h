@@ -11,11 +11,11 @@
 
 namespace dynet_like {
 
-/// Elements in column-major order that somebody else owns: a graph, until it is cleared, or a
-/// parameter. Copy what you need for longer, with as_vector: what is read of a graph that was
-/// cleared is wrong. With GraphOptions::verify_batching and in debug builds it is NaN in `v`, and
-/// functions throw StateError; the address sanitizer stops at it. Members have DyNet's names; a
-/// tensor of doubles has `v64` instead of `v`.
+/// Elements in column-major order that belong to a graph, until it is cleared, or to a parameter.
+/// If you need them for longer, copy them with as_vector: memory of a cleared graph holds other
+/// numbers. With GraphOptions::verify_batching and in debug builds it reads as NaN through `v`, and
+/// functions throw StateError; the address sanitizer stops the program. Members have DyNet's names.
+/// A tensor of doubles has `v64` instead of `v`.
 struct Tensor {
   Dim d;
   float* v = nullptr;
@@ -29,8 +29,8 @@ struct Tensor {
   DType dtype() const { return v64 != nullptr ? DType::f64 : DType::f32; }
   void* data() const { return v64 != nullptr ? static_cast<void*>(v64) : v; }
 
-  /// Element i, whatever the type. Throws UsageError, as all that reads elements does, for a tensor
-  /// that was made of nothing.
+  /// Element i, whatever the type. Like all functions that read elements, throws UsageError for a
+  /// default-constructed tensor.
   double at(std::size_t i) const {
     const double number = v64 != nullptr ? v64[i] : static_cast<double>(floats()[i]);
     if (number != number) check_not_forgotten(i);
@@ -63,7 +63,7 @@ float as_scalar(const Tensor& tensor);
 std::vector<float> as_vector(const Tensor& tensor);
 std::vector<double> as_doubles(const Tensor& tensor);
 
-/// Rows on lines of their own, minibatch elements separated by an empty line.
+/// Prints each row on a line of its own, and an empty line between minibatch elements.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 }  // namespace dynet_like

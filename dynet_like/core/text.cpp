@@ -1,4 +1,4 @@
-// Numbers by std::from_chars, which knows no locale; UTF-8 and other encodings; quoted text.
+// Numbers by std::from_chars, which ignores the locale; UTF-8 and other encodings; quoted text.
 #include "dynet_like/core/text.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kQuotedBytes = 40;
 
-// Whether a terminal does something else with a character than to show it: control characters
-// (C0, C1), what parts lines and paragraphs, and what turns the direction of text or marks it.
+// Whether a terminal acts on a character instead of showing it: control characters (C0, C1), line
+// and paragraph separators, and marks of text direction.
 bool is_obeyed(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x2028 && code <= 0x202E) ||
          (code >= 0x2066 && code <= 0x2069) || code == 0x061C || code == 0x200E || code == 0x200F;
@@ -28,12 +28,12 @@ bool is_obeyed(std::uint32_t code) {
 }  // namespace
 
 std::optional<float> parse_float(std::string_view text) {
-  // from_chars knows no plus sign; "+-1" stays wrong.
+  // from_chars does not accept a plus sign; "+-1" stays wrong.
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const char* end = text.data() + text.size();
   float value = 0;
   auto result = std::from_chars(text.data(), end, value);
-  if (result.ec == std::errc::result_out_of_range) {  // too large, or so small that it is zero
+  if (result.ec == std::errc::result_out_of_range) {  // too large, or rounds to zero
     double wide = 0;
     result = std::from_chars(text.data(), end, wide);
     if (std::abs(wide) > 1) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<float> parse_float(std::string_view text) {
 Utf8Character first_character(std::string_view text) {
   if (text.empty()) return {};
   const auto first = static_cast<unsigned char>(text.front());
-  const int ones = std::countl_one(first);  // none, or as many as the character has bytes
+  const int ones = std::countl_one(first);  // 0 for ASCII, else the character's bytes
   const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
   if (ones == 1 || ones > 4 || size > text.size()) return {};
   std::uint32_t code = first & (0xFFu >> (ones + 1));
@@ -92,7 +92,8 @@ std::string visible_text(std::string_view text) {
 
 std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string& file) {
   using namespace std::string_view_literals;
-  constexpr std::pair<std::string_view, const char*> kOthers[] = {// the mark of UTF-32 goes on
+  constexpr std::pair<std::string_view, const char*> kOthers[] = {// UTF-32's mark begins with
+                                                                  // UTF-16's
                                                                   {"\xFF\xFE\0\0"sv, "UTF-32"},
                                                                   {"\0\0\xFE\xFF"sv, "UTF-32"},
                                                                   {"\xFF\xFE"sv, "UTF-16"},
@@ -107,7 +108,7 @@ std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string&
 }
 
 std::string quoted_text(std::string_view text) {
-  std::size_t end = 0;  // of whole characters
+  std::size_t end = 0;  // at the end of a character
   while (end < std::min(text.size(), kQuotedBytes)) {
     end += std::max(first_character(text.substr(end)).bytes, std::size_t{1});
   }

@@ -1,4 +1,4 @@
-// ThreadPool: every worker has a counter, on which it spins and sleeps.
+// ThreadPool: every worker has a counter, on which it first spins and then sleeps.
 #include "dynet_like/core/thread_pool.h"
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace dynet_like::detail {
 namespace {
 
 constexpr std::chrono::microseconds kSpin(20);
-constexpr int kPausesPerLook = 16;  // at the clock
+constexpr int kPausesPerLook = 16;  // between two reads of the clock
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -25,7 +25,7 @@ void pause() {
 #endif
 }
 
-// Waits until the counter is not `seen` any more; returns what it is then.
+// Waits until the counter differs from `seen`; returns its new value.
 std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& counter, std::uint32_t seen) {
   const auto begin = std::chrono::steady_clock::now();
   do {
@@ -42,7 +42,7 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& counter, std::ui
 }  // namespace
 
 struct alignas(64) ThreadPool::Worker {
-  /// Odd: there is a part to be taken. Whoever takes it makes it even.
+  /// Odd: a part is offered. The thread that takes it makes the counter even.
   std::atomic<std::uint32_t> offers = 0;
   std::thread thread;
 
@@ -110,7 +110,7 @@ void ThreadPool::wait() {
   if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-// The first exception is the caller's.
+// Keeps the first exception for the caller.
 void ThreadPool::call(unsigned part) {
   try {
     (*work_)(part);

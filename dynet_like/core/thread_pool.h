@@ -1,4 +1,4 @@
-// A few threads that wait for work, of one caller at a time.
+// A few threads that wait for the work of one caller at a time.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@ namespace dynet_like::detail {
 
 /// Runs a function on several threads, the caller's among them, and waits for all.
 ///
-/// A thread that waits spins for about 20 microseconds, so that work that comes soon is handed over
-/// in one or two, and then sleeps, so that other processes lose nothing.
+/// A waiting thread spins for about 20 microseconds, so that it starts work that comes soon within
+/// one or two microseconds. Then it sleeps, so that it takes no time from other processes.
 class ThreadPool {
  public:
-  /// Throws DeviceError if the system does not start as many.
+  /// Throws DeviceError if the system cannot start as many threads.
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -24,12 +24,11 @@ class ThreadPool {
 
   unsigned size() const { return others_ + 1; }
 
-  /// Calls work(part) once for every part in [0, parts), parts <= size(). Part 0 runs here, and
-  /// then those whose threads have not begun: they may have to wait for a processor. Throws what a
-  /// part throws, once all have ended.
+  /// Calls work(part) once for every part in [0, parts), parts <= size(). The caller runs part 0,
+  /// and then the parts that no other thread has begun, since such threads may be waiting for a
+  /// processor. Returns, or throws the first exception of a part, after all parts have ended.
   void run(unsigned parts, const std::function<void(unsigned)>& work);
-  /// The same, but a part always runs on the same thread: the caller waits for those that begin
-  /// late.
+  /// The same, but each part always runs on the same thread: the caller waits for late threads.
   void run_on_own_threads(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:
@@ -44,7 +43,7 @@ class ThreadPool {
 
   const unsigned others_;
   std::unique_ptr<Worker[]> workers_;
-  const std::function<void(unsigned)>* work_ = nullptr;  ///< null: the end
+  const std::function<void(unsigned)>* work_ = nullptr;  ///< null: the workers exit
   alignas(64) std::atomic<std::uint32_t> pending_ = 0;   ///< parts of other threads
   std::mutex mutex_;
   std::exception_ptr failure_;

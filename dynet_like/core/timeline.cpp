@@ -1,4 +1,4 @@
-// Adding events to a timeline, and what bounds them.
+// Adding events to a timeline, and their limit.
 #include "dynet_like/core/timeline.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace detail {
 
 namespace {
 
-// By TimelineSpan.
+// Indexed by TimelineSpan.
 const TimelineLabel kSpans[] = {
     {"record", "record", "", {"nodes"}},
     {"record samples", "record", "", {"samples"}},
@@ -45,7 +45,7 @@ constexpr std::size_t kStepsOfCurve = 256;
 TimelineState::TimelineState(std::size_t most_events)
     : most_events_(most_events), stopped_(kNever) {
   for (const TimelineLabel& span : kSpans) labels_.push_back(span);
-  track();  // the first is of the thread that makes it
+  track();  // the first track belongs to the thread that makes the timeline
 }
 
 TimelineTrack& TimelineState::track() {

@@ -1,4 +1,4 @@
-// A timeline: what ran when, and on which thread, for a picture of a few minibatches.
+// A timeline: what ran when and on which thread, over a few minibatches.
 #pragma once
 
 #include <cstddef>
@@ -15,40 +15,40 @@ class TimelineState;
 class TimelineTrack;
 }  // namespace detail
 
-/// Keeps an event for each thing that graphs do which GraphOptions::timeline gave it to: recording,
-/// planning, kernel calls, sums of gradients; and the bytes that they hold. It is thread-safe, and
+/// Keeps events of the graphs whose GraphOptions::timeline points here: recording, planning, kernel
+/// calls, sums of gradients. It also keeps the bytes that these graphs hold. It is thread-safe, and
 /// several graphs and minibatches may share one.
 class Timeline {
  public:
   static constexpr std::size_t kMostEvents = 1'000'000;
 
-  /// Events beyond so many are dropped, and counted.
+  /// Counts and drops events beyond `most_events`.
   explicit Timeline(std::size_t most_events = kMostEvents);
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
-  /// An event of the program's own, from here to the end of the scope.
+  /// An event of your own, from the construction of this object to the end of its scope.
   class Scope;
-  /// The same for what f() does, which it returns.
+  /// Records f() as an event and returns its result.
   template <class F>
   decltype(auto) time(std::string_view name, F&& f);
 
-  /// From now on nothing is added. What has not ended ends here.
+  /// From now on no event is added. Events that have not ended end here.
   void stop();
-  /// How many events there are, and how many found no room.
+  /// The number of events kept, and of events dropped.
   std::size_t size() const;
   std::size_t dropped() const;
 
-  /// In the trace event format, for ui.perfetto.dev and chrome://tracing.
+  /// The trace event format, for ui.perfetto.dev and chrome://tracing.
   std::string json() const;
-  /// The same as a file, which is replaced as a whole or not at all. Throws FileError.
+  /// Writes it to a file, which is replaced as a whole or not at all. Throws FileError.
   void save(const std::string& path) const;
 
   const std::shared_ptr<detail::TimelineState>& state() const { return state_; }
 
  private:
-  std::shared_ptr<detail::TimelineState> state_;  ///< graphs that outlive the timeline have it, too
+  std::shared_ptr<detail::TimelineState> state_;  ///< shared with graphs, which may live longer
 };
 
 class Timeline::Scope {

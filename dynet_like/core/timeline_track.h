@@ -1,4 +1,4 @@
-// What a timeline keeps: events of each thread, with labels that they share.
+// The data of a timeline: the events of each thread, with labels that they share.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,10 @@ struct TimelineLabel {
   std::string name;
   const char* category = "";
   std::string shapes = {};
-  std::array<const char*, 3> numbers{};  ///< their names, as far as there are some
+  std::array<const char*, 3> numbers{};  ///< names of an event's numbers; null: no more
 };
 
-/// Labels that every timeline has, as their numbers.
+/// The numbers of the labels that every timeline has.
 enum class TimelineSpan : std::uint32_t {
   record,
   record_samples,
@@ -54,8 +54,7 @@ enum class TimelineSpan : std::uint32_t {
   count
 };
 
-/// Elements that stay where they are: what grows must not move a million of them between two
-/// kernel calls.
+/// Elements never move: growing must not move a million of them between two kernel calls.
 template <class T>
 class TimelineList {
  public:
@@ -76,7 +75,7 @@ class TimelineList {
 
 class TimelineState;
 
-/// The events of one thread, in the order in which they ended. Times are nanoseconds since the
+/// The events of one thread, in the order in which they end. Times are nanoseconds since the
 /// timeline began.
 class TimelineTrack {
  public:
@@ -87,22 +86,22 @@ class TimelineTrack {
   };
   explicit TimelineTrack(TimelineState& state) : state(state) {}
 
-  /// What has no room, or finds no memory, is dropped.
+  /// Drops the event if the timeline is full or there is no memory.
   void add(std::uint32_t label, TimelineClock::time_point begin, TimelineClock::time_point end,
            const TimelineNumbers& numbers = {}) noexcept;
 
-  /// The same of a short call, of which there are many: those with one label that follow one
-  /// another, with nothing between, are one event, as long as all of them together. Its numbers are
-  /// their sums.
+  /// For short calls, of which there are many: if the last event has the same label and nothing
+  /// came in between, this call extends it by its duration and adds its numbers.
   void add_to_last(std::uint32_t label, TimelineClock::time_point begin,
                    TimelineClock::time_point end, const TimelineNumbers& numbers) noexcept;
-  /// Begins an event that may have others inside.
+  /// Begins an event that may contain others.
   TimelineClock::time_point begin() noexcept {
     const TimelineClock::time_point now = TimelineClock::now();
     boundary_ = now.time_since_epoch().count();
     return now;
   }
-  /// Where an event can begin that is told of later, if it began there: not within another one.
+  /// The later of `time` and the last boundary. An event that is reported afterwards must begin
+  /// there, so that it does not overlap others.
   TimelineClock::time_point not_before(TimelineClock::time_point time) const {
     return std::max(time, TimelineClock::time_point(TimelineClock::duration(boundary_)));
   }
@@ -113,8 +112,8 @@ class TimelineTrack {
   friend class TimelineState;
 
   mutable std::mutex mutex_;
-  std::atomic<TimelineClock::rep> boundary_ = 0;  ///< where one began or ended last
-  TimelineClock::rep extended_ = 0;  ///< the boundary behind an event that may become longer
+  std::atomic<TimelineClock::rep> boundary_ = 0;  ///< where an event last began or ended
+  TimelineClock::rep extended_ = 0;               ///< end of an event that add_to_last may extend
   TimelineList<Event> events_;
 };
 
@@ -122,16 +121,16 @@ class TimelineState {
  public:
   explicit TimelineState(std::size_t most_events);
 
-  /// That of the calling thread.
+  /// The track of the calling thread.
   TimelineTrack& track();
-  /// The number of a label, the same for equal ones. 0 once there is no room for events.
+  /// The number of a label; equal labels share one. 0 when the timeline is full or stopped.
   std::uint32_t label(const TimelineLabel& label);
-  /// What graphs hold, together, changes by so much.
+  /// Changes the bytes that all graphs hold together by these differences.
   void hold(std::int64_t values, std::int64_t gradients) noexcept;
   void stop();
   std::size_t size() const;
   std::size_t dropped() const { return dropped_; }
-  /// The file, piece by piece.
+  /// Writes the file piece by piece.
   void write_json(const std::function<void(std::string_view)>& write) const;
 
  private:
@@ -142,7 +141,8 @@ class TimelineState {
     std::int64_t values = 0, gradients = 0;
   };
 
-  /// Whether there is room for one more; `begin` and `end` are cut where it was stopped.
+  /// Reserves room for one event; false if there is none. Ends the event where the timeline
+  /// stopped.
   bool take(TimelineClock::time_point begin, TimelineClock::time_point& end) noexcept;
   bool runs_at(TimelineClock::time_point time) const {
     return time.time_since_epoch().count() < stopped_;
@@ -166,7 +166,7 @@ class TimelineState {
   std::map<std::thread::id, TimelineTrack*> track_of_;
 };
 
-/// An event of the library's own, from here to the end of the scope; nothing without a track.
+/// An event of the library, which lasts as long as this object; does nothing if `track` is null.
 class TimelineScope {
  public:
   TimelineScope(TimelineTrack* track, std::uint32_t label) : track_(track), label_(label) {
@@ -184,10 +184,10 @@ class TimelineScope {
     numbers_ = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second),
                 static_cast<std::uint32_t>(third)};
   }
-  /// It is no event after all.
+  /// Records no event.
   void leave_out() { track_ = nullptr; }
   TimelineClock::time_point begin() const { return begin_; }
-  /// Whether there was no other event inside.
+  /// Whether no other event began or ended since this one began.
   bool is_empty() const { return track_ == nullptr || track_->not_before(begin_) == begin_; }
 
  private:
@@ -197,8 +197,8 @@ class TimelineScope {
   TimelineNumbers numbers_{};
 };
 
-/// The part that one owner has in what all graphs hold. The first bytes and the last are told of
-/// at once, what is between in steps that a curve shows.
+/// The bytes of one owner in the sum over all graphs. The first and the last change are reported at
+/// once, those in between in steps that are large enough to show in a curve.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -207,9 +207,9 @@ class HeldBytes {
   HeldBytes(const HeldBytes&) = delete;
   HeldBytes& operator=(const HeldBytes&) = delete;
 
-  /// `at_once`: however small the change is.
+  /// `at_once`: reports the change however small it is.
   void note(std::size_t values, std::size_t gradients, bool at_once = false) noexcept;
-  /// Of values alone.
+  /// Changes only the bytes of values.
   void note_values(std::size_t values) noexcept { note(values, gradients_); }
 
  private:

@@ -7,7 +7,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// The length of the character that begins the text, if it is one of XML 1.0 in UTF-8, or 0.
+// The length of the first character if it is UTF-8 and XML 1.0 allows it, else 0.
 std::size_t character_length(std::string_view text) {
   const auto [bytes, code] = first_character(text);
   const bool is_control = code < 0x20 && code != '\t' && code != '\n' && code != '\r';

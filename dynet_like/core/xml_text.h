@@ -1,4 +1,4 @@
-// Any text as characters of an XML or HTML document.
+// Converts any text to characters of an XML or HTML document.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace dynet_like::detail {
 
-/// Markup is escaped; what is no UTF-8, or no character of XML, becomes U+FFFD.
+/// Escapes markup. Bytes that are not UTF-8, and characters that XML does not allow, become U+FFFD.
 std::string xml_text(std::string_view text);
 
 }  // namespace dynet_like::detail

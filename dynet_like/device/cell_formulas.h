@@ -1,23 +1,23 @@
-// The pointwise part of LSTM and GRU cells, over any number type: included anew for every target.
+// The pointwise part of LSTM and GRU cells, over any number type. Included once for each target.
 //
-// The includer provides a namespace, the macro LANE (how a function is marked for its target) and,
+// The includer provides a namespace, the macro LANE (the function attributes of its target) and,
 // for its number type, the arithmetic operators, logistic, tanh and fused(a, b, c) = a * b + c.
-// `here` is one element of the vectors of a cell, or some side by side: here.load(vector) are their
-// numbers, here.store(numbers, vector) and here.put(numbers, vector, add) set them.
+// `here` stands for one or several adjacent elements of the vectors of a cell: here.load(vector)
+// reads them, here.store(numbers, vector) and here.put(numbers, vector, add) write them.
 
 template <class T>
 LANE T one_minus(T x) {
   return T(1) - x;
 }
 
-/// An item of those that lie one behind the other, if there are any.
+/// Item number `item` of consecutive items, or null if there are none.
 template <class E>
 LANE E* item_of(E* all, std::size_t item, std::size_t size) {
   return all == nullptr ? nullptr : all + item * size;
 }
 
-/// A cell with `children`, of whose gates sum(row) are the sums. `out` are h and c; `saved`, which
-/// may be null, is that of the item.
+/// One element of a cell with `children`. sum(row) is the sum that enters a gate, `out` are h and
+/// c, and `saved`, which may be null, belongs to the item.
 template <class E, class Here, class Sum>
 LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& here, const Sum& sum,
                        const Operand* cells, std::size_t item, E* const (&out)[2], E* saved) {
@@ -39,8 +39,8 @@ LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& h
   here.store(t, saved + layout.rows);
 }
 
-/// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
-/// `dh`, `dc`, `saved` and `sums` are those of the item.
+/// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then back through c's sum and the gates'
+/// nonlinearities. `dh`, `dc`, `saved` and `sums` belong to the item.
 template <class E, class Here>
 LANE void lstm_gradient(const LstmLayout layout, unsigned children, const Here& here,
                         const Operand* cells, const Destination* cell_gradients, std::size_t item,
@@ -63,9 +63,8 @@ LANE void lstm_gradient(const LstmLayout layout, unsigned children, const Here& 
   }
 }
 
-/// r and z are of both sums; of n, only the part of h goes through the reset gate. Then
-/// h' = (1 - z) n + z h. of_h(gate) and of_x(gate) are sums of an item, and so is what else there
-/// is.
+/// r and z read the sums of h and of x; in n, only the sum of h is multiplied by the reset gate.
+/// Then h' = (1 - z) n + z h. of_h(gate), of_x(gate) and the pointers belong to one item.
 template <class E, class Here, class SumH, class SumX>
 LANE void gru_element(unsigned hidden, const Here& here, const SumH& of_h, const SumX& of_x,
                       bool has_x, const E* before, E* out, E* saved) {
@@ -84,8 +83,8 @@ LANE void gru_element(unsigned hidden, const Here& here, const SumH& of_h, const
   here.store(inner, saved + 3 * hidden);
 }
 
-/// The gradients of the sums of h and x, if there is an x, and what that of h gets through z, if it
-/// is wanted.
+/// The gradients of the sums of h and, if there is an x, of x. Also the gradient that h gets
+/// through z, if it is wanted.
 template <class E, class Here>
 LANE void gru_gradient(unsigned hidden, const Here& here, const E* before, const E* dy,
                        const E* saved, E* sums_h, E* sums_x, E* through_z) {

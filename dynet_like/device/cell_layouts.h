@@ -1,4 +1,4 @@
-// Which inputs of an op make its affine maps, and where the gates of cells lie: for all devices.
+// The inputs of an op that form its affine maps, and the places of gates in cells: for all devices.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 
 namespace dynet_like::detail {
 
-/// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
+/// The inputs of an op that form an affine map: a bias, if any, and pairs (W, x) from `first` on.
 /// Results are {rows, columns}.
 struct Affine {
   bool has_bias = false;
   std::size_t bias = 0, first = 0, pairs = 0, rows = 0, columns = 1;
 };
 
-/// Blocks of rows of the gates: forget gates from `f` on, one per child. Saved items have the gates
-/// in the same places, and tanh c behind them.
+/// The blocks of rows of the gates; the forget gates, one per child, begin at `f`. Saved items have
+/// the gates in the same places, followed by tanh c.
 struct LstmLayout {
   unsigned children, hidden, i, f, o, u, rows;
 
@@ -34,7 +34,7 @@ struct LstmLayout {
   }
 };
 
-/// The maps of h and of x, three gates each; that of x has no pairs if there is no x.
+/// The maps of h and of x, with three gates each. The map of x has no pairs if there is no x.
 struct GruLayout {
   unsigned hidden, rows;
   Affine of_h, of_x;

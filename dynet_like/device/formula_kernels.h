@@ -1,4 +1,4 @@
-// Ops that are formulas, and their kernels, which run the steps that the op has.
+// Ops that are formulas, and the kernels that run their steps.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace dynet_like::detail {
 
-/// All inputs have one shape. So has the output, if there is one; several are parts of a vector,
-/// and their number is an attribute.
+/// All inputs have one shape. A single output has that shape, too; several outputs are parts of one
+/// vector, and their number is an attribute.
 struct OpOfFormula : Op {
   std::string its_name;
   Formula program;
@@ -20,9 +20,9 @@ struct OpOfFormula : Op {
 /// The formula must have at most FormulaSteps::kMostSlots slots.
 std::shared_ptr<const OpOfFormula> make_formula_op(std::string name, Formula formula);
 
-/// The CPU's, for the instruction set that is chosen now.
+/// The kernels of the CPU, for the instruction set in use.
 Kernels formula_kernels();
-/// Launchers for GPUs, in a library with CUDA.
+/// The launchers for GPUs, if the library is built with CUDA.
 const Kernels* cuda_formula_kernels();
 
 inline const Formula& formula_of(const Signature& type) {

@@ -12,7 +12,7 @@ Dim formula_shape(std::span<const Dim> inputs, std::span<const std::uint32_t> at
   return attributes.empty() ? inputs[0] : Dim({attributes[0] * inputs[0].batch_size()});
 }
 
-// What the backward program reads, besides the dys, which are more inputs.
+// What the backward steps read, besides the dys, which are additional inputs.
 Needs needs_of(const Formula& formula) {
   bool inputs = false, output = false;
   for (const ops::FormulaStep& step : formula.backward.steps) {

@@ -1,4 +1,4 @@
-// What a kernel is given: N items, and lists of where they lie.
+// The arguments of a kernel: N items, and lists of their addresses.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace dynet_like::ops {
 
-/// Where the N items of an argument lie: one pointer each, or one item that all share.
+/// The N items of an argument: one pointer each, or one item that all of them share.
 struct Operand {
   const void* const* items = nullptr;
   const void* shared = nullptr;
-  /// A shared matrix as the device's products read it, if it was packed (see Device::pack): itself
-  /// in a forward call, its transpose in a backward call.
+  /// A shared matrix in the layout that products read, if it was packed (see Queue::pack): the
+  /// matrix itself in a forward call, its transpose in a backward call.
   const void* packed = nullptr;
 
   template <class T>
@@ -25,12 +25,12 @@ struct Operand {
   }
 };
 
-/// Where the N items of a result go, or N * parts of an op with parts: one behind the other, or, if
-/// there is a list, one pointer each. An item has memory for its own elements and no others;
-/// whether the next one follows is what goes_on says.
+/// Where the N items of a result go (N * parts for an op with parts): one behind the other or, if
+/// there is a list, one pointer each. An item has memory for its own elements only; goes_on tells
+/// whether the next item follows directly.
 struct Output {
-  void* first = nullptr;  ///< where item 0 lies, without a list
-  std::size_t size = 0;   ///< and the elements of an item
+  void* first = nullptr;  ///< where item 0 lies, if there is no list
+  std::size_t size = 0;   ///< the elements of an item, if there is no list
   void* const* items = nullptr;
 
   constexpr Output() = default;
@@ -43,9 +43,9 @@ struct Output {
   }
 };
 
-/// Where N gradients go. If none is wanted there are no pointers: ask wanted() before at(). A null
-/// pointer: that result is not wanted. `add[i]` says whether result i is added to what is there; a
-/// kernel computes the whole result first and never starts a sum from the destination.
+/// Where N gradients go. If none is wanted there are no pointers, so ask wanted() before at(). A
+/// null pointer means that this result is not wanted. `add[i]` tells whether result i is added to
+/// the destination; a kernel computes the result first and never starts a sum from the destination.
 struct Destination {
   void* const* items = nullptr;
   const std::uint8_t* add = nullptr;
@@ -57,7 +57,7 @@ struct Destination {
   }
 };
 
-/// Whether item i + 1 of an argument goes on where item i, `size` elements long, ends.
+/// Whether item i + 1 of an argument begins where item i, `size` elements long, ends.
 template <class T>
 bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
   return operand.at<T>(i + 1) == operand.at<T>(i) + size;
@@ -66,7 +66,7 @@ template <class T>
 bool goes_on(const Output& output, std::size_t i, std::size_t size) {
   return output.items == nullptr || output.at<T>(i + 1) == output.at<T>(i) + size;
 }
-/// The same for a destination, with the same way of writing.
+/// The same for a destination; both items must also be added, or both written.
 template <class T>
 bool goes_on(const Destination& destination, std::size_t i, std::size_t size) {
   return destination.at<T>(i + 1) == destination.at<T>(i) + size &&
@@ -85,8 +85,8 @@ class Workspace {
   }
 };
 
-/// One batch forward. Saved items lie one behind the other; so do integers and reals. The library's
-/// own kernels are given no place for saved items where there is no backward pass.
+/// One batch forward. Saved items lie one behind the other, and so do integers and reals. `saved`
+/// is null for the library's own kernels if there will be no backward pass.
 struct ForwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;
@@ -99,9 +99,9 @@ struct ForwardCall {
   Workspace* workspace = nullptr;
 };
 
-/// One batch backward: dx[j] receives dy times the derivative with respect to input j.
-/// Inputs and output are given only if the op declares that it needs them; outputs and dy by part.
-/// Of an op that defers gradients, deferred[i] receives what item i contributes to them.
+/// One batch backward: dx[j] receives dy times the derivative with respect to input j. `in` and
+/// `out` are given only if the op declares that it needs them. `out` and `dy` have an item per
+/// part. If the op defers gradients, deferred[i] receives the contribution of item i to them.
 struct BackwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;

@@ -1,4 +1,4 @@
-// Labels of kernel calls: made once for every type.
+// Labels of kernel calls: made once per type.
 #include "dynet_like/device/kernel_clock.h"
 
 namespace dynet_like::detail {

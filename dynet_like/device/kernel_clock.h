@@ -1,4 +1,4 @@
-// The time that a queue's kernels took, and the timeline that shows it.
+// The time that a queue's kernels take, and the timeline that shows it.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace dynet_like::detail {
 
 struct KernelClock {
   double seconds = 0;
-  /// That of the thread which uses the queue, if there is a timeline.
+  /// The track of the thread that uses the queue, if there is a timeline.
   TimelineTrack* track = nullptr;
-  std::uint32_t nodes = 0;  ///< of the next kernel call; 0: as many as it has items
+  std::uint32_t nodes = 0;  ///< of the next kernel call; 0 means as many as it has items
 };
 
-/// The labels of kernel calls. A signature is known by its place, and by what it says: another one
-/// may come to the same place.
+/// The labels of kernel calls. A signature is recognised by its address and its contents, since
+/// another one may later have the same address.
 class KernelLabels {
  public:
   std::uint32_t of(TimelineState& timeline, const Signature& type, bool backward);

@@ -1,4 +1,4 @@
-// Backward calls whose items share destinations: what they contribute is added up by one kernel.
+// Backward calls whose items share destinations: one kernel sums their contributions.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ inline bool shares_destination(const BackwardCall& call, unsigned j, std::size_t
   return i > 0 && call.type->op->is_open(j) && dx.wanted() && dx.items[i] == dx.items[i - 1];
 }
 
-/// Whether what item i contributes to input j is added to what is there, or to what the item before
-/// it has written.
+/// Whether the contribution of item i to input j is added to what the destination holds, or to what
+/// the previous item wrote there.
 inline bool adds_to_destination(const BackwardCall& call, unsigned j, std::size_t i) {
   return call.dx[j].add[i] != 0 || shares_destination(call, j, i);
 }
 
-/// The same as shares_destination for any input: such items must not be separated.
+/// Whether item i shares any input's destination with the previous item: they must stay together.
 inline bool shares_a_destination(const BackwardCall& call, std::size_t i) {
   if (call.type->op->batching.open_inputs == 0) return false;
   for (unsigned j = 0; j < call.type->inputs.size(); ++j) {

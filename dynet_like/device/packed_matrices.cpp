@@ -9,10 +9,11 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Packing takes about as long as multiplying with two columns, and makes others cheaper by a tenth
-// (by a quarter where the matrix does not fit the cache): in training, one sentence is not enough.
+// Packing takes about as long as multiplying with two columns, and makes later products faster by a
+// tenth (by a quarter if the matrix does not fit the cache). In training, one sentence is too
+// little.
 constexpr std::size_t kWorthPacking = 32;
-// Parts at ever new places are not worth keeping.
+// A limit for values whose parts are read at ever new places.
 constexpr std::size_t kMostCopies = 32;
 
 }  // namespace

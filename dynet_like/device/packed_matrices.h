@@ -1,4 +1,4 @@
-// Packed copies of a matrix, made when they pay and once per version.
+// Packed copies of a matrix, made once per version when they pay.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ namespace dynet_like::detail {
 
 class Queue;
 
-/// A matrix that products multiply with: part of a value, beginning at element `offset`.
+/// A matrix operand of products: a part of a value, beginning at element `offset`.
 struct MatrixPlace {
   std::size_t offset = 0, rows = 0, columns = 0;
   bool operator==(const MatrixPlace&) const = default;
 };
 
-/// The packed copies of one value and of its parts. Safe for use by several threads at once, as
-/// long as nobody reads copies of an older version.
+/// The packed copies of one value and of its parts. Several threads may use it at once, as long as
+/// no thread still reads copies of an older version.
 class PackedMatrices {
  public:
-  /// The matrix of `value` for products with `uses` more columns, or null if it is not worth a copy
-  /// yet. The pointer is valid until another version is asked for.
+  /// The packed matrix of `value` for products with `uses` more columns, or null if a copy does not
+  /// pay yet. The pointer is valid until another version is asked for.
   const void* matrix(const Queue& queue, DType dtype, const void* value, const MatrixPlace& place,
                      std::uint64_t version, std::size_t uses);
-  /// Its transpose; always made, since products need it packed.
+  /// Its packed transpose, made at the first use; null only if there are too many copies.
   const void* transpose(const Queue& queue, DType dtype, const void* value,
                         const MatrixPlace& place, std::uint64_t version);
 

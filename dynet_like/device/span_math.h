@@ -1,13 +1,13 @@
-// Vectorised functions for kernels of one's own.
+// Vectorised functions for users' kernels.
 #pragma once
 
 #include <span>
 
 namespace dynet_like::ops {
 
-// y[i] = f(x[i]) by the best instruction set of the machine, as accurate as the operations of these
-// names. An element has the same bits wherever it stands, in spans of any length. y may be x; else
-// they must not overlap. Spans of different sizes throw UsageError.
+// y[i] = f(x[i]) with the best instruction set of the machine, as accurate as the operations of the
+// same names. The bits of an element depend neither on its position nor on the length. y may be x;
+// otherwise they must not overlap. Throws UsageError for spans of different sizes.
 
 void exp(std::span<const float> x, std::span<float> y);
 void exp(std::span<const double> x, std::span<double> y);

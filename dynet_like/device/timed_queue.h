@@ -9,8 +9,8 @@
 
 namespace dynet_like::detail {
 
-/// Passes every call on to another queue, adds up how long they took, and shows them on a timeline
-/// if there is one.
+/// Passes every call on to another queue, sums up the time of the calls, and shows them on a
+/// timeline if there is one.
 class TimedQueue : public Queue {
  public:
   /// `clock` must outlive the queue.

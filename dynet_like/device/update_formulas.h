@@ -1,23 +1,23 @@
-// What updates do to an element, over any number type: included anew for every target.
+// How updates change an element, over any number type. Each target includes this file once.
 //
-// The includer provides a namespace, the macro LANE (how a function is marked for its target) and,
+// The includer provides a namespace, the macro LANE (the function attributes of its target) and,
 // for its number type T, the arithmetic operators, the comparison <, and min, max, sqrt, abs,
 // select(condition, a, b) and largest_number<T>(). T(c) is the constant c.
 //
-// updated(kind, c, w, h, m) is the new value of w. It changes the moments m, which are those of
-// updates.h, in that order; h is the gradient times the scale.
+// updated(kind, c, w, h, m) returns the new value of w and changes the moments m, which are those
+// of updates.h in the same order. h is the gradient times the scale.
 
 template <class T>
 struct UpdateNumbers {
   T rate, decay, square_decay, epsilon;
 };
-/// Those of an UpdateFormula, or of such numbers.
+/// The numbers of an UpdateFormula, or of another UpdateNumbers, as T.
 template <class T, class Rate, class Constants>
 LANE UpdateNumbers<T> numbers_of(Rate rate, const Constants& c) {
   return {T(rate), T(c.decay), T(c.square_decay), T(c.epsilon)};
 }
 
-/// Of all x so far; each counts less the older it is.
+/// The exponential moving average of all x so far.
 template <class T>
 LANE T mean(T decay, T before, T x) {
   return decay * before + (T(1) - decay) * x;
@@ -49,7 +49,7 @@ LANE T updated(Amsgrad, const UpdateNumbers<T>& c, T w, T h, T* m) {
   return w - c.rate * m[0] / (sqrt(m[2]) + c.epsilon);
 }
 
-// A sum of many may overflow: then steps stay small.
+// The sum may overflow after many updates; the limit then keeps steps small.
 template <class T>
 LANE T updated(Adagrad, const UpdateNumbers<T>& c, T w, T h, T* m) {
   m[0] = min(m[0] + h * h, largest_number<T>());
@@ -70,7 +70,7 @@ LANE T updated(Adadelta, const UpdateNumbers<T>& c, T w, T h, T* m) {
   return w - c.rate * step;
 }
 
-// What becomes of one number of a Pair, and of its share.
+// The new value of one number of a Pair, given its share.
 struct TowardsMean {
   template <class T>
   LANE static T value(T mean, T x, T share) {

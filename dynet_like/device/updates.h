@@ -1,4 +1,4 @@
-// Passes over parameters and their gradients: those of a device, and the CPU's.
+// Passes over parameters and their gradients, on a device or on the CPU.
 #pragma once
 
 #include <array>
@@ -14,16 +14,16 @@
 
 namespace dynet_like::detail {
 
-/// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`, and then
-/// the changed values by `keep`.
+/// The factors of one update: the gradient is multiplied by `scale`, the change by `rate`, and then
+/// the changed value by `keep`.
 struct Step {
   double rate = 0;
   double scale = 1;
   double keep = 1;
 };
 
-/// A stretch of one parameter: `count` values, their gradient and each of their moments. A null
-/// gradient is one of zeros.
+/// A range of one parameter: `count` values, their gradient, and each of their moments. A null
+/// gradient counts as zeros.
 struct Elements {
   static constexpr std::size_t kMaxMoments = 4;
 
@@ -33,18 +33,18 @@ struct Elements {
   const void* gradient = nullptr;
   void* moments[kMaxMoments] = {};
 
-  /// Of a table: values and moments begin with row 0, `count` is the size of a row, and these are
-  /// its `row_count` rows in question. Null stands for all; then row r has the gradient
-  /// slots[r] - 1, or none if that is -1 or there are no slots. Else row i of the list has
-  /// gradient i. The lists are this process's.
+  /// For a table: values and moments begin with row 0, `count` is the size of a row, and
+  /// `row_count` rows are updated. If `rows` is null, these are all rows: row r has gradient
+  /// slots[r] - 1, or none if that is -1 or `slots` is null. Otherwise row i of the list has
+  /// gradient i. The lists are in memory of this process.
   std::size_t row_count = 0;
   const std::uint32_t* rows = nullptr;
   const std::uint32_t* slots = nullptr;
 
-  /// What has no gradient is multiplied by `keep`, and is not updated with a gradient of zeros.
+  /// Rows without a gradient are only multiplied by `keep`, not updated with a gradient of zeros.
   bool only_kept = false;
 
-  /// One of the rows in question: its first element, and its gradient or null.
+  /// One of the updated rows: its first element, and its gradient or null.
   template <class E>
   struct Row {
     std::size_t first;
@@ -58,17 +58,17 @@ struct Elements {
     const std::size_t slot = slots == nullptr ? 0 : slots[i];
     return {i * count, slot == 0 ? nullptr : gradients + (slot - 1) * count};
   }
-  /// How many there are, where what is no table is one row.
+  /// The number of rows to update; a parameter that is no table counts as one row.
   DYNET_LIKE_HOST_DEVICE std::size_t places() const { return row_count == 0 ? 1 : row_count; }
 };
 
-/// Numbers that lie one behind the other.
+/// Consecutive numbers.
 struct Stretch {
   const void* begin = nullptr;
   std::size_t count = 0;
 };
 
-/// Numbers to change, and as many to change them by. No other pair has a part of these.
+/// Numbers to change, and as many to change them by. Pairs do not overlap.
 struct Pair {
   void* to = nullptr;
   const void* from = nullptr;
@@ -76,8 +76,8 @@ struct Pair {
   double share = 1;  ///< of an average
 };
 
-// What updates do to an element is in update_formulas.h. Here are the names of what they keep of
-// it; these numbers begin as zeros.
+// The formulas are in update_formulas.h. Here are the names of the moments that they keep per
+// element; moments begin as zeros.
 struct Descend {
   static constexpr std::array<const char*, 0> moments = {};
 };
@@ -100,7 +100,7 @@ struct Adadelta {
   static constexpr std::array moments = {"square", "square_of_change"};
 };
 
-/// One of them with its constants; it ignores the others.
+/// One of these formulas with its constants; it reads only those that it has.
 struct UpdateFormula {
   std::variant<Descend, DescendWithMomentum, Adam, Amsgrad, Adagrad, RmsProp, Adadelta> kind;
   float decay = 0;         ///< of the velocity, and of means of gradients
@@ -108,64 +108,65 @@ struct UpdateFormula {
   float epsilon = 0;
 };
 
-/// Whether gradients are below a limit, and the factor that clips them, as a device finds out while
-/// this process goes on: the passes of an update may depend on it.
+/// Checks on the device whether gradients are below a limit, and computes the factor that clips
+/// them. This process goes on meanwhile; the passes of an update may depend on the result.
 class GradientCheck {
  public:
   struct Result {
-    double factor = 1;  ///< of the gradients; NaN: passes that depend on it have changed nothing
+    double factor = 1;  ///< of the gradients; NaN: refused, so that dependent passes change nothing
     double norm = 0;    ///< if there is a threshold
-    /// The first fault, if there is one: which of all numbers, and what it is.
+    /// The first fault, if there is one: its index among all numbers, and its value.
     bool has_fault = false;
     std::size_t fault_at = 0;
     double fault = 0;
   };
 
   virtual ~GradientCheck() = default;
-  /// Asks for it. Numbers are faults unless their size is below `limit`, which may be infinity.
-  /// Gradients whose norm is larger than `threshold` are scaled down to it; 0 is none.
+  /// Starts the check. A number is a fault unless its absolute value is below `limit`, which may be
+  /// infinity. If the norm of the gradients is larger than `threshold`, they are scaled down to it;
+  /// 0 means no threshold.
   virtual void begin(DType dtype, std::span<const Stretch> stretches, double limit,
                      double threshold) = 0;
-  /// Waits for it, and for nothing that was asked for later.
+  /// Waits for this check, not for later calls.
   virtual Result wait() = 0;
 };
 
-/// The passes of a device over its own memory. Every number is rounded after every operation, so
-/// that all devices agree. Lists are of no use after a call.
+/// The passes of a device over its own memory. Every operation is rounded, so that all devices
+/// agree. Lists may change after a call.
 class Updates {
  public:
   virtual ~Updates() = default;
 
-  /// Updates of several stretches, all of one type: the formula, then values *= step.keep.
+  /// Updates several ranges of one element type: applies the formula, then values *= step.keep.
   virtual void apply(const UpdateFormula& formula, std::span<const Elements> all,
                      Step step) const = 0;
 
   /// values *= factor, with one factor after the other.
   virtual void scale(const Elements& e, std::span<const double> factors) const = 0;
-  /// to += share * (from - to); what is infinite, and is not averaged with its opposite, stays.
+  /// to += share * (from - to). An infinite number stays, unless it is averaged with its opposite.
   virtual void average(DType dtype, std::span<const Pair> pairs) const = 0;
   /// to += from, element by element.
   virtual void add(DType dtype, std::span<const Pair> pairs) const = 0;
 
-  /// Whether the size of all these numbers is below a limit, which may be infinity; that of NaN is
-  /// not.
+  /// Whether the absolute values of all these numbers are below a limit, which may be infinity.
+  /// Never true for a NaN.
   virtual bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) const = 0;
   /// The sum of the squares of all these numbers, in double; not finite if one of them is not.
   virtual double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const = 0;
 
-  /// Null where passes happen at once, so that there is nothing to go on with.
+  /// Null if passes run at once, so that a check could not overlap with them.
   virtual std::unique_ptr<GradientCheck> make_gradient_check() const { return nullptr; }
 
-  /// Makes these passes. If one throws, none of them changes anything: a device does not begin
-  /// before all of them were asked for. With a check, which has begun, gradients are multiplied by
-  /// its factor, and if they are refused nothing is changed.
+  /// Runs these passes. If one throws, none of them changes anything: a device begins only after
+  /// all of them were called. With a check, which must have begun, gradients are multiplied by its
+  /// factor; if it refuses the gradients, nothing changes.
   virtual void together(const std::function<void()>& passes,
                         const GradientCheck* /*check*/ = nullptr) const {
     passes();
   }
 };
 
-/// The CPU's, with the best instruction set of this machine.
+/// The updates of the CPU, with the best instruction set of this machine.
 const Updates& cpu_updates();
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// Going through the batches of a lane in reverse, and collecting what shared values get.
+// Goes through the batches of a lane in reverse, and collects contributions to shared values.
 #include "dynet_like/exec/backward.h"
 
 #include <algorithm>
@@ -66,14 +66,14 @@ void Backward::run_batch(std::uint32_t index) {
                run_.counts.of_types[type.id], lists_);
 }
 
-// The nodes that take part, with complete gradients.
+// Finds the nodes that take part, and completes their gradients.
 void Backward::find_nodes(const Batch& batch) {
   nodes_.clear();
   items_.clear();
   edges_.clear();
   std::uint32_t position = 0;
   for (NodeRef ref : run_.nodes_of(batch)) {
-    if (ref.node == kNone) {  // reverted; only its batch still knows of it
+    if (ref.node == kNone) {  // reverted: its place in the batch remains
       position += ref.tape;
       continue;
     }
@@ -83,7 +83,7 @@ void Backward::find_nodes(const Batch& batch) {
       nodes_.push_back(ref);
       const EdgeGradient* const edges =
           gradients_.plan.edges(ref.tape) + run_.tape(ref).node(ref.node).first_edge;
-      __builtin_prefetch(edges);  // they lie anywhere
+      __builtin_prefetch(edges);  // edges are scattered in memory
       edges_.push_back(edges);
       for (std::uint32_t item = 0; item < items; ++item) {
         items_.push_back(position + item);
@@ -95,7 +95,7 @@ void Backward::find_nodes(const Batch& batch) {
   }
 }
 
-// Where the contributions through input j go; nowhere if no member wants them from the kernel.
+// The destinations of contributions through input j; empty if none is wanted from the kernel.
 Destination Backward::destination(unsigned j) {
   const auto is_wanted = [&](const EdgeGradient* edges) { return edges[j].place != kNowhere; };
   if (std::none_of(edges_.begin(), edges_.end(), is_wanted)) return {};
@@ -117,8 +117,8 @@ Destination Backward::destination(unsigned j) {
   return {places, add};
 }
 
-// Bytes from the contribution of an item through input j to that of the next; 0 if there is one
-// for all items.
+// The distance in bytes between consecutive items' contributions through input j; 0 if all share
+// one.
 std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   const Tape& tape = run_.tape(consumer);
   const std::uint32_t edge = tape.node(consumer.node).first_edge + j;
@@ -130,7 +130,7 @@ std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   return (in_place ? value.stride : shape.size) * size_of(shape.dtype);
 }
 
-// Sources have no batch in which their slots could have been summed.
+// Sources run in no batch, so their slots have not been summed yet.
 void Backward::sum_slots_of_sources(std::uint32_t tape) {
   const std::span<const NodeGradient> nodes = gradients_.plan.nodes(tape);
   for (NodeId node = 0; node < nodes.size(); ++node) {
@@ -140,7 +140,7 @@ void Backward::sum_slots_of_sources(std::uint32_t tape) {
   }
 }
 
-// In recording order.
+// Nodes contribute in recording order.
 void Backward::contribute_to_shared(std::uint32_t tape) {
   const std::span<const NodeGradient> nodes = gradients_.plan.nodes(tape);
   for (NodeId node = 0; node < nodes.size(); ++node) {
@@ -148,7 +148,8 @@ void Backward::contribute_to_shared(std::uint32_t tape) {
     const NodeRef ref{tape, node};
     if (RecursionRun* const recursion = run_.recursions.find(run_.state(ref).batch)) {
       recursion->contribute(ref, contributions_);
-      // What it reads may follow from parameters alone: that has a slot as other nodes' inputs do.
+      // Its inputs with columns may depend on parameters alone: they have slots, like inputs of
+      // other nodes.
       contribute(ref, recursion->columns());
       continue;
     }
@@ -159,7 +160,7 @@ void Backward::contribute_to_shared(std::uint32_t tape) {
   }
 }
 
-// What a node contributes through its first inputs.
+// Collects the contributions of a node through its first inputs.
 void Backward::contribute(NodeRef ref, std::size_t inputs) {
   const Tape& tape = run_.tape(ref);
   const std::uint32_t first_edge = tape.node(ref.node).first_edge;

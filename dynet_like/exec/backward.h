@@ -1,4 +1,4 @@
-// The backward pass of one lane: its batches in reverse, and what parameters get.
+// The backward pass of one lane: its batches in reverse, and contributions to parameters.
 #pragma once
 
 #include <span>
@@ -16,17 +16,17 @@ class Backward {
   explicit Backward(RunState& run)
       : run_(run), gradients_(run), contributions_(run.common), lists_() {}
 
-  /// Finds the gradients of the sum of these values, those of them that are in this lane; `full`:
-  /// inputs have gradients too. What parameters and what follows from them alone get is collected.
-  /// `part_ends`: what the tapes below each of these, and no part before, contribute to shared
-  /// values is a part of its own.
+  /// Computes the gradients of the sum of those of these values that are in this lane. `full`:
+  /// inputs have gradients, too. Contributions to parameters, and to values of parameters alone,
+  /// are collected. `part_ends`: the tapes below each of these ends, and above the one before, form
+  /// a part; contributions of each part to shared values are kept apart.
   void run(std::span<const ValueRef> roots, bool full,
            std::span<const std::uint32_t> part_ends = {});
   SharedContributions& contributions() { return contributions_; }
 
   /// The gradient of a node's output in the last pass, or null if it has none.
   const std::byte* gradient_of(NodeRef ref) const;
-  /// Bytes of all gradients.
+  /// The bytes of all gradients.
   std::size_t bytes() const { return was_run_ ? gradients_.plan.bytes() : 0; }
   void forget() { was_run_ = false; }
   bool was_run() const { return was_run_; }
@@ -46,8 +46,7 @@ class Backward {
   SharedContributions contributions_;
   bool was_run_ = false;
 
-  // Of the batch that is being run: nodes that take part, their edges, and the numbers of their
-  // items.
+  // For the running batch: the nodes that take part, their edges, and the numbers of their items.
   std::vector<NodeRef> nodes_;
   std::vector<const EdgeGradient*> edges_;
   std::vector<std::uint32_t> items_;

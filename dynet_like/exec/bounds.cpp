@@ -1,4 +1,4 @@
-// Longest chains of nodes of one type.
+// The longest chains of nodes of one type.
 #include "dynet_like/exec/bounds.h"
 
 #include "batching/lower_bound.h"
@@ -15,7 +15,7 @@ struct RanNodes {
   }
 };
 
-// Those of a lane. `number` gives types other numbers.
+// The nodes that ran in a lane. `number` renumbers their types.
 template <class Number>
 RanNodes ran_nodes(const RunState& run, const Number& number) {
   RanNodes all;

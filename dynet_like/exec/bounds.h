@@ -1,4 +1,4 @@
-// The fewest batches that the nodes of a run could have run in.
+// The fewest batches in which the nodes of a run could have run.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,10 @@
 
 namespace dynet_like::detail {
 
-/// By type, the most of its nodes that ran on one path. `merged`: by type, the type that it counts
-/// as.
+/// By type, the largest number of its nodes that ran on one path. `merged`: by type, how it counts.
 std::vector<std::uint32_t> longest_chains(const RunState& run,
                                           std::span<const std::uint32_t> merged = {});
-/// Keeps the bounds of nodes whose values are about to be released. `types` keeps its memory.
+/// Saves the bounds of nodes whose values are about to be released. `types` only provides memory.
 void count_released_bounds(RunState& run, MetNumbers& types);
 
 }  // namespace dynet_like::detail

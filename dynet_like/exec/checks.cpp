@@ -20,8 +20,8 @@ double element_at(DType dtype, const std::byte* values, std::size_t i) {
   return reinterpret_cast<const double*>(values)[i];
 }
 
-// The first element whose bits differ, or n. A NaN is a NaN: its sign and payload are those of one
-// of the operands, and which one is the processor's and the compiler's choice.
+// The first element whose bits differ, or n. All NaNs count as equal: processor and compiler choose
+// from which operand a NaN gets its sign and payload.
 std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b, std::size_t n) {
   const std::size_t element = size_of(dtype);
   if (std::memcmp(a, b, n * element) == 0) return n;
@@ -50,7 +50,7 @@ std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n
   return i;
 }
 
-// Numbers as this process sees them: themselves, or a copy of what a device has.
+// Numbers in memory of this process: the numbers themselves, or a copy from a device.
 class Seen {
  public:
   Seen(const CommonState& common, const std::byte* values, std::size_t bytes) : values_(values) {
@@ -67,7 +67,7 @@ class Seen {
   Block copy_;
 };
 
-// Item i of a call as a call of its own.
+// Item i of a call as a call with one item.
 std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t i) {
   std::vector<Operand> result(in, in == nullptr ? in : in + inputs);
   for (Operand& operand : result) {
@@ -82,7 +82,7 @@ const void* real_of_item(const Signature& type, const void* reals, std::size_t i
   return static_cast<const std::byte*>(reals) + i * type.op->numbers.reals * size_of(type.dtype);
 }
 
-// Throws at the first of these numbers of this process that is not finite.
+// Throws at the first of these numbers, which are in memory of this process, that is not finite.
 void refuse_not_finite(const std::string& node, const char* what, DType dtype,
                        const std::byte* values, std::size_t n) {
   const std::size_t at = first_not_finite(dtype, values, n);
@@ -109,15 +109,15 @@ std::size_t input_size_of_item(const BackwardCall& call, unsigned j, std::size_t
   return input_size(*call.type, j, integers);
 }
 
-// How many items from i on are compared as one: those that share a destination.
+// The number of items from i on that share a destination, and so are compared together.
 std::size_t items_together(const BackwardCall& call, std::size_t i) {
   std::size_t count = 1;
   while (i + count < call.n && shares_a_destination(call, i + count)) ++count;
   return count;
 }
 
-// Memory for what a backward call, or some of its items, writes; what it leaves for weights and
-// biases, too.
+// Memory for all results of a backward call, or of some of its items, including those that are left
+// for weights and biases.
 struct OwnGradients {
   OwnGradients(const RunState& run, const BackwardCall& call, std::size_t first, std::size_t count)
       : memory(call.type->inputs.size()), places(memory.size()), dx(memory.size()), add(count, 0) {

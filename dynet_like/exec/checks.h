@@ -1,4 +1,4 @@
-// Modes that check every batch while it runs.
+// Modes that check every batch when it runs.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ namespace dynet_like::detail {
 
 /// Recomputes a batch item by item. Throws NumericError at the first number whose bits differ.
 void verify_forward(RunState& run, const Batch& batch);
-/// The same for recursions, node by node. Their backward passes are not compared.
+/// The same for recursions, node by node. Backward passes of recursions are not compared.
 void verify_recursions(RunState& run, const Batch& batch);
-/// The same for a backward call, before it is made. `nodes` are those that take part.
+/// The same for a backward call, before it runs. `nodes` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
                      std::span<const NodeRef> nodes);
 

@@ -1,4 +1,4 @@
-// Whether parameters are what they were when a run read them.
+// Checks whether parameters have changed since a run read them.
 #include "dynet_like/exec/common_state.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ bool ReadParameters::may_have_changed(bool look_at_memory) const {
 void ReadParameters::check(const char* user) {
   for (ReadParameter& read : all_) {
     if (!read.has_changed()) continue;
-    // What was written in place has no version: note it.
+    // A write in place does not change the version: remember it in this way.
     read.seen.version = ~read.parameter->values.version();
     throw StateError(std::string("[") + user + "] need parameters as they were in forward; got " +
                      read.parameter->name + ", which has changed since: call forward again");

@@ -1,4 +1,4 @@
-// What all lanes of a run read, and what is computed once for them: values of nodes, shared values.
+// The state that all lanes of a run read, and shared values, which are computed once for all lanes.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace dynet_like::detail {
 
-/// Where the value of a node lies (null: not computed), and which batch made it.
+/// Where the value of a node lies (null: not computed), and the batch that computed it.
 struct NodeState {
   std::byte* value = nullptr;
   std::uint32_t batch = kNone;
@@ -29,40 +29,40 @@ struct TapeState {
   std::vector<NodeState> nodes;
 };
 
-/// An input of a shared node: a stretch of another shared value.
+/// An input of a shared node: a part of another shared value.
 struct SharedInput {
   Value value;
   Identity producer = 0;
 };
 
-/// A parameter, or a value that follows from parameters and constants alone: once for all tapes. It
-/// outlives the node that it was first needed for.
+/// A parameter, or a value that depends on parameters and constants alone, computed once for all
+/// tapes. It outlives the node for which it was first needed.
 struct SharedValue {
   ParameterStorage* parameter = nullptr;
   TypeId type = 0;
   std::uint32_t items = 1, batch = kNone;
   std::byte* value = nullptr;
   std::vector<SharedInput> inputs;
-  /// Copies that products read: of what is no parameter, and of one whose memory somebody holds.
+  /// Packed copies of a value that is not a parameter, or of a parameter whose memory is held.
   std::shared_ptr<PackedMatrices> packed;
-  std::uint64_t run = 0;  ///< CommonState::runs, when it was found last
-  /// The node that stands for it while it is computed.
+  std::uint64_t run = 0;  ///< the value of CommonState::runs when it was last found
+  /// The node that stands for the value while it is computed.
   NodeRef representative;
   bool pending = false;
-  /// Of what is no parameter: the sum of what its consumers contributed in this pass, if anything.
+  /// Unless it is a parameter: the sum of its consumers' contributions in this pass.
   std::byte* gradient = nullptr;
   bool has_gradient = false;
-  bool is_met = false;  ///< by the tapes that there are
+  bool is_met = false;  ///< by the present tapes
 };
 
-/// A parameter as it was when a run read it.
+/// The state of a parameter when a run read it.
 struct ReadParameter {
   explicit ReadParameter(const ParameterStorage& storage)
       : parameter(&storage), seen(storage.values.snapshot()) {}
 
-  /// Whether its values may be others by now; and whether they are, as far as that can be told:
-  /// writes into the memory of a table that was handed out are not seen. The second takes time in
-  /// proportion to a parameter whose memory was handed out.
+  /// Whether its values may have changed; and whether they have changed, as far as that can be
+  /// detected: writes to the memory of a table that was handed out are not. The second function
+  /// reads the whole parameter if its memory was handed out.
   bool may_have_changed() const { return parameter->values.may_differ(seen); }
   bool has_changed() const { return parameter->values.differ(seen); }
 
@@ -70,11 +70,11 @@ struct ReadParameter {
   detail::ParameterValues::Snapshot seen;
 };
 
-/// Those that were read since values were forgotten.
+/// The parameters that were read since values were last forgotten.
 class ReadParameters {
  public:
   void add(const ParameterStorage& parameter) { all_.emplace_back(parameter); }
-  /// One of them is needed again; meanwhile it may have got a trainer that leaves rows behind.
+  /// A known parameter is needed again; it may now have a trainer that postpones updates of rows.
   void meet(const ParameterStorage& parameter) {
     has_lazy_tables_ |= parameter.refresher != nullptr;
   }
@@ -82,16 +82,16 @@ class ReadParameters {
     all_.clear();
     has_lazy_tables_ = false;
   }
-  /// Programs that hold their memory may have written to it.
+  /// Programs that hold a parameter's memory may have written to it.
   void take_writes() const {
     for (const ReadParameter& read : all_) read.parameter->values.take_writes();
   }
-  /// Whether rows of some are brought up to date when they are read.
+  /// Whether a table has rows that are brought up to date when they are read.
   bool has_lazy_tables() const { return has_lazy_tables_; }
-  /// Whether one may have changed since its values were read.
-  /// `look_at_memory`: also by writes into memory that was handed out.
+  /// Whether a parameter may have changed since its values were read. `look_at_memory`: also looks
+  /// for writes to memory that was handed out.
   bool may_have_changed(bool look_at_memory) const;
-  /// Throws StateError if one has: gradients would mix old values with new weights.
+  /// Throws StateError if a parameter has changed: gradients would mix old values with new weights.
   void check(const char* user);
 
  private:
@@ -99,7 +99,7 @@ class ReadParameters {
   bool has_lazy_tables_ = false;
 };
 
-/// What all lanes of a run have in common. Tapes have one TypeTable.
+/// The state that all lanes of a run share. All tapes have one TypeTable.
 struct CommonState {
   explicit CommonState(const GraphOptions& graph_options)
       : options(graph_options),
@@ -110,7 +110,7 @@ struct CommonState {
     if (timeline != nullptr) options.measure_time = true;
   }
 
-  /// From now on dropout draws other numbers.
+  /// From now on dropout draws new numbers.
   void take_step() {
     if (options.random != nullptr) random = options.random->next_step();
   }
@@ -118,7 +118,7 @@ struct CommonState {
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
   NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }
   const Tape& tape(NodeRef ref) const { return *tapes[ref.tape].tape; }
-  /// The whole output of a node, and what it is known by across tapes (0: nothing).
+  /// The whole output of a node, and its identity (0: none).
   const Value& output(NodeRef ref) const {
     const Tape& tape = *tapes[ref.tape].tape;
     return tape.value(tape.node(ref.node).value);
@@ -127,12 +127,12 @@ struct CommonState {
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
   bool is_on_cpu() const { return memory == nullptr; }
-  /// Of the calling thread; null without GraphOptions::timeline.
+  /// The calling thread's track; null without GraphOptions::timeline.
   TimelineTrack* track() const { return timeline == nullptr ? nullptr : &timeline->track(); }
-  /// Whether these tapes are being run.
+  /// Tells whether these tapes are being run.
   Running& running() { return tapes.empty() ? runs_nothing : types().runs; }
 
-  /// The shared value with this identity, which a tape has.
+  /// The shared value with this identity, noted as used by the tapes.
   SharedValue& meet(Identity identity) {
     SharedValue& value = shared[identity];
     if (!value.is_met) {
@@ -141,7 +141,7 @@ struct CommonState {
     }
     return value;
   }
-  /// Forgets shared values, in the time that follows from how many were met; allocates nothing.
+  /// Forgets shared values, in time proportional to how many were met. Allocates nothing.
   void forget_shared() {
     for (const Identity identity : met_shared) shared[identity] = SharedValue();
     met_shared.clear();
@@ -151,22 +151,22 @@ struct CommonState {
   RandomKey random;
   Running runs_nothing;
   std::vector<TapeState> tapes;
-  std::vector<SharedValue> shared;  ///< by identity, of all that there are
+  std::vector<SharedValue> shared;  ///< by identity
   std::vector<Identity> met_shared;
 
   std::shared_ptr<MemorySource> memory;  ///< of the device
 
   std::shared_ptr<TimelineState> timeline;  ///< null: none
 
-  Arena inputs;         ///< those that were brought to the device
+  Arena inputs;         ///< copies of inputs on the device
   Arena shared_values;  ///< values and gradients of shared nodes
-  Arena shared_lists;   ///< and the lists of their batches
+  Arena shared_lists;   ///< the lists of their batches
 
   ReadParameters parameters;
-  std::uint64_t runs = 0;  ///< forward and backward, so far
-  /// By type: of nodes whose values were released.
+  std::uint64_t runs = 0;  ///< the number of forward and backward runs so far
+  /// By type: bounds of nodes whose values were released.
   std::unordered_map<TypeId, std::uint64_t> released_bounds;
-  std::uint64_t recomputed = 0;  ///< nodes that ran again after they had been freed
+  std::uint64_t recomputed = 0;  ///< nodes that were computed again after they had been freed
 };
 
 }  // namespace dynet_like::detail

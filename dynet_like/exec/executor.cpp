@@ -1,4 +1,4 @@
-// Passes over tapes, forward and backward.
+// Forward and backward passes over tapes.
 #include "dynet_like/exec/executor.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     needed_.forget();
     throw;
   }
-  if (!read_soon.empty()) results_.gather(read_soon);  // else what is on its way stays
+  if (!read_soon.empty()) results_.gather(read_soon);  // otherwise keep earlier reads under way
   lanes_.queue().submit();
   note_peak();
   timeline_.begin_recording();
@@ -168,8 +168,8 @@ void Executor::count_bounds() {
   }
 }
 
-// Values and gradients are given back to their arenas only between passes. In inference, lists are
-// those of one batch at a time.
+// Memory of values and gradients is given back to their arenas only between passes. In inference,
+// lists exist for one batch at a time.
 void Executor::note_peak() {
   std::size_t bytes =
       common_.inputs.used() + common_.shared_values.used() + common_.shared_lists.used();
@@ -182,7 +182,7 @@ void Executor::note_peak() {
   timeline_.note_held();
 }
 
-// Lanes that are not in use any more have counted what ran in parts before, and keep their memory.
+// Lanes that are no longer in use keep the counts of earlier parts, and their memory.
 Executor::Totals Executor::totals() const {
   Totals totals;
   totals.all_seconds = lanes_.clock().seconds;

@@ -1,4 +1,4 @@
-// Runs tapes: computes values when they are asked for, and gradients.
+// Runs tapes: computes values when they are requested, and gradients.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 namespace dynet_like::detail {
 
 /// The values and gradients of the tapes of one graph, or of the graphs of a minibatch. Tapes are
-/// numbered in the order in which they are added, and must outlive the executor or its `clear`.
+/// numbered in the order of their addition, and must live until the executor ends or is cleared.
 class Executor {
  public:
   explicit Executor(const GraphOptions& options);
@@ -21,43 +21,44 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   std::uint32_t add_tape(Tape& tape);
-  /// Forgets the tapes. Works whatever failed before, and cannot fail itself.
+  /// Removes the tapes. Works after any failure, and cannot fail.
   void clear();
-  /// The types have other numbers from now on. Not while there are tapes.
+  /// The types have new numbers from now on. There must be no tapes.
   void forget_types();
 
-  /// Computes what these values need and no more; those of one tape stand together, in the order of
-  /// the tapes. `free_unread`: see Forward. Once a freed value was needed again, none are freed any
-  /// more, unless memory is limited.
-  /// `read_soon`: values of which sum_values will be asked.
+  /// Computes the nodes that these values need and no others. Targets of one tape must be adjacent,
+  /// in the order of tapes. `free_unread`: see Forward. Once a freed value was needed again, no
+  /// more are freed, unless memory is limited. `read_soon`: values for which sum_values will be
+  /// called.
   void forward(std::span<const ValueRef> targets, bool free_unread = false,
                std::span<const ValueRef> read_soon = {});
-  /// A value, computed if need be; where it lies until it is cleared or reverted.
+  /// A value, computed if necessary. The tensor is valid until the value is cleared or reverted.
   Tensor value(ValueRef ref);
-  /// The sum of the elements of each of these values. What `forward` was told of comes in one copy
-  /// from another device, if nothing was forgotten since.
+  /// The sums of the elements of each of these values. Values that `forward` was told of come from
+  /// a device in one copy, unless values were forgotten since.
   void sum_values(std::span<const ValueRef> values, std::span<double> sums);
 
-  /// A pass is begin, run over all roots (or part by part, releasing tapes between), finish.
+  /// A pass is: begin, run over all roots (or part by part, releasing tapes in between), finish.
   void begin_backward();
   void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false);
-  /// A whole pass that sums what parameters get by parts: that of the tapes below ends[i], and of
-  /// no part before, is added to gradients[i]. The last one ends with the last tape. `complete` is
-  /// told of parameters that only samples read, one by one.
+  /// A whole pass that sums the gradients of parameters by parts: a part's tapes are those below
+  /// ends[i] and in no earlier part, and its sums are added to gradients[i]. The last part ends
+  /// with the last tape. `complete` is called for each parameter that only samples read, as soon as
+  /// its gradients are complete.
   void run_backward_by_parts(std::span<const ValueRef> roots, std::span<const std::uint32_t> ends,
                              std::span<Gradients> gradients, const OnComplete& complete);
   void finish_backward(Gradients& gradients);
-  /// Whether there was a pass over the tape since its values were computed.
+  /// Whether a pass has covered the tape since its values were computed.
   bool has_gradients(std::uint32_t tape) const { return lanes_.of(tape).backward.was_run(); }
-  /// The gradient of a value in the last pass, parameters' from `gradients`; zeros if it has none.
+  /// The gradient of a value in the last pass, or zeros; that of a parameter is in `gradients`.
   Tensor gradient(ValueRef ref, const Gradients& gradients);
 
-  /// Forgets the values of nodes that belong to one sample, but for copies of some that are
-  /// computed for that; what all share stays.
+  /// Forgets the values of nodes that belong to one sample; shared values stay. Values in `copied`
+  /// are computed first, and copies of them are kept.
   void release(std::span<const ValueRef> copied = {});
   /// Forgets all values.
   void invalidate();
-  /// Another number whenever values were forgotten because a parameter had changed.
+  /// Changes whenever values were forgotten because a parameter had changed.
   std::uint64_t parameter_changes() const { return parameter_changes_; }
 
   Lanes& lanes() { return lanes_; }
@@ -68,16 +69,16 @@ class Executor {
   const CommonState& common() const { return common_; }
   const GraphOptions& options() const { return common_.options; }
 
-  /// Nodes and batches of the last `forward`.
+  /// The nodes and batches of the last `forward`.
   struct Size {
     std::uint64_t nodes = 0, batches = 0;
   };
   Size last_forward() const { return last_forward_; }
-  /// What a report tells of the whole.
+  /// Totals for a report.
   struct Totals {
-    std::vector<const RunState*> runs;  ///< of all lanes, those that are not in use any more, too
-    double longest_seconds = 0;         ///< in kernels: of threads beside each other, the longest
-    double all_seconds = 0;             ///< of all threads
+    std::vector<const RunState*> runs;  ///< of all lanes, including those no longer in use
+    double longest_seconds = 0;         ///< in kernels: the longest time of any thread
+    double all_seconds = 0;             ///< in kernels: the sum over all threads
     std::size_t gradient_bytes = 0;
     std::size_t peak_bytes = 0;  ///< see Report::peak_bytes
   };
@@ -95,12 +96,12 @@ class Executor {
   Liveness liveness_;
   RunTimeline timeline_;
   std::uint64_t parameter_changes_ = 0;
-  bool reads_freed_ = false;  ///< values that were freed have been needed again
+  bool reads_freed_ = false;  ///< freed values have been needed again
   std::size_t peak_ = 0;
   Size last_forward_;
   MetNumbers released_types_;                  ///< see count_released_bounds
   std::vector<ValueRef> roots_;                ///< of the last pass
-  std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
+  std::vector<std::vector<NodeState>> spare_;  ///< memory of removed tapes
 };
 
 }  // namespace dynet_like::detail

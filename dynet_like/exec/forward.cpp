@@ -1,4 +1,4 @@
-// Planning what is needed, and running it.
+// Plans the needed nodes, and runs them.
 #include "dynet_like/exec/forward.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
     for (const std::uint32_t index : schedule.batch(step)) nodes_.push_back(pending[index]);
     if (shared) resolve_inputs();
     run_batch(run_, nodes_, shared);
-    if (run_.options().inference) run_.lists.rewind(lists);  // only backward reads them later
+    if (run_.options().inference) run_.lists.rewind(lists);  // only backward would read them later
     if (frees_) give_back_unread(step, first_batch);
   }
 }
@@ -38,7 +38,7 @@ const batching::Schedule& Forward::make_plan(std::span<const NodeRef> pending,
   return schedule;
 }
 
-// A shared node's inputs may have been computed for nodes of other tapes that stand for them.
+// The inputs of a shared node may have been computed by nodes of other tapes that stand for them.
 void Forward::resolve_inputs() {
   for (NodeRef ref : nodes_) {
     for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {
@@ -102,7 +102,7 @@ void Forward::find_last_reads(const batching::Schedule& schedule, std::span<cons
   }
 }
 
-// Few batches end at a step: those that it reads, and its own if nothing reads them later.
+// The values that may be unread after a step are those that it read, and its own.
 void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
   for (NodeRef ref : nodes_) {
     for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {

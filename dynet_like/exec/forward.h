@@ -16,9 +16,9 @@ class Forward {
  public:
   explicit Forward(RunState& run) : run_(run) {}
 
-  /// Runs nodes whose other inputs have values. `shared`: nodes that all samples share. If there
-  /// are values to `keep`, gives back the memory of all others as soon as no later batch reads
-  /// them; they are computed again when they are asked for.
+  /// Runs nodes whose other inputs have values. `shared`: these are nodes that all samples share.
+  /// If `keep` is not empty, gives back the memory of all other values as soon as no later batch
+  /// reads them; they are computed again when they are requested.
   void run(std::span<const NodeRef> pending, bool shared, std::span<const ValueRef> keep);
 
  private:
@@ -39,9 +39,9 @@ class Forward {
   std::vector<std::uint32_t> type_, first_input_, inputs_;
   MetNumbers types_;
   bool frees_ = false;
-  std::vector<std::uint32_t> step_of_;    ///< by node: of the schedule
-  std::vector<std::uint32_t> last_read_;  ///< by step: the last one that reads it
-  std::vector<NodeRef> nodes_;            ///< of the batch that is being run
+  std::vector<std::uint32_t> step_of_;    ///< by node: its step in the schedule
+  std::vector<std::uint32_t> last_read_;  ///< by step: the last step that reads it
+  std::vector<NodeRef> nodes_;            ///< of the running batch
 };
 
 }  // namespace dynet_like::detail

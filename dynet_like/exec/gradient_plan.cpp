@@ -12,7 +12,7 @@
 
 namespace dynet_like::detail {
 
-// From the last node to the first, so that all consumers of a node come before it.
+// Goes from the last node to the first, so that all consumers of a node come before it.
 void GradientPlan::make(std::span<const ValueRef> roots, bool full) {
   begin(full);
   for (const ValueRef& root : roots) {
@@ -73,7 +73,7 @@ Place GradientPlan::reserve(std::size_t bytes) {
   return place;
 }
 
-// A block for the whole batch of the node, of which the node has its part; sources have their own.
+// Reserves a block for the whole batch, in which the node has a part. Sources have separate places.
 void GradientPlan::give_place(NodeRef ref) {
   NodeGradient& node = at(ref);
   if (node.place != kNowhere) return;
@@ -89,7 +89,7 @@ void GradientPlan::give_place(NodeRef ref) {
   node.place = batches_[state.batch].gradients + offset;
 }
 
-// Gradients lie as values do.
+// Gradients have the same layout as values.
 void GradientPlan::reserve_batch(std::uint32_t index) {
   OfBatch& of_batch = batches_[index];
   if (of_batch.gradients != kNowhere) return;
@@ -115,7 +115,7 @@ void GradientPlan::decide(NodeRef ref) {
   }
 }
 
-// An argument that a type names is the same for all its nodes.
+// An argument that a type contains is the same for all its nodes.
 const TypeInputs& GradientPlan::inputs_of_type(NodeRef example) {
   const Tape& tape = run_.tape(example);
   TypeInputs& result = types_[tape.node(example.node).type];
@@ -134,7 +134,7 @@ const TypeInputs& GradientPlan::inputs_of_type(NodeRef example) {
   return result;
 }
 
-// Kernels add up what the items of a node contribute to an input with any number of columns.
+// Kernels sum the contributions of a node's items to an input with any number of columns.
 bool GradientPlan::is_open(NodeRef consumer, std::uint32_t edge) const {
   const Tape& tape = run_.tape(consumer);
   return tape.type_of(consumer.node).op->is_open(edge - tape.node(consumer.node).first_edge);
@@ -162,7 +162,7 @@ void GradientPlan::link(NodeRef consumer, std::uint32_t edge_index, ValueId inpu
   insert_edge({consumer.tape, value.node}, edge_index);
 }
 
-// What shared values get is collected when all has run.
+// Contributions to shared values are collected after all batches have run.
 void GradientPlan::link_shared(NodeRef consumer, std::uint32_t edge_index, const Value& value) {
   const Tape& tape = run_.tape(consumer);
   const NodeType& type = tape.type_of(consumer.node);
@@ -178,7 +178,7 @@ void GradientPlan::link_shared(NodeRef consumer, std::uint32_t edge_index, const
   edge.place = reserve(slots * shape.size * size_of(shape.dtype));
 }
 
-// Consumers come from the last to the first.
+// Consumers are inserted from the last to the first.
 void GradientPlan::insert_edge(NodeRef producer, std::uint32_t edge_index) {
   NodeGradient& node = at(producer);
   EdgeGradient* const all = edges(producer.tape);

@@ -1,5 +1,5 @@
-// A backward pass before anything of it runs: which nodes take part, where their gradients lie, and
-// how contributions to them are summed.
+// The plan of a backward pass, made before anything runs: which nodes take part, where their
+// gradients lie, and how contributions to them are summed.
 #pragma once
 
 #include <cstddef>
@@ -17,26 +17,26 @@ namespace dynet_like::detail {
 /// How the contribution of an edge reaches the gradient of its producer. Contributions are summed
 /// in the reverse of the order in which they were recorded, whatever the schedule is, so that the
 /// bits do not depend on it. Since batches run backward from the last to the first, most come in
-/// that order. One of two may come first, since a + b = b + a.
+/// that order. Of two contributions either may come first, since a + b = b + a.
 enum class Arrival : std::uint8_t {
-  written,     ///< where it belongs: the only one there, or the first of two
-  added,       ///< where it belongs, to what is there
-  slot,        ///< to a slot, whose numbers are the first there
-  added_slot,  ///< to a slot, whose numbers are added
-  listed       ///< of a recursion: to slots that it keeps a list of, whose numbers are added
+  written,     ///< in place: the only contribution there, or the first of two
+  added,       ///< in place, to the earlier contributions
+  slot,        ///< to a slot, whose numbers are the first to arrive
+  added_slot,  ///< to a slot, whose numbers are added later
+  listed       ///< by a recursion: to slots that it lists, whose numbers are added later
 };
 
-/// A place in the block of all gradients of a pass: its first byte.
+/// A byte offset in the block of all gradients of a pass.
 using Place = std::size_t;
 inline constexpr Place kNowhere = ~Place{0};
 
 struct NodeGradient {
   Place place = kNowhere;
-  /// Edges: the one that was recorded last; the others follow in the reverse order.
+  /// Edges: the one recorded last; `next` links the others in reverse order.
   std::uint32_t first_consumer = kNone, last_consumer = kNone;
   bool active = false, seeded = false;
   bool has_slots = false;
-  /// Has arguments that depend on parameters alone; some that its type does not name.
+  /// Whether it has arguments of parameters alone; whether its type does not contain some of these.
   bool reads_shared = false, reads_unnamed = false;
 };
 
@@ -44,17 +44,18 @@ struct NodeGradient {
 struct EdgeGradient {
   Place place = kNowhere;  ///< where the kernel writes or adds; nowhere: not wanted from it
   std::uint32_t next = kNone;
-  /// Contributions: one, or one per item that a value is stretched to; of a recursion many.
+  /// The number of contributions: one, one per item that a value is stretched to, or many
+  /// (recursion).
   std::uint32_t copies = 1;
-  std::uint32_t batch = kNone;  ///< of the consumer
+  std::uint32_t batch = kNone;  ///< the batch of the consumer
   Arrival arrival = Arrival::written;
   std::uint8_t group = 0;
-  bool in_order = true;  ///< its copies may be added to one place, one after the other
+  bool in_order = true;  ///< its copies may be added to one place one after the other
   bool is_recursion = false;
 };
 
-/// What a type says of its nodes' inputs: a bit for each of the first 64 that is one argument for
-/// all, of which no kernel writes a gradient: it is collected for the whole pass, or not wanted.
+/// A type's facts about inputs: a bit for each of the first 64 inputs that is one argument for all
+/// items and whose gradient no kernel writes, since it is collected over the pass or not wanted.
 struct TypeInputs {
   bool known = false, collects = false;
   std::uint64_t collected = 0;
@@ -64,21 +65,21 @@ struct TypeInputs {
 
 class GradientPlan;
 
-/// How the contributions to the gradient of one node are summed: those that cover the same elements
-/// together.
+/// Decides how the contributions to the gradient of one node are summed. Contributions that cover
+/// the same elements form a group.
 class NodeSums {
  public:
   NodeSums(const RunState& run, GradientPlan& plan) : run_(run), plan_(plan) {}
 
-  /// All consumers of the node are linked, and it has its place.
+  /// All consumers of the node must be linked, and it must have its place.
   void choose(NodeRef ref);
 
  private:
-  /// Elements of a node that contributions cover, and how many there are.
+  /// A range of elements of a node that contributions cover, and the number of contributions.
   struct Group {
     std::size_t begin = 0, end = 0;
     std::uint32_t copies = 0;
-    std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
+    std::uint32_t first_batch = kNone, last_batch = 0;  ///< of the contributions
     SumOrder order;
   };
 
@@ -91,30 +92,29 @@ class NodeSums {
 
   const RunState& run_;
   GradientPlan& plan_;
-  std::vector<Group> groups_;  ///< of the node that is being decided
+  std::vector<Group> groups_;  ///< of the current node
 };
 
-/// Decides from the graph and the batches of a lane alone, and touches no numbers. Keeps its memory
-/// from pass to pass.
+/// Decides from the graph and the batches of a lane alone, without numbers. Keeps its memory.
 class GradientPlan {
  public:
-  /// Elements of a gradient, or a part of a node's.
+  /// The elements of a gradient, or of a part of a node's gradient.
   struct Elements {
     Place place = kNowhere;
     std::size_t count = 0;
     DType dtype = DType::f32;
   };
-  /// Where the gradients of a batch lie, and what its kernel leaves for shared arguments.
+  /// Where the gradients of a batch lie, and the numbers that its kernel leaves for weights.
   struct OfBatch {
     Place gradients = kNowhere, deferred = kNowhere;
   };
 
   explicit GradientPlan(const RunState& run) : run_(run), sums_(run, *this) {}
 
-  /// For the sum of these values, those of them that are in this lane; `full`: inputs have
-  /// gradients too.
+  /// Plans for the sum of those of these values that are in this lane; `full`: inputs have
+  /// gradients, too.
   void make(std::span<const ValueRef> roots, bool full);
-  /// For people: a line for every node that takes part, the last first.
+  /// For debugging: a line for every node that takes part, the last first.
   std::string to_string() const;
 
   NodeGradient& at(NodeRef ref) { return tapes_[ref.tape].nodes[ref.node]; }
@@ -126,14 +126,14 @@ class GradientPlan {
   EdgeGradient* edges(std::uint32_t tape) { return tapes_[tape].edges.data(); }
   const EdgeGradient* edges(std::uint32_t tape) const { return tapes_[tape].edges.data(); }
   const OfBatch& of_batch(std::uint32_t batch) const { return batches_[batch]; }
-  /// Roots that are shared values.
+  /// The roots that are shared values.
   std::span<const Value> shared_roots(std::uint32_t tape) const {
     return tapes_[tape].shared_roots;
   }
-  /// Before anything runs: what begins as zeros, and where ones are added after that.
+  /// Before anything runs, zeros() are set to zero, and then ones are added at ones().
   std::span<const Elements> zeros() const { return zeros_; }
   std::span<const Elements> ones() const { return ones_; }
-  /// The size of the block.
+  /// The size of the block, in bytes.
   std::size_t bytes() const { return bytes_; }
   const TypeInputs& inputs_of_type(NodeRef example);
   bool is_wanted(const Value& value) const {
@@ -141,10 +141,10 @@ class GradientPlan {
   }
   bool is_open(NodeRef consumer, std::uint32_t edge) const;
 
-  // For those who decide for a node.
-  /// Memory of so many bytes in the block.
+  // For NodeSums.
+  /// Reserves memory in the block.
   Place reserve(std::size_t bytes);
-  /// The gradient of the node begins as zeros.
+  /// Makes the gradient of the node start from zeros.
   void clear(NodeRef ref);
 
  private:
@@ -155,9 +155,9 @@ class GradientPlan {
   };
 
   void begin(bool full);
-  /// This value is one of those whose sum is differentiated.
+  /// Marks a value as one of those whose sum is differentiated.
   void seed(const ValueRef& root);
-  /// Decides for a node all of whose consumers are decided, and tells the nodes that it reads.
+  /// Decides for a node whose consumers are all decided, and links it to its inputs.
   void decide(NodeRef ref);
   std::string line_of(NodeRef ref) const;
   void reserve_batch(std::uint32_t batch);
@@ -168,7 +168,7 @@ class GradientPlan {
 
   const RunState& run_;
   bool full_ = false;
-  std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
+  std::vector<TapeGradients> tapes_;  ///< empty for tapes of other lanes
   std::vector<OfBatch> batches_;
   std::vector<TypeInputs> types_;
   std::vector<TypeId> met_types_;

@@ -1,4 +1,4 @@
-// Dividing tapes among lanes.
+// Divides tapes among lanes.
 #include "dynet_like/exec/lanes.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Fewer steps are done before another thread has begun.
+// With fewer steps, the work is done before another thread has started.
 constexpr std::size_t kStepsWorthALane = 100;
 
 }  // namespace
@@ -56,12 +56,12 @@ void Lanes::start_anew() {
   use(1);
 }
 
-// The last lane has the last tapes, so that the order of lanes is that of recording.
+// The last lane gets new tapes, so that the order of lanes is recording order.
 void Lanes::add_tape() {
   lanes_[used_ - 1]->run.end_tape = static_cast<std::uint32_t>(common_.tapes.size());
 }
 
-// Shared nodes run before lanes are divided.
+// Shared nodes do not count: they run before lanes are divided.
 bool Lanes::has_run() const {
   return std::ranges::any_of(in_use(), [](const std::unique_ptr<Lane>& lane) {
     return !std::ranges::all_of(lane->run.batches, &Batch::shared);

@@ -1,4 +1,4 @@
-// Lanes: consecutive tapes run beside each other, each with a plan, batches and memory of its own.
+// Lanes: consecutive tapes that run in parallel to others, with their own plan, batches and memory.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace dynet_like::detail {
 
-/// Tapes that run beside those of other lanes, on a queue of one thread if there are several.
+/// Some tapes, which run in parallel to those of other lanes. With several lanes, each queue has
+/// one thread.
 struct Lane {
   explicit Lane(CommonState& common) : run(common), forward(run), backward(run) {}
 
@@ -23,30 +24,30 @@ struct Lane {
   KernelClock clock;
 };
 
-/// Samples are independent but for what all share, so lanes need no barrier until gradients of
-/// parameters are added up: lane by lane, in the order of the samples, as one lane would. Shared
-/// nodes run in the first one.
+/// Samples only depend on shared values, so lanes need no barrier until the gradients of parameters
+/// are summed: lane by lane, in the order of samples, as a single lane would. Shared nodes run in
+/// the first lane.
 class Lanes {
  public:
   using All = std::span<const std::unique_ptr<Lane>>;
 
   explicit Lanes(CommonState& common);
 
-  /// One lane, which has all tapes that are added.
+  /// One lane, to which all tapes are added.
   void start_anew();
-  /// There is one tape more.
+  /// Notes that a tape was added.
   void add_tape();
-  /// Lets consecutive tapes from `begin` to `end` - 1 run in lanes, as many as there are threads,
-  /// if none of them has run yet. Results do not depend on it.
+  /// Divides the tapes from `begin` to `end` - 1 among as many lanes as there are threads, if none
+  /// of them has run yet. Results do not depend on it.
   void spread(std::uint32_t begin, std::uint32_t end);
 
   Lane& first() const { return *lanes_[0]; }
   Lane& of(std::uint32_t tape) const { return *lanes_[index_of(tape)]; }
   std::size_t index_of(std::uint32_t tape) const;
   All in_use() const { return All(lanes_).first(used_); }
-  /// With those that only keep what they have counted, and their memory.
+  /// Includes lanes that only keep counts and memory.
   All all() const { return lanes_; }
-  /// work(lane) for all lanes in use, beside each other.
+  /// Calls work(lane) for all lanes in use, in parallel.
   template <class Work>
   void for_each(const Work& work) const {
     if (used_ == 1) return work(first());
@@ -60,13 +61,13 @@ class Lanes {
     });
   }
 
-  /// With all threads, and its clock.
+  /// The queue that uses all threads, and its clock.
   Queue& queue() const { return *queue_; }
   const KernelClock& clock() const { return clock_; }
   KernelClock& clock() { return clock_; }
   ThreadPool& threads() const { return *pool_; }
   std::size_t batches() const;
-  /// Taken for values; what they have given back counts, too.
+  /// The bytes taken for values, including those given back.
   std::size_t value_bytes() const;
 
  private:

@@ -1,4 +1,4 @@
-// Forgetting values, and giving back their memory.
+// Forgets values, and gives back their memory.
 #include "dynet_like/exec/liveness.h"
 
 #include <algorithm>
@@ -10,13 +10,13 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Whether all samples share the node: it ran in the first lane, and its value stays.
+// Whether all samples share the node. It then ran in the first lane, and its value stays.
 bool is_shared(const Tape& tape, NodeId node) {
   return tape.value(tape.node(node).value).identity != 0;
 }
 
-// The node has no value any more. In inference nobody needs a batch without values: its memory is
-// given back. Of one with few of them, the part behind them is.
+// Removes the value of a node. In inference, the memory of a batch without values is given back. If
+// few values are left, they are moved together and the rest is given back.
 void forget_value(RunState& run, NodeState& state) {
   state.value = nullptr;
   Batch& batch = run.batches[state.batch];
@@ -32,8 +32,8 @@ void forget_value(RunState& run, NodeState& state) {
 
 constexpr std::size_t kBatchesWorthADrop = 1000;
 
-// Where a node stands among the nodes of its batch. Samples are mostly reverted in their order,
-// so that it stands where the last search has ended.
+// Finds a node among the nodes of its batch. Samples are mostly reverted in order, so the search
+// begins where the last one ended.
 NodeRef& node_of_batch(RunState& run, Batch& batch, NodeRef ref) {
   const auto begin = run.nodes.begin() + batch.first_node, end = begin + batch.nodes;
   auto found = std::find(begin + batch.search_from, end, ref);
@@ -44,7 +44,7 @@ NodeRef& node_of_batch(RunState& run, Batch& batch, NodeRef ref) {
 
 }  // namespace
 
-// Here and in all that `clear` does, nothing is allocated.
+// Neither this nor anything else that `clear` calls allocates memory.
 void Liveness::release() {
   results_.forget_values();
   ++releases_;
@@ -65,12 +65,13 @@ void Liveness::release() {
   forget_gradients();
 }
 
-// Only the first lane has any. What backward needs of their nodes is in the shared values.
+// Only the first lane has shared batches. Shared values keep all that backward needs of their
+// nodes.
 void Liveness::keep_shared_batches() {
   std::vector<Batch>& batches = lanes_.first().run.batches;
   std::uint32_t kept = 0;
   for (Batch& batch : batches) {
-    if (batch.shared) batch.first_node = kept++;  // where it will be, for a moment
+    if (batch.shared) batch.first_node = kept++;  // its future place, used below
   }
   for (const Identity identity : common_.met_shared) {
     SharedValue& shared = common_.shared[identity];
@@ -103,13 +104,13 @@ Liveness::Mark Liveness::mark(std::uint32_t tape) const {
           common_.runs,
           static_cast<std::uint32_t>(lane),
           run.batches.size(),
-          last.first_node + last.nodes,  // behind them may lie those of a run that failed
+          last.first_node + last.nodes,  // nodes of a failed run may lie behind them
           run.values.arena().mark(),
           run.lists.mark()};
 }
 
-// Not if what ran before it is gone: another tape of the lane was reverted to an earlier one, and
-// what lies there now may be in use.
+// A mark is invalid if batches before it are gone: another tape of the lane was reverted to an
+// earlier mark, and the memory may be in use again.
 bool Liveness::is_good(const Mark& mark, std::size_t lane) const {
   if (mark.releases != releases_ || mark.lane != lane) return false;
   const std::vector<Batch>& batches = lanes_.all()[lane]->run.batches;
@@ -117,7 +118,7 @@ bool Liveness::is_good(const Mark& mark, std::size_t lane) const {
   return mark.batches == 0 || batches[mark.batches - 1].run <= mark.runs;
 }
 
-// A batch keeps its place for a node that is reverted: the number of its items.
+// The batch keeps a place for a reverted node: it then holds the number of items.
 void Liveness::revert_node(RunState& run, NodeRef ref) {
   NodeState& state = run.state(ref);
   if (state.batch == kNone) return;
@@ -126,8 +127,8 @@ void Liveness::revert_node(RunState& run, NodeRef ref) {
   if (state.value != nullptr) forget_value(run, state);
 }
 
-// Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
-// memory is given back; shared values stay, they have memory of their own.
+// Batches since the mark lose the reverted nodes. If nothing else ran since then, the memory is
+// given back. Shared values stay, since they have their own memory.
 void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
   ++forgets_;
   results_.forget_values(tape, 0, ~std::size_t{0});
@@ -176,8 +177,8 @@ void Liveness::forget_tape(std::uint32_t tape) {
   drop_empty_batches(lanes_.of(tape).run);
 }
 
-// Once most batches have no values any more, the others get new numbers. Only in inference, where
-// nothing else names them.
+// When most batches have no values, removes them and renumbers the others. Only in inference, where
+// nothing else refers to batches by number.
 void Liveness::drop_empty_batches(RunState& run) {
   if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
   const auto state_of = [&](NodeRef ref) -> NodeState* {
@@ -204,7 +205,7 @@ void Liveness::drop_empty_batches(RunState& run) {
   run.batches.resize(kept);
   run.nodes = std::move(nodes);
   run.batches_after_drop = kept;
-  ++releases_;  // marks from before count other batches
+  ++releases_;  // earlier marks have old numbers of batches
 }
 
 }  // namespace dynet_like::detail

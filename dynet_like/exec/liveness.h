@@ -1,4 +1,4 @@
-// Which values are kept: of all tapes, of single samples, of nodes that are reverted.
+// Decides which values are kept: of all tapes, of single samples, and of reverted nodes.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@
 
 namespace dynet_like::detail {
 
-/// Forgets values. Whatever is forgotten and asked for is computed again.
+/// Forgets values. A forgotten value is computed again when it is requested.
 class Liveness {
  public:
   Liveness(CommonState& common, Lanes& lanes, Results& results)
       : common_(common), lanes_(lanes), results_(results) {}
 
-  /// Forgets the values of nodes that belong to one sample; what all share stays.
+  /// Forgets the values of nodes that belong to one sample; shared values stay.
   void release();
   /// Forgets all values.
   void forget_all();
-  /// Another number whenever values were forgotten.
+  /// Changes whenever values are forgotten.
   std::uint64_t forgets() const { return forgets_; }
 
-  /// How much has run, to return to.
+  /// How much has run, to revert to.
   struct Mark {
     std::uint64_t releases = 0, runs = 0;
     std::uint32_t lane = 0;
@@ -31,15 +31,15 @@ class Liveness {
     Arena::Mark values, lists;
   };
   Mark mark(std::uint32_t tape) const;
-  /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
+  /// Forgets the nodes of a tape from `nodes` on. They must have been recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
 
-  /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, for which nobody is
-  /// going to ask, and gives back their memory as soon as that of the others in their batches is.
+  /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, which nobody will
+  /// request. Gives back their memory as soon as the other values of their batches are forgotten.
   void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
-  /// Those of all its nodes.
+  /// The same for all nodes of a tape.
   void end_sample(std::uint32_t tape);
-  /// The same, and the tape is going to be recorded anew.
+  /// The same, and the tape will be recorded anew.
   void forget_tape(std::uint32_t tape);
   void forget_gradients();
 

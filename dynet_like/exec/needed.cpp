@@ -1,4 +1,4 @@
-// Going back from values to what they need.
+// Finds the nodes that values need.
 #include "dynet_like/exec/needed.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kNeeded = kNone - 1;
 
-// Whether that is new.
+// Returns whether the node was not yet needed.
 bool need(NodeState& state) {
   if (state.value != nullptr || state.plan_index == kNeeded) return false;
   state.plan_index = kNeeded;
@@ -54,7 +54,7 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
             [&](NodeRef a, NodeRef b) { return common_.identity_of(a) < common_.identity_of(b); });
 }
 
-// Goes back from `last` until none of the needed nodes is left.
+// Goes back from `last` until no needed node is left.
 void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t open) {
   const Tape& tape = *common_.tapes[tape_index].tape;
   NodeState* const states = common_.tapes[tape_index].nodes.data();
@@ -83,7 +83,7 @@ void NeededNodes::collect_all(std::uint32_t tape_index) {
   }
 }
 
-// Returns whether the node is to run, so that its inputs are needed, too.
+// Returns whether the node must run, so that its inputs are needed, too.
 bool NeededNodes::enter(NodeRef ref) {
   const Tape& tape = common_.tape(ref);
   const Node& recorded = tape.node(ref.node);
@@ -109,7 +109,7 @@ bool NeededNodes::enter(NodeRef ref) {
   return true;
 }
 
-// Sources need no kernel: their values lie where the user or the parameter has them.
+// Sources need no kernel: their values are in memory of the user or of the parameter.
 void NeededNodes::place_source(NodeRef ref) {
   const Tape& tape = common_.tape(ref);
   NodeState& state = common_.state(ref);
@@ -154,7 +154,7 @@ void NeededNodes::check_device(const ParameterStorage& parameter) const {
                    ": give both the same, see GraphOptions::device");
 }
 
-// What a backward pass needs of a shared node, without the tape that it was found in.
+// Keeps what a backward pass needs of a shared node, independently of the tape where it was found.
 void NeededNodes::describe(SharedValue& shared, NodeRef ref) {
   const Tape& tape = common_.tape(ref);
   shared.pending = true;

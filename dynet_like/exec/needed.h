@@ -1,4 +1,4 @@
-// What values need: the nodes that must run, found from the values backwards.
+// Finds the nodes that must run, going backwards from values.
 #pragma once
 
 #include <span>
@@ -21,17 +21,17 @@ class NeededNodes {
  public:
   explicit NeededNodes(CommonState& common) : common_(common) {}
 
-  /// Targets of one tape stand together. Sources have their values afterwards.
+  /// Targets of one tape must be adjacent. Afterwards sources have their values.
   void collect(std::span<const ValueRef> targets);
-  /// Nodes of samples, in the order of their tapes and of recording.
+  /// The nodes of samples, in the order of tapes and of recording.
   std::span<const NodeRef> of_tapes(std::uint32_t begin, std::uint32_t end) const;
-  /// Nodes that all share, one for each value, inputs first.
+  /// The nodes that all samples share, one for each value, inputs first.
   std::span<const NodeRef> shared() const { return shared_; }
-  /// Gives the other nodes with these values what those that stand for them have computed.
+  /// Copies the results of representatives to the other nodes with the same values.
   void resolve_aliases();
-  /// How many of the nodes had values that were freed since.
+  /// How many of the nodes had values that were freed.
   std::size_t recomputed() const { return recomputed_; }
-  /// Makes the next call find undone what was begun.
+  /// Undoes an unfinished call, so that the next one begins anew.
   void forget();
 
  private:

@@ -9,8 +9,8 @@ namespace dynet_like::detail {
 
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-/// A node of one of the tapes. In the list of a batch, a node that was reverted is kNone, and
-/// `tape` its number of items.
+/// A node of one of the tapes. In the list of a batch, `node` is kNone for a reverted node, and
+/// `tape` is then its number of items.
 struct NodeRef {
   std::uint32_t tape = 0;
   NodeId node = 0;

@@ -1,4 +1,4 @@
-// NodeSums of gradient_plan.h: in which places contributions to a node are written or added.
+// NodeSums of gradient_plan.h: where contributions to a node are written or added.
 #include <algorithm>
 
 #include "dynet_like/exec/gradient_plan.h"
@@ -7,8 +7,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Different parts of a node: each has a number, and those that come in no order are searched for
-// among few.
+// Parts of a node are numbered groups. Parts in no order are only searched for among few groups.
 constexpr std::size_t kMostSearched = 16, kMostGroups = 255;
 
 struct Range {
@@ -22,7 +21,7 @@ bool covers_node(const Tape& tape, const Value& value) {
          size * value.items == tape.type_of(value.node).output_size * whole.items;
 }
 
-// Elements that a value covers: of the node, or of each of its items if it has a part of every one.
+// The elements that a value covers: of the whole node, or of each item if it has a part of each.
 bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range) {
   const std::size_t size = tape.types().shape(value.shape).size;
   const Value& whole = tape.value(tape.node(value.node).value);
@@ -37,7 +36,7 @@ bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range)
 
 }  // namespace
 
-// Whether one consumer reads all of the node once, and nothing else contributes.
+// Whether one consumer reads the whole node once, and nothing else contributes.
 bool NodeSums::has_one_reader(NodeRef ref) const {
   const NodeGradient& node = plan_.at(ref);
   const EdgeGradient& first = plan_.edges(ref.tape)[node.first_consumer];
@@ -46,7 +45,7 @@ bool NodeSums::has_one_reader(NodeRef ref) const {
          covers_node(tape, tape.value(tape.edges()[node.first_consumer]));
 }
 
-// All consumers of the node are linked.
+// All consumers of the node must be linked.
 void NodeSums::choose(NodeRef ref) {
   NodeGradient& node = plan_.at(ref);
   if (node.first_consumer == kNone) return;
@@ -59,14 +58,14 @@ void NodeSums::choose(NodeRef ref) {
   }
   groups_.clear();
   if (!node.seeded && find_groups(ref)) return place_in_groups(ref);
-  // Parts overlap: everything is added to zeros, or to what is there.
+  // Parts overlap: all contributions are added to zeros, or to what is there.
   if (!node.seeded) plan_.clear(ref);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = all[e].next) {
     place_in_slots(ref, e, Arrival::added_slot);
   }
 }
 
-// Whether consumers read a part of every item, with gaps between.
+// Whether a consumer reads a part of every item, with gaps between the parts.
 bool NodeSums::has_parts_per_item(NodeRef ref) const {
   if (run_.items_of(ref) == 1) return false;
   const Tape& tape = run_.tape(ref);
@@ -77,7 +76,7 @@ bool NodeSums::has_parts_per_item(NodeRef ref) const {
   return false;
 }
 
-// Finds the parts of the node that contributions cover; false if different ones overlap.
+// Finds the parts of the node that contributions cover; false if different parts overlap.
 bool NodeSums::find_groups(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
   EdgeGradient* const all = plan_.edges(ref.tape);

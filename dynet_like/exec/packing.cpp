@@ -1,4 +1,4 @@
-// Which matrices have packed copies, and where these are kept.
+// Decides which matrices have packed copies, and where these are kept.
 #include "dynet_like/exec/packing.h"
 
 namespace dynet_like::detail {
@@ -12,7 +12,7 @@ struct Packable {
   std::uint64_t version = 0;
 };
 
-// Tables have none: rows that wait for an update change without a new version.
+// Tables have none: postponed updates change rows without a new version.
 Packable packable(RunState& run, const NodeType& type, unsigned j, const SharedArgument& argument) {
   if (type.shared_gradients[j] != SharedGradient::outer_product) return {};
   if (run.queue->packing(type.signature.dtype) == 0) return {};
@@ -29,7 +29,7 @@ Packable packable(RunState& run, const NodeType& type, unsigned j, const SharedA
     return {parameter.values.packed.get(), parameter.values.data(), place,
             parameter.values.version()};
   }
-  // Its memory may be written to between two runs.
+  // Somebody may write to its memory between two runs.
   return {shared.packed.get(), shared.value, place, run.common.runs + 1};
 }
 

@@ -5,7 +5,7 @@
 
 namespace dynet_like::detail {
 
-/// The packed matrix that is input j of nodes of this type, for products with n items, or its
+/// The packed matrix for input j of nodes of this type, for products with n items, or its
 /// transpose; null if there is none (yet).
 const void* packed_matrix(RunState& run, const NodeType& type, unsigned j,
                           const SharedArgument& argument, std::size_t n);

@@ -1,4 +1,4 @@
-// The block of gradients.
+// The memory of the gradients of a pass.
 #include "dynet_like/exec/pass_gradients.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ void PassGradients::begin(std::span<const ValueRef> roots, bool full) {
   plan.make(roots, full);
   if (const std::size_t bytes = plan.bytes(); bytes > block_.size()) {
     block_ = {};
-    // A little more than was asked for: what the next minibatch asks for is a little more, too.
+    // Add some room, because the next minibatch usually needs a little more.
     block_ = Block(bytes + bytes / 4, run_.common.memory);
   }
   for (const GradientPlan::Elements& zeros : plan.zeros()) {
@@ -32,7 +32,7 @@ const std::byte* PassGradients::contribution_of(NodeRef ref) const {
   return deferred + offset / batch.stride() * batch.deferred_stride();
 }
 
-// What a recursion contributes to parts of a matrix, part by part.
+// Adds a recursion's listed contributions to parts of a matrix.
 void PassGradients::add_listed(std::uint32_t tape_index, std::uint32_t edge) {
   const Tape& tape = *run_.tapes()[tape_index].tape;
   const auto behind = std::ranges::upper_bound(tape.nodes(), edge, {}, &Node::first_edge);
@@ -49,7 +49,7 @@ void PassGradients::sum_slots(NodeRef ref) {
   const DType dtype = tape.type_of(ref.node).signature.dtype;
   const std::size_t element = size_of(dtype);
   const EdgeGradient* const edges = plan.edges(ref.tape);
-  // Slots for one place that follow one another are added in one call.
+  // Consecutive slots for one place are added in one call.
   Place sum = kNowhere;
   std::size_t size = 0;
   SumStart start = SumStart::there;
@@ -74,7 +74,7 @@ void PassGradients::sum_slots(NodeRef ref) {
     const std::size_t elements = tape.types().shape(value.shape).size;
     const std::uint32_t parts = std::max(edge.copies, value.items);
     for (std::uint32_t i = 0; i < parts; ++i) {
-      // Items that one serves come from the last to the first, as nodes do.
+      // Items that share one value contribute from the last to the first, as nodes do.
       const std::uint32_t part = edge.copies == 1 ? i : parts - 1 - i;
       const std::size_t offset = value.offset + (value.items == 1 ? 0 : part * value.stride);
       const Place place = node.place + offset * element;

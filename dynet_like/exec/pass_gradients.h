@@ -1,4 +1,4 @@
-// The gradients of a backward pass: planned, and then a block in which they lie.
+// The gradients of a backward pass: their plan, and the block in which they lie.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,17 @@ class PassGradients {
  public:
   explicit PassGradients(RunState& run) : plan(run), run_(run) {}
 
-  /// Plans, and brings the block to where kernels can begin.
+  /// Makes the plan, and initialises the block.
   void begin(std::span<const ValueRef> roots, bool full);
 
   std::byte* at(Place place) const { return place == kNowhere ? nullptr : block_.data() + place; }
-  /// Those of a batch's outputs, or null if none takes part.
+  /// The gradients of a batch's outputs, or null if no node takes part.
   std::byte* of_batch(std::uint32_t batch) const { return at(plan.of_batch(batch).gradients); }
-  /// What its kernel leaves for weights.
+  /// The numbers that the batch's kernel leaves for weights.
   std::byte* deferred_of(std::uint32_t batch) const { return at(plan.of_batch(batch).deferred); }
-  /// That of a node, or what its kernel has left for weights.
+  /// The gradient of a node, or the numbers that its kernel left for weights.
   const std::byte* contribution_of(NodeRef ref) const;
-  /// Adds what waits in slots for the gradient of a node.
+  /// Adds what waits in slots to the gradient of a node.
   void sum_slots(NodeRef ref);
 
   GradientPlan plan;

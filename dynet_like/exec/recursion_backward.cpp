@@ -1,4 +1,4 @@
-// Recursions backward: levels in reverse, and what their vertices contribute to shared inputs.
+// Recursions backward: levels in reverse, and contributions of vertices to shared inputs.
 #include "dynet_like/exec/recursion_backward.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool is_same_sum(const WaitingAddend& a, const WaitingAddend& b) {
   return a.sum == b.sum && a.elements == b.elements;
 }
 
-// Whether addends to one state or column, sorted by their sums, overlap.
+// Whether the sums of addends to one state or column, which are sorted, overlap.
 bool overlap(std::span<const WaitingAddend> all, std::size_t element) {
   for (std::size_t i = 1; i < all.size(); ++i) {
     const WaitingAddend& before = all[i - 1];
@@ -30,8 +30,8 @@ bool overlap(std::span<const WaitingAddend> all, std::size_t element) {
   return false;
 }
 
-// As nodes do: what was recorded later comes first. Those of one sum stand together, unless parts
-// overlap.
+// The order is that of nodes: what was recorded later comes first. Addends of one sum are adjacent,
+// unless parts overlap.
 void sort_for_addition(std::vector<WaitingAddend>& waiting, std::size_t element) {
   const auto is_before = [](const WaitingAddend& a, const WaitingAddend& b) {
     return a.vertex != b.vertex ? a.vertex > b.vertex : a.turn > b.turn;
@@ -110,9 +110,9 @@ void RecursionBackward::find_columns(const PassGradients& gradients, std::size_t
   }
 }
 
-// Where not every element of every column gets just one contribution, they are added to zeros. To
-// what others have added a zero is added there, so that the sign of a zero does not depend on who
-// came first.
+// If some element gets no contribution, or a column is read by several vertices, contributions are
+// added to zeros. If other nodes contribute to the column, too, a zero is added there, so that the
+// sign of a zero does not depend on who comes first.
 void RecursionBackward::clear_columns() {
   for (std::size_t n = 0; n < gradient_.size(); ++n) {
     const NodeRef ref = of_.nodes_[n];
@@ -265,7 +265,7 @@ void RecursionBackward::to_state(const StepInput& all, const Program::Port& port
   }
 }
 
-// Where a sum has several contributors that may run in one call, or not in order, each has a slot.
+// If a sum has several contributors that may run in one call, or not in order, each has a slot.
 void RecursionBackward::wait(const StepInput& all, std::uint32_t row, const void* whole,
                              std::vector<WaitingAddend>& waiting) {
   const std::size_t i = all.index(row);
@@ -298,13 +298,15 @@ void RecursionBackward::add(std::vector<WaitingAddend>& waiting) {
 
 void add_waiting(Queue& queue, DType dtype, std::span<const WaitingAddend> waiting) {
   std::vector<const void*> addends;
-  const std::byte *begin_of_all = nullptr, *end_of_all = nullptr;  // to a whole, since all is there
+  const std::byte *begin_of_all = nullptr, *end_of_all = nullptr;  // the range of sums that were
+                                                                   // queued for this state or
+                                                                   // column
   for (std::size_t i = 0, end; i < waiting.size(); i = end) {
     addends.clear();
     for (end = i; end < waiting.size() && is_same_sum(waiting[end], waiting[i]); ++end) {
       addends.push_back(waiting[end].addend);
     }
-    // Sums that overlap follow one another.
+    // Sums that overlap must follow one another.
     const std::byte *const from = waiting[i].sum, *const to =
                                                       from + waiting[i].elements * size_of(dtype);
     if (i == 0 || waiting[i].whole != waiting[i - 1].whole) {
@@ -328,7 +330,7 @@ std::span<const WaitingAddend> RecursionBackward::waiting(NodeRef node, std::siz
   return columns_[of_.index_of(node) * of_.columns() + input].addends;
 }
 
-// The same for all vertices of a kind.
+// Lists the readers of arguments, for all vertices of a kind.
 void RecursionBackward::describe_readers(std::size_t k) {
   const Program& program = *kind(k).program;
   for (const Program::Reader& reader : program.readers) {
@@ -352,7 +354,7 @@ void RecursionBackward::describe_readers(std::size_t k) {
   }
 }
 
-// Vertex by vertex, in the order of recording.
+// Vertices contribute in recording order.
 void RecursionBackward::contribute(NodeRef node, SharedContributions& to) const {
   const std::size_t n = of_.index_of(node);
   const std::span<const VertexRows::RowOfKind> rows = of_.rows_.rows_of(n);

@@ -10,28 +10,27 @@
 
 namespace dynet_like::detail {
 
-/// A contribution in a slot, to a sum that lies elsewhere.
+/// A contribution in a slot, to be added to a sum elsewhere.
 struct WaitingAddend {
   const std::byte* whole = nullptr;  ///< the state or column, of which the sum may be a part
   std::byte* sum = nullptr;
   std::uint32_t elements = 0;
-  std::uint32_t vertex = 0;  ///< its turn: what later ones contribute is added first,
-  std::uint64_t turn = 0;    ///< and of a vertex what was recorded later
+  std::uint32_t vertex = 0;  ///< its turn: contributions of later vertices are added first,
+  std::uint64_t turn = 0;    ///< and within a vertex those recorded later
   const std::byte* addend = nullptr;
 };
 
-/// Adds them as they are sorted for addition.
+/// Adds these, which must be sorted for addition.
 void add_waiting(Queue& queue, DType dtype, std::span<const WaitingAddend> waiting);
 
-/// Levels in reverse, and what vertices contribute to shared inputs. Keeps what it found until the
-/// run is forgotten.
+/// Runs levels in reverse, and contributes to shared inputs. Keeps its data with the run.
 class RecursionBackward {
  public:
   explicit RecursionBackward(RecursionRun& of) : of_(of), run_(of.run_) {}
 
   void run(PassGradients& gradients, std::span<const NodeRef> nodes);
   void contribute(NodeRef node, SharedContributions& to) const;
-  /// To an input that others read, too, and that waits for all of them: in the order of addition.
+  /// The listed addends for an input that others read, too, in the order of addition.
   std::span<const WaitingAddend> waiting(NodeRef node, std::size_t input) const;
 
  private:
@@ -41,11 +40,11 @@ class RecursionBackward {
     bool adds = false, waits = false;
     std::vector<WaitingAddend> addends;
   };
-  /// What input j of a step contributes, for some rows: where it goes, and whether it is added.
+  /// The contributions of some rows of a step through input j: where they go, and whether they add.
   struct StepInput {
     std::size_t kind = 0, step = 0;
     unsigned input = 0;
-    std::size_t position = 0, members = 0;  ///< of the member in the step, and how many it has
+    std::size_t position = 0, members = 0;  ///< of the member in the step; the step's members
     RowRange rows;
     const Program::Input* of = nullptr;
     void** to = nullptr;
@@ -53,18 +52,18 @@ class RecursionBackward {
 
     std::size_t index(std::uint32_t row) const { return (row - rows.begin) * members + position; }
   };
-  /// What rows of a step contribute to a shared argument.
+  /// The contributions of rows of a step to a shared argument.
   struct ArgumentReader {
     SharedContributions::OfItem of;
     const SharedArgument* argument = nullptr;
     const RecursionRun::Step* step = nullptr;
-    std::size_t position = 0;  ///< of the member in the step
+    std::size_t position = 0;  ///< index of the member in the step
     ItemPlaces from = {};
     const Operand* factor = nullptr;  ///< of outer products
   };
   struct StepGradients {
-    std::vector<std::byte*> slots;       ///< by input: of all items, if there are any
-    std::vector<WaitingAddend> waiting;  ///< for gradients of its members
+    std::vector<std::byte*> slots;       ///< by input: slots of all items, if it has slots
+    std::vector<WaitingAddend> waiting;  ///< addends for gradients of its members
   };
 
   const VertexRows::Kind& kind(std::size_t k) const { return of_.rows_.kinds()[k]; }
@@ -90,15 +89,15 @@ class RecursionBackward {
 
   RecursionRun& of_;
   RunState& run_;
-  std::vector<std::byte*> gradient_;  ///< by node: of its states
-  std::vector<bool> is_wanted_;       ///< by node; else its gradient is zeros
+  std::vector<std::byte*> gradient_;  ///< by node: the gradient of its states
+  std::vector<bool> is_wanted_;       ///< by node; if not wanted, its gradient is zeros
   std::vector<Columns> columns_;      ///< by node and input
   std::vector<std::vector<StepGradients>> steps_;
   std::vector<std::vector<WaitingAddend>> waiting_states_;  ///< by level
   std::vector<WaitingAddend> waiting_columns_;
   std::vector<std::vector<ArgumentReader>> readers_;  ///< by kind, in the order of recording
-  Arena parts_;                                       ///< lists of where gradients of outputs lie
-  Arena lists_;                                       ///< of one call
+  Arena parts_;                                       ///< lists of the places of outputs' gradients
+  Arena lists_;                                       ///< lists of one call
 };
 
 }  // namespace dynet_like::detail

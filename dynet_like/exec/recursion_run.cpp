@@ -1,4 +1,4 @@
-// Recursions forward: what steps read, and their calls level by level.
+// Recursions forward: the inputs of steps, and their calls level by level.
 #include "dynet_like/exec/recursion_run.h"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::size_t RecursionRun::index_of(NodeRef node) const {
   return static_cast<std::size_t>(found - out_.begin());
 }
 
-// What they share is the same for all nodes.
+// Shared inputs are the same for all nodes.
 void RecursionRun::find_inputs() {
   const auto place_of = [&](NodeRef ref, const Value& value) {
     return run_.state({ref.tape, value.node}).value + std::size_t{value.offset} * element_;

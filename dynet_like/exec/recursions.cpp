@@ -1,4 +1,4 @@
-// Which batch has a recursion.
+// Finds the recursion of a batch.
 #include "dynet_like/exec/recursions.h"
 
 #include <algorithm>

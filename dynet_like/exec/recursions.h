@@ -13,20 +13,20 @@ class RecursionRun;
 
 class Recursions {
  public:
-  /// In this memory of a device.
+  /// Uses this memory of a device.
   explicit Recursions(std::shared_ptr<MemorySource> memory);
   ~Recursions();
 
-  /// That of a batch, or null.
+  /// The recursion of a batch, or null.
   RecursionRun* find(std::uint32_t batch) const;
   /// Makes room for one more, so that `add` cannot fail.
   void make_room();
-  /// Of a batch behind all others that have one.
+  /// The batch must have a larger number than all others with a recursion.
   void add(std::uint32_t batch, std::unique_ptr<RecursionRun> run) noexcept;
-  /// Forgets those of batches from `batches` on.
+  /// Forgets the recursions of batches from `batches` on.
   void resize(std::uint32_t batches) noexcept;
 
-  /// What programs computed in the last backward pass.
+  /// The gradients of the last backward pass inside programs.
   Arena gradients;
 
  private:

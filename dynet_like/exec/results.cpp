@@ -1,4 +1,4 @@
-// Copies of values and gradients, and what is on its way from a device.
+// Copies of values and gradients, and reads from a device that are under way.
 #include "dynet_like/exec/results.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Tensor Results::value(ValueRef ref) {
   const Tape& tape = *state.tape;
   const Value& value = tape.value(ref.value);
   const bool is_there = value.node < state.nodes.size() && state.nodes[value.node].value != nullptr;
-  const bool may_change = value.identity != 0;  // parameters do
+  const bool may_change = value.identity != 0;  // parameters may change
   const auto copy = values_.find({ref.tape, ref.value});
   if (copy != values_.end() && (!is_there || (!common_.is_on_cpu() && !may_change))) {
     return tensor_at(ref, copy->second.data());
@@ -46,7 +46,7 @@ Tensor Results::contiguous(ValueRef ref, const std::byte* node, Copies& copies) 
   const std::size_t element = size_of(shape.dtype);
   const std::byte* begin = node + value.offset * element;
   if (tape.is_contiguous(ref.value) && common_.is_on_cpu()) return tensor_at(ref, begin);
-  // A copy that was handed out stays where it is; one that could not be made leaves nothing.
+  // A copy that was handed out keeps its address. A copy that fails leaves nothing behind.
   const auto known = copies.find({ref.tape, ref.value});
   const std::size_t bytes = shape.size * element;
   std::vector<std::byte> fresh(known == copies.end() ? value.items * bytes : 0);
@@ -91,7 +91,7 @@ Tensor Results::gradient(ValueRef ref, const Gradients& gradients,
   std::vector<std::byte>& copy = gradients_.try_emplace({ref.tape, ref.value}, bytes).first->second;
   std::ranges::fill(copy, std::byte{0});
   const Tensor result = tensor_at(ref, copy.data());
-  // A loss on which no gradient depends has its own all the same.
+  // A loss has a gradient of its own, even if no gradient depends on it.
   const auto times = std::ranges::count(roots, ref);
   for (std::size_t i = 0; times > 0 && i < result.d.size(); ++i) {
     result.set(i, static_cast<double>(times));
@@ -112,7 +112,7 @@ const std::byte* Results::whole_table(const ParameterStorage& table, const Gradi
   return table_gradient_.data();
 }
 
-// Where nothing has to travel, nothing is gathered.
+// On the CPU nothing needs to be gathered.
 void Results::gather(std::span<const ValueRef> values) {
   gathered_.clear();
   gathered_values_.reset();
@@ -162,7 +162,7 @@ void Results::bring(std::span<const ValueRef> values) {
   gathered_.clear();
 }
 
-// In this process, of each value; null where it was not gathered. They come in the same order.
+// Where each value is in this process; null if it was not gathered. Values come in the same order.
 std::vector<const std::byte*> Results::find_gathered(std::span<const ValueRef> values) {
   const std::byte* const here = gathered_.empty() ? nullptr : reading_->wait();
   std::vector<const std::byte*> places;

@@ -1,4 +1,4 @@
-// Values and gradients as tensors of this process: as they lie, or copied from a device.
+// Values and gradients as tensors of this process: in place, or copied from a device.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace dynet_like::detail {
 
-/// A tensor is contiguous and in this process's memory: items of a view with gaps between them are
-/// copied together, once, and so is what lies on another device.
+/// A tensor is contiguous and in memory of this process. Values on another device, and items of a
+/// view with gaps between them, are copied once.
 class Results {
  public:
   Results(CommonState& common, Lanes& lanes)
@@ -24,21 +24,20 @@ class Results {
         gathered_values_(common.memory),
         reading_(common.options.device->make_reading()) {}
 
-  /// Whether it was computed, or its copy is there.
+  /// Whether the value was computed, or a copy of it exists.
   bool has(ValueRef ref) const;
-  /// A value that is there; where it lies until it is cleared or reverted.
+  /// A computed value. The tensor is valid until the value is cleared or reverted.
   Tensor value(ValueRef ref);
-  /// The gradient of a value in a pass over these roots, parameters' from `gradients`; zeros if it
-  /// has none.
+  /// The gradient of a value in a pass over these roots, or zeros; for a parameter, from
+  /// `gradients`.
   Tensor gradient(ValueRef ref, const Gradients& gradients, std::span<const ValueRef> roots);
 
-  /// Values that were computed, and that `value` is going to be asked for: they come in one copy
-  /// from another device.
+  /// Copies computed values for which `value` will be called: they come from a device in one copy.
   void bring(std::span<const ValueRef> values);
-  /// They are on their way: sum_values is going to be asked.
+  /// Starts to copy values for which sum_values will be called.
   void gather(std::span<const ValueRef> values);
-  /// Computed values on their way: the sum of the elements of each. Those that were not gathered,
-  /// or forgotten since, are read one by one by `value`.
+  /// The sums of the elements of computed values. Values that were not gathered, or were forgotten
+  /// since, are read one by one with `value`.
   template <class Value>
   void sum(std::span<const ValueRef> values, std::span<double> sums, const Value& value) {
     const std::vector<const std::byte*> here = find_gathered(values);
@@ -47,7 +46,7 @@ class Results {
     }
   }
 
-  /// Copies of some values, which outlive the values themselves.
+  /// Copies of values, which outlive the values themselves.
   using Copies = std::map<std::pair<std::uint32_t, ValueId>, std::vector<std::byte>>;
   template <class Value>
   Copies take_copies(std::span<const ValueRef> values, const Value& value) {
@@ -68,14 +67,14 @@ class Results {
   }
   void keep_copies(Copies copies) { values_ = std::move(copies); }
 
-  // Each forgets what was gathered, too.
+  // Each of these also forgets what was gathered.
   void forget_values();
-  /// Those of nodes `first` to `end` - 1.
+  /// The values of nodes `first` to `end` - 1.
   void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
   void forget_gradients() { gradients_.clear(); }
 
  private:
-  /// A copy of a value, and where it lies on the device.
+  /// A value that was gathered, and the place of its copy on the device.
   struct Gathered {
     ValueRef ref;
     std::byte* at;
@@ -95,7 +94,7 @@ class Results {
   Block table_gradient_;
   Arena gathered_values_;
   std::vector<Gathered> gathered_;
-  std::unique_ptr<Reading> reading_;  ///< of what was gathered
+  std::unique_ptr<Reading> reading_;  ///< of gathered values
 };
 
 }  // namespace dynet_like::detail

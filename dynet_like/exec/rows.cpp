@@ -1,4 +1,4 @@
-// What a kernel is given of rows.
+// Makes the calls of kernels from rows.
 #include "dynet_like/exec/rows.h"
 
 namespace dynet_like::detail {
@@ -13,7 +13,7 @@ std::byte* behind(std::byte* numbers, std::size_t bytes) {
   return numbers == nullptr ? nullptr : numbers + bytes;
 }
 
-/// Chooses what belongs to some items, or to all.
+/// Selects the entries of lists that belong to some items, or to all.
 class Choice {
  public:
   Choice(const Rows& rows, const std::uint32_t* items, std::size_t count, Arena& lists)
@@ -43,7 +43,7 @@ class Choice {
   }
 
  private:
-  // Those of a list's entries that belong to the items; the list itself if all of them do.
+  // The entries of a list that belong to the items; the list itself if these are all items.
   template <class T>
   const T* choose(const T* all, std::size_t each) const {
     if (all == nullptr || items_ == nullptr) return all;

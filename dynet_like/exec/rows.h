@@ -1,4 +1,4 @@
-// Items of one type that kernels run together, and the calls that run them.
+// Items of one type that kernels compute together, and the calls for that.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,15 @@
 
 namespace dynet_like::detail {
 
-/// An argument that all items of a call have in common: of a value that samples share, where it
-/// begins.
+/// An argument that all items of a call share: a shared value, and the argument's first element.
 struct SharedArgument {
   Identity producer = 0;
   std::uint32_t offset = 0;  ///< elements
   bool reaches_parameter = false;
 };
 
-/// Where the same elements of all items lie: one after the other in a block, or, with a list, some
-/// bytes behind its pointers.
+/// The places of the same elements of all items: at a constant distance in a block, or, with a
+/// list, some bytes behind the list's pointers.
 struct ItemPlaces {
   std::byte* first = nullptr;
   std::size_t stride = 0;  ///< from item to item: bytes, or pointers of the list
@@ -33,31 +32,31 @@ struct ItemPlaces {
   }
 };
 
-/// Items of one type, one behind the other: what they read, and where what they compute lies. A
-/// batch of nodes is one, and so is each step of a program.
+/// Items of one type, one behind the other: their inputs, and the places of their outputs. A batch
+/// of nodes is one such object, and so is each step of a program.
 struct Rows {
   const NodeType* type = nullptr;
   const Kernels* kernels = nullptr;
   std::uint32_t items = 0;
   const Operand* in = nullptr;                ///< by input
-  const SharedArgument* arguments = nullptr;  ///< by input, of those that `in` has once for all
+  const SharedArgument* arguments = nullptr;  ///< by input: arguments that all items share
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
   std::byte *out = nullptr, *saved = nullptr;
   std::byte *dy = nullptr, *deferred = nullptr;  ///< in a backward pass
-  /// Where every part of outputs and of their gradients lies, if not there.
+  /// The places of all parts of outputs and of their gradients, if they are not in `out` and `dy`.
   void *const *out_parts = nullptr, *const *dy_parts = nullptr;
 
   const Signature& signature() const { return type->signature; }
   std::size_t element() const { return size_of(signature().dtype); }
-  /// Bytes from item to item.
+  /// The distance in bytes from item to item.
   std::size_t stride() const { return signature().output_size * element(); }
   std::size_t saved_stride() const { return signature().saved_size * element(); }
   std::size_t deferred_stride() const { return signature().deferred_size * element(); }
-  /// From an element of the outputs on, to the end of its part.
+  /// The place of an element of the outputs, which is followed by the rest of its part.
   ItemPlaces outputs_from(std::size_t offset) const { return places(out, out_parts, offset); }
   ItemPlaces gradients_from(std::size_t offset) const { return places(dy, dy_parts, offset); }
-  /// What weights get from: gradients of outputs, or what the kernel left for them.
+  /// The numbers for weights: gradients of outputs, or what the kernel left for weights.
   ItemPlaces contributions() const {
     return deferred == nullptr ? gradients_from(0) : ItemPlaces{deferred, deferred_stride()};
   }
@@ -70,13 +69,13 @@ struct Rows {
   }
 };
 
-/// The items from `first` on, so many. Their lists live in `lists`.
+/// `count` items from `first` on. Their lists are allocated from `lists`.
 Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& lists);
 
 ForwardCall forward_call(const Rows& rows, const RandomKey& random);
 
-/// For the items of these numbers, or for all if there are none: each has a contribution to each
-/// input at its place in `dx`. No operand is packed.
+/// A call for the items with these numbers, or for all items if the list is empty. Each contributes
+/// to each input at its place in `dx`. No operand is packed.
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
                            const Destination* dx, const RandomKey& random, Arena& lists);
 

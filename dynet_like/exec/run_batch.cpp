@@ -1,4 +1,4 @@
-// One batch forward: gathers the lists that a kernel is given, and calls it once.
+// Runs one batch forward: gathers the lists for the kernel, and calls it once.
 #include <utility>
 
 #include "dynet_like/exec/checks.h"
@@ -11,7 +11,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Members lie anywhere: what they need is asked for early.
+// The data of nodes are scattered in memory, so they are prefetched.
 void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
   run.node_inputs.clear();
   for (NodeRef ref : run.nodes_of(batch)) {
@@ -25,7 +25,7 @@ void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
   }
 }
 
-// Input j, which all items have in common.
+// Input j, which all items share.
 Operand shared_operand(RunState& run, const Batch& batch, unsigned j, SharedArgument& argument) {
   const NodeRef example = run.nodes_of(batch)[0];
   const Tape& tape = run.tape(example);
@@ -37,7 +37,7 @@ Operand shared_operand(RunState& run, const Batch& batch, unsigned j, SharedArgu
   return operand;
 }
 
-// Where the items of input j lie.
+// The places of the items of input j.
 Operand gather(RunState& run, const Batch& batch, unsigned j, Arena& lists) {
   const std::size_t element = batch.element();
   const std::span<const NodeRef> nodes = run.nodes_of(batch);
@@ -83,7 +83,7 @@ const void* gather_reals(const RunState& run, const NodeType& type, const Batch&
   return all;
 }
 
-// Rows that a trainer left behind on purpose are brought up to date before they are read.
+// Brings rows up to date whose updates a trainer has postponed, before they are read.
 void refresh_tables(const RunState& run, const NodeType& type, const Batch& batch) {
   for (NodeRef ref : run.nodes_of(batch)) {
     const Tape& tape = run.tape(ref);
@@ -109,7 +109,7 @@ void count(RunState& run, const Batch& batch, bool is_call) {
   if (batch.type->op->role == Role::copy) run.counts.copied_bytes += batch.out_bytes;
 }
 
-// From now on its nodes have values.
+// Gives its nodes their values.
 void note_values(RunState& run, const Batch& batch) {
   const std::size_t bytes = batch.stride();
   const bool single = batch.items == batch.nodes;
@@ -127,7 +127,7 @@ void note_values(RunState& run, const Batch& batch) {
   }
 }
 
-// What does not pass has no value: asked for again, it is computed and refused again.
+// If a check fails, the nodes have no values: a later request computes and checks them again.
 void enter(RunState& run, const Batch& batch, bool is_call) {
   count(run, batch, is_call);
   const bool is_recursion = batch.type->op->role == Role::recursion;
@@ -139,7 +139,7 @@ void enter(RunState& run, const Batch& batch, bool is_call) {
   run.note_held();
 }
 
-// With room for what it computes.
+// Makes a batch, with memory for its outputs.
 Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   Batch batch;
   batch.first_node = static_cast<std::uint32_t>(run.nodes.size());
@@ -155,7 +155,7 @@ Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   };
   batch.out_bytes = batch.items * batch.stride();
   batch.out = allocate(batch.out_bytes);
-  // Without a backward pass, the library's own kernels do without; others may not know of it.
+  // Without a backward pass the library's own kernels save nothing; those of users may save always.
   const bool keeps_saved = !run.options().inference || batch.type->op->kernels != nullptr;
   if (batch.saved_stride() > 0 && keeps_saved) {
     batch.saved = allocate(batch.items * batch.saved_stride());
@@ -185,14 +185,14 @@ void run_kernel(RunState& run, Batch& batch) {
   if (run.common.parameters.has_lazy_tables()) refresh_tables(run, *batch.type, batch);
   run_forward(run, batch, run.counts.type(batch.type->id, run.types().type_count()).seconds,
               batch.nodes);
-  // Without a backward pass nobody reads what was saved.
+  // Without a backward pass nobody reads the saved items.
   if (run.options().inference && batch.saved != nullptr && !batch.shared) {
     run.values.give_back(std::exchange(batch.saved, nullptr), batch.items * batch.saved_stride());
   }
   enter(run, batch, true);
 }
 
-// A recursion runs a program in place of a kernel.
+// A recursion runs programs instead of a kernel.
 void run_recursion(RunState& run, Batch& batch) {
   run.counts.type(batch.type->id, run.types().type_count());
   TimelineScope scope(run.track(), TimelineSpan::recursion);

@@ -1,4 +1,4 @@
-// Running one batch forward.
+// Runs one batch forward.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace dynet_like::detail {
 
-/// Runs the nodes as one batch: one kernel call, or the program of recursions. Their inputs must
-/// have been computed.
+/// Runs the nodes as one batch: by one kernel call, or by the programs of recursions. Their inputs
+/// must have been computed.
 void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared);
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// What a lane counts for the report.
+// The counts of a lane for the report.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace dynet_like::detail {
 
-/// How many nodes of a type ran in how many batches.
+/// How many nodes of a type ran, and in how many batches.
 struct TypeCount {
   bool is_met = false;
   std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
@@ -25,7 +25,7 @@ struct TypeCount {
 };
 
 struct RunCounts {
-  /// `types`: how many there are.
+  /// `types`: the number of types.
   TypeCount& type(std::uint32_t type, std::size_t types) {
     if (of_types.size() <= type) of_types.resize(types);
     if (!of_types[type].is_met) {
@@ -35,7 +35,7 @@ struct RunCounts {
     return of_types[type];
   }
 
-  /// Begins anew, in the time that follows from what was met; allocates nothing.
+  /// Resets the counts, in time proportional to the types that were met. Allocates nothing.
   void clear() {
     for (const std::uint32_t type : met_types) of_types[type] = {};
     met_types.clear();

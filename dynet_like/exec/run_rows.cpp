@@ -1,4 +1,4 @@
-// One kernel call, forward or backward.
+// Makes one kernel call, forward or backward.
 #include "dynet_like/exec/run_rows.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What one lane has run: its batches, and what it counted.
+// The state of one lane's runs: its batches and counts.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@
 
 namespace dynet_like::detail {
 
-/// Nodes that ran in one kernel call. Outputs end after `out_bytes`.
+/// Nodes that ran in one kernel call. `out_bytes` is the size of their outputs.
 struct Batch : Rows {
   std::uint32_t first_node = 0, nodes = 0;
   std::uint32_t left = 0;         ///< nodes that have not been reverted or forgotten
-  std::uint32_t search_from = 0;  ///< where a member is looked for first
+  std::uint32_t search_from = 0;  ///< where the next search for a member begins
   std::size_t out_bytes = 0;
-  std::uint32_t few = kNone;   ///< once so few nodes are left, they are moved together
-  bool is_handed_out = false;  ///< a tensor points to a value, nothing moves
-  std::uint64_t run = 0;       ///< CommonState::runs, when it ran
-  bool shared = false;         ///< of nodes with an identity: computed once for all tapes
+  std::uint32_t few = kNone;   ///< when at most so many nodes are left, they are moved together
+  bool is_handed_out = false;  ///< a tensor points to a value, so nothing may move
+  std::uint64_t run = 0;       ///< the value of CommonState::runs when it ran
+  bool shared = false;         ///< its nodes have identities: they are computed once for all tapes
 };
 
-/// Where a member of a batch finds its inputs.
+/// The inputs of a member of a batch.
 struct NodeInputs {
   const ValueId* ids;
   const Value* values;
@@ -40,8 +40,8 @@ struct NodeInputs {
   }
 };
 
-/// The run of consecutive tapes, one of several that run beside each other: they read what they
-/// have in common and write what is their own. Nodes that all share run in the first.
+/// The run of consecutive tapes, one of several in parallel. They share CommonState for reading,
+/// and each writes its own state. Shared nodes run in the first one.
 struct RunState {
   explicit RunState(CommonState& common_state)
       : common(common_state),
@@ -68,9 +68,9 @@ struct RunState {
     if (known == nullptr) known = &queue->kernels(*type.op);
     return *known;
   }
-  /// Where events of its thread go; null without a timeline.
+  /// The track for events of its thread; null without a timeline.
   TimelineTrack* track() const { return clock == nullptr ? nullptr : clock->track; }
-  /// Tells a timeline, if there is one, of the bytes of values; and of gradients.
+  /// Reports the bytes of values, or of values and gradients, to the timeline, if there is one.
   void note_held() {
     if (common.timeline != nullptr) held.note_values(values.arena().used());
   }
@@ -82,13 +82,13 @@ struct RunState {
 
   std::uint32_t first_tape = 0, end_tape = 0;
   Queue* queue = nullptr;
-  KernelClock* clock = nullptr;  ///< of that queue, if time is measured
+  KernelClock* clock = nullptr;  ///< of this queue, if time is measured
   std::vector<const Kernels*> kernels_of_type;
 
   std::vector<Batch> batches;
   std::size_t batches_after_drop = 0;  ///< see Liveness::drop_empty_batches
   std::vector<NodeRef> nodes;
-  std::vector<NodeInputs> node_inputs;  ///< of the batch that is being run
+  std::vector<NodeInputs> node_inputs;  ///< of the running batch
 
   Recursions recursions;
 
@@ -99,8 +99,8 @@ struct RunState {
   RunCounts counts;
 };
 
-/// While it is there, what the lane's queue spends in kernels is added to `seconds` as well.
-/// `nodes`: of the one kernel call, if a timeline is to tell of them.
+/// During its lifetime, the time that the lane's queue spends in kernels is also added to
+/// `seconds`. `nodes`: the number of nodes of the one kernel call, for a timeline.
 class KernelTime {
  public:
   KernelTime(const RunState& run, double& seconds, std::size_t nodes = 0)

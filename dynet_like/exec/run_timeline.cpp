@@ -1,9 +1,9 @@
-// Recording and bytes on a timeline.
+// Recording times and bytes on a timeline.
 #include "dynet_like/exec/run_timeline.h"
 
 namespace dynet_like::detail {
 
-// The first lane has shared nodes before the others run.
+// The first lane runs shared nodes before the others begin.
 TimelineTrack* RunTimeline::use_track() {
   TimelineTrack* const track = lanes_.clock().track = lanes_.first().clock.track = common_.track();
   if (track != nullptr && recorded_since_.has_value()) {

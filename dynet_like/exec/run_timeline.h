@@ -1,4 +1,4 @@
-// What an executor tells a timeline beside kernel calls: recording, and bytes that are held.
+// What an executor reports to a timeline besides kernel calls: recording, and bytes in use.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,23 @@ class RunTimeline {
   RunTimeline(CommonState& common, Lanes& lanes)
       : common_(common), lanes_(lanes), held_(common.timeline) {}
 
-  /// The track of the calling thread, where kernel calls of the queue with all threads go from now
-  /// on; null without a timeline.
+  /// The track of the calling thread, to which kernel calls of the queue with all threads are
+  /// reported from now on; null without a timeline.
   TimelineTrack* use_track();
-  /// From the first new graph, or the end of a run: recording, and whatever else the program does.
+  /// Starts the time of recording, at the first new graph or at the end of a run. It includes
+  /// whatever else the program does.
   void begin_recording();
-  /// Is told of late: what has become an event meanwhile is none of it.
+  /// The event is added afterwards, and excludes the time of events that were added meanwhile.
   void end_recording(TimelineTrack* track, TimelineClock::time_point end, std::size_t nodes);
-  /// What is recorded from here on is told of as recorded by others.
+  /// From now on somebody else reports recording.
   void forget_recording() { recorded_since_.reset(); }
-  /// Bytes of all lanes, those that are not in use any more too.
+  /// The bytes of all lanes, including those no longer in use.
   void note_held();
 
  private:
   CommonState& common_;
   Lanes& lanes_;
-  HeldBytes held_;  ///< by shared values; lanes have their own
+  HeldBytes held_;  ///< for shared values; lanes have their own
   std::optional<TimelineClock::time_point> recorded_since_;
 };
 

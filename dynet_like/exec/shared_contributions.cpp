@@ -1,4 +1,4 @@
-// Collecting what nodes contribute to shared values.
+// Collects the contributions of nodes to shared values.
 #include "dynet_like/exec/shared_contributions.h"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace dynet_like::detail {
 
 void SharedContributions::clear() {
-  // In time that follows from what was contributed: values of parameters alone clear it one by one.
+  // Takes time proportional to the contributions, since it is called once for each value of
+  // parameters alone.
   for (Target& target : std::span(targets_).first(used_)) {
     target_of_identity_[target.identity] = kNone;
     target.clear();
@@ -26,7 +27,7 @@ void SharedContributions::Target::clear() {
   part_begin = 0;
 }
 
-// Targets that came later have nothing in the parts before.
+// Targets that are new in this part get empty earlier parts.
 void SharedContributions::end_part() {
   ++parts_;
   for (Target& target : std::span(targets_).first(used_)) {
@@ -113,8 +114,8 @@ SharedContributions::OfItem SharedContributions::of_item(const NodeType& type, u
   return of;
 }
 
-// Arguments that a type names are the same for all its nodes, so what is found out for one holds
-// for all. Not so for stacked arguments that happen to be parameters.
+// Arguments that a type contains are the same for all its nodes, so the result for one node holds
+// for all. This is not true of stacked arguments that happen to be parameters.
 void SharedContributions::describe(TypeContributions& contributions, NodeRef example) {
   const Tape& tape = common_.tape(example);
   const NodeType& type = tape.type_of(example.node);

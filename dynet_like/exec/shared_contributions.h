@@ -1,4 +1,4 @@
-// What the nodes of one lane contribute to shared values: lists, in recording order.
+// The contributions of one lane's nodes to shared values: lists in recording order.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,36 @@
 
 namespace dynet_like::detail {
 
-/// The addends of every shared value, in the order in which they are added.
+/// The addends of every shared value, in the order of addition.
 class SharedContributions {
  public:
-  /// What contributions have in common that are added up in one call.
+  /// The common facts of contributions that are summed in one call.
   struct Slice {
     SharedGradient kind;
     std::uint32_t row;  ///< of a table
     std::uint32_t offset, rows, columns;
     bool operator==(const Slice&) const = default;
   };
-  /// What an item of a type contributes through an input, in one or several steps: of its gradient
-  /// dy, or of what its kernel has left for weights, each time with a stretch of the next input for
-  /// outer products. Where kernels write the contribution, dy stands for that.
+  /// The contribution of an item through an input, in one or several steps. It is computed from the
+  /// item's gradient dy, or from the numbers that its kernel left for weights, and for outer
+  /// products also from a part of the next input in each step. If the kernel writes the
+  /// contribution, dy means that.
   struct OfItem {
-    Slice slice = {};  ///< of a value that begins with element 0; row is the node's
+    Slice slice = {};  ///< for a value that begins with element 0; the node has the row
     std::uint32_t steps = 1;
     std::size_t dy_begin = 0, dy_step = 0, x_step = 0;  ///< bytes
   };
   static OfItem of_item(const NodeType& type, unsigned input);
   struct Run {
     Slice slice;
-    std::size_t first;  ///< into dy and x; the next run begins where this one ends
+    std::size_t first;  ///< index in dy and x; the next run begins where this one ends
   };
   struct Target {
     Identity identity = 0;
     std::vector<Run> runs;
     std::vector<const void*> dy, x;
-    std::vector<std::size_t> part_ends;  ///< in runs, see end_part()
-    std::size_t part_begin = 0;          ///< of the part that is not at its end
+    std::vector<std::size_t> part_ends;  ///< indices in runs, see end_part()
+    std::size_t part_begin = 0;          ///< of the current part
 
     void add(const Slice& slice, const void* from, const void* factor) {
       if (runs.size() == part_begin || runs.back().slice != slice) {
@@ -48,7 +49,7 @@ class SharedContributions {
       dy.push_back(from);
       x.push_back(factor);
     }
-    /// Of a value that begins with this element; `row` of a table.
+    /// For a value that begins with this element; `row` of a table.
     void add(const OfItem& of, std::uint32_t offset, std::uint32_t row, const std::byte* from,
              const std::byte* factor) {
       const Slice slice{of.slice.kind, row, offset, of.slice.rows, of.slice.columns};
@@ -65,27 +66,27 @@ class SharedContributions {
     }
     void clear();
   };
-  /// Some of a target's runs, one behind the other.
+  /// Consecutive runs of a target.
   struct Runs {
     const Target* target;
     std::size_t begin, end;
 
     std::span<const Run> all() const { return std::span(target->runs).subspan(begin, end - begin); }
     Addends addends(std::size_t run) const { return target->addends(begin + run); }
-    /// The same with one run for each slice, in the order of their first addends.
+    /// The same with one run for each slice, in the order of first addends.
     Target grouped() const;
   };
   static Runs all_runs(const Target& target) { return {&target, 0, target.runs.size()}; }
-  /// A node that contributes: one of a tape, or one that all share.
+  /// A contributing node: one of a tape, or a shared one.
   struct Consumer {
     const NodeType* type = nullptr;
     std::uint32_t items = 1, input = 0;
     const Value* value = nullptr;            ///< the input
     Identity producer = 0;                   ///< of the input
     const Value* factor = nullptr;           ///< the next input, for outer products
-    const std::byte* factor_node = nullptr;  ///< where the factor's node lies
+    const std::byte* factor_node = nullptr;  ///< the output of the factor's node
     std::span<const std::uint32_t> integers = {};
-    /// One contribution per item, or one of all through an open input, if the kernel writes them.
+    /// If the kernel writes contributions: one per item, or one for all items of an open input.
     const std::byte* slots = nullptr;
   };
 
@@ -102,31 +103,31 @@ class SharedContributions {
     return is_known ? &targets_[target_of_identity_[identity]] : nullptr;
   }
 
-  /// What comes from now on belongs to the next part, which is added up by itself.
+  /// From now on contributions belong to the next part, which is summed separately.
   void end_part();
   std::size_t parts() const { return parts_; }
   static Runs runs_of_part(const Target& target, std::size_t part);
 
-  /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
+  /// Adds ones at a value of this shared node, which is a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);
-  /// What the gradient of its output, or what its kernel has left for weights, contributes through
-  /// one input.
+  /// Adds the contribution through one input of the gradient of the node's output, or of the
+  /// numbers that its kernel left for weights.
   void contribute(const Consumer& consumer, const std::byte* dy);
   void contribute(NodeRef consumer, std::uint32_t input, const std::byte* slots,
                   const std::byte* dy);
-  /// The same through all inputs, for a node with one item; false if its type does not say all
-  /// there is to know of them.
+  /// The same through all inputs, for a node with one item; false if its type does not determine
+  /// all contributions.
   bool contribute_by_type(NodeRef consumer, const std::byte* dy);
 
  private:
-  /// What all nodes with one item of a type contribute through an input that the type names.
+  /// The contribution, through an input that the type contains, of any node with one item.
   struct TypeContribution {
     std::uint32_t input = 0, target = 0, offset = 0;
     OfItem of;
   };
   struct TypeContributions {
     bool known = false;
-    bool complete = true;  ///< these are all; else a node must be asked
+    bool complete = true;  ///< these are all; otherwise each node must be inspected
     std::vector<TypeContribution> all;
   };
 
@@ -137,10 +138,10 @@ class SharedContributions {
   CommonState& common_;
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
-  std::size_t parts_ = 0;  ///< that are at their end
+  std::size_t parts_ = 0;  ///< that have ended
   std::vector<std::uint32_t> target_of_identity_;
   std::vector<TypeContributions> of_type_;
-  std::vector<TypeId> described_;  ///< whose contributions are known
+  std::vector<TypeId> described_;  ///< the types in `of_type_` that are known
 };
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// Adding up the gradients of shared values.
+// Sums the gradients of shared values.
 #include "dynet_like/exec/shared_gradients.h"
 
 #include <algorithm>
@@ -24,9 +24,9 @@ void SharedGradients::add(SharedContributions& contributions, Queue& queue, Grad
   contributions.clear();
 }
 
-// Parameters that only samples read come first, one by one, in an order that does not depend on
-// what was recorded. Then come all others and what follows from parameters alone, part by part: its
-// gradient goes on to parameters.
+// Parameters that only samples read come first, one by one, in an order that does not depend on the
+// record. Then, part by part, come all others, and the values of parameters alone, whose gradients
+// are passed on to parameters.
 void SharedGradients::add_parts(std::span<const SharedContributions* const> lanes, RunState& lane,
                                 Queue& queue, std::span<Gradients> gradients,
                                 const OnComplete& complete) {
@@ -94,8 +94,8 @@ void SharedGradients::add(const Runs& runs, Queue& queue, Gradients& gradients) 
   }
 }
 
-// Rows one by one; if the table was used as a whole, too, or in another shape, all rows are brought
-// together for it.
+// Rows are added one by one. If the table was also used as a whole, or in another shape, a gradient
+// of all rows is made for it.
 void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table,
                                    Gradients& gradients) {
   const std::span<const SharedContributions::Run> all = runs.all();
@@ -135,10 +135,10 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
   }
 }
 
-// `fresh`: the sum, of `size` elements, holds nothing yet.
+// `fresh`: the sum, of `size` elements, is not initialised.
 void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
-  // A GPU does not keep the order of addends anyway, and would be asked for a launch per run.
+  // On a GPU, accumulation changes the order of addends anyway, and each run would be a launch.
   const bool groups = all.end - all.begin > 1 && !common_.options.device->is_cpu();
   const Target of_places = groups ? all.grouped() : Target();
   const Runs runs = groups ? SharedContributions::all_runs(of_places) : all;
@@ -160,7 +160,7 @@ void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::b
   }
 }
 
-// The sum of what consumers contributed; `fresh`: nothing so far, and not even zeros are there.
+// The sum of the contributions of consumers; `fresh`: there are none so far, not even zeros.
 std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
   fresh = !shared.has_gradient;
   if (shared.gradient == nullptr) {
@@ -172,8 +172,8 @@ std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
   return shared.gradient;
 }
 
-// From the last to the first as they were recorded, so that consumers come before what they read.
-// Identities would do for that, but what their order is depends on graphs that were cleared.
+// Goes from the last to the first in recording order, so that consumers come before their inputs.
+// The order of identities would not do: it depends on graphs that were cleared.
 void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients) {
   find_recording_order();
   for (std::size_t i = recorded_.size(); i-- > 0;) {
@@ -182,7 +182,7 @@ void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients)
   }
 }
 
-// The identities of shared nodes, by where each comes first.
+// Finds the identities of shared nodes, ordered by first occurrence.
 void SharedGradients::find_recording_order() {
   for (const Identity identity : recorded_) is_recorded_[identity] = false;
   recorded_.clear();
@@ -192,7 +192,7 @@ void SharedGradients::find_recording_order() {
       const Identity identity = tape.tape->value(tape.tape->node(node).value).identity;
       if (identity >= is_recorded_.size() || is_recorded_[identity]) continue;
       recorded_.push_back(identity);
-      is_recorded_[identity] = true;  // only now: this is what the next time resets
+      is_recorded_[identity] = true;  // set last: the next call resets those in recorded_
     }
   }
 }
@@ -224,7 +224,7 @@ void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedVal
   add(own_, queue, gradients);
 }
 
-// By input: where the kernel writes one contribution per item, or null.
+// By input: the place where the kernel writes one contribution per item, or null.
 std::vector<std::byte*> SharedGradients::make_slots(const SharedValue& shared,
                                                     const NodeType& type) {
   std::vector<std::byte*> slots(type.inputs);
@@ -255,7 +255,7 @@ void SharedGradients::contribute(const SharedValue& shared, const Rows& rows,
   }
 }
 
-// detect_anomaly, for what has no node of its own in a batch.
+// For detect_anomaly: checks gradients of values that are not nodes of a batch.
 void SharedGradients::check(const SharedValue& shared, const std::byte* gradient) const {
   if (!common_.options.detect_anomaly) return;
   const NodeType& type = common_.types()[shared.type];

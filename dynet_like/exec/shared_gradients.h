@@ -1,4 +1,4 @@
-// Gradients of parameters and of what follows from parameters alone: deferred, in recording order.
+// Gradients of parameters, and of values of parameters alone, summed in recording order.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,26 @@
 
 namespace dynet_like::detail {
 
-/// Told of a parameter whose gradients a pass will not change any more.
+/// Called with a parameter whose gradients will not change any more in this pass.
 using OnComplete = std::function<void(const ParameterStorage&)>;
 
-/// Adds up what the nodes of all lanes contributed to shared values: one chain per element, in the
-/// order of samples, nodes, inputs and items, continued from lane to lane, from run to run and from
-/// what the accumulator holds.
+/// Sums the contributions of all lanes' nodes to shared values: one chain per element, in the order
+/// of samples, nodes, inputs and items. The chain continues from lane to lane, from run to run, and
+/// from the contents of the accumulator.
 class SharedGradients {
  public:
   explicit SharedGradients(CommonState& common)
       : common_(common), own_(common), contributions_(common.memory) {}
 
-  /// Forgets the last pass, also one that an exception ended.
+  /// Forgets the last pass, even if an exception ended it.
   void begin();
-  /// Adds up contributions, and forgets them.
+  /// Sums contributions, and clears them.
   void add(SharedContributions& contributions, Queue& queue, Gradients& gradients);
-  /// A whole pass, by parts: what each contributes, in all lanes, is added to gradients[part]. For
-  /// what it needs `lane`, see finish(). `complete` may be empty.
+  /// A whole pass, by parts: the contributions of a part, in all lanes, are added to
+  /// gradients[part]. For `lane` see finish(). `complete` may be empty.
   void add_parts(std::span<const SharedContributions* const> lanes, RunState& lane, Queue& queue,
                  std::span<Gradients> gradients, const OnComplete& complete);
-  /// Goes on through nodes of parameters alone, which ran in `lane`.
+  /// Continues through nodes of parameters alone, which ran in `lane`.
   void finish(RunState& lane, Queue& queue, Gradients& gradients);
 
  private:
@@ -50,11 +50,11 @@ class SharedGradients {
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
   CommonState& common_;
-  SharedContributions own_;  ///< of shared nodes
+  SharedContributions own_;  ///< from shared nodes
   std::vector<Identity> recorded_;
   std::vector<bool> is_recorded_;  ///< by identity
-  Arena contributions_;            ///< of shared nodes
-  Arena lists_;                    ///< for kernels
+  Arena contributions_;            ///< from shared nodes
+  Arena lists_;                    ///< lists for kernels
 };
 
 }  // namespace dynet_like::detail

@@ -8,7 +8,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-constexpr std::size_t kBytesWorthMoving = 4096;  // less is not worth a call
+constexpr std::size_t kBytesWorthMoving = 4096;  // a smaller block is not worth a kernel call
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void ValueBlock::give_back() {
   batch().out = nullptr;
 }
 
-// Of values that are left: the state of the node, and the item.
+// Calls visit(state of the node, item) for all values that are left.
 template <class Visit>
 void ValueBlock::for_each_value(const Visit& visit) const {
   const std::byte* const block = batch().out;
@@ -48,8 +48,8 @@ void ValueBlock::move_together_if_few() {
   }
 }
 
-// To a smaller block, or else into the gaps before them: nothing goes where something else comes
-// from, so that a device may copy all at once.
+// Moves values to a smaller block, or else into the gaps before them. No destination is the source
+// of another move, so that a device may copy all at once.
 void ValueBlock::move_together(std::vector<std::uint32_t>& place_of, std::size_t kept) {
   Batch& all = batch();
   std::byte* const old = all.out;

@@ -1,4 +1,4 @@
-// The memory of a batch's values, in inference: given back as they are forgotten.
+// The memory of a batch's values, in inference: given back as values are forgotten.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ class ValueBlock {
  public:
   ValueBlock(RunState& run, std::uint32_t batch) : run_(run), index_(batch) {}
 
-  /// Nothing reads it any more.
+  /// Gives back the block. Nothing may read it any more.
   void give_back();
-  /// Few values are often left for long, such as those of the best hypothesis of a beam: once half
-  /// of the values are forgotten, and then half of the rest, those that are left move together, and
-  /// the rest of the memory is given back. Does nothing if the user has a tensor that points into
-  /// the block.
+  /// Few values often stay for long, such as those of the best hypothesis of a beam. Once half of
+  /// the values are forgotten, and then half of the rest, the remaining ones are moved together,
+  /// and the rest of the memory is given back. Does nothing if the user has a tensor that points
+  /// into the block.
   void move_together_if_few();
 
  private:

@@ -1,4 +1,4 @@
-// Sorting vertices by kind and level.
+// Sorts vertices by kind and level.
 #include "dynet_like/exec/vertex_rows.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ VertexRows::VertexRows(const RecursionOp& op, Structures structures)
   sort();
 }
 
-// Of all that the function has met, those of these structures. Says which are those of vertices.
+// Finds the kinds in these structures, among all that the op knows, and the kind of each vertex.
 void VertexRows::find_kinds(const RecursionOp& op) {
   std::vector<std::size_t> programs;  // indices, sample by sample
   for (const auto& structure : structures_) {

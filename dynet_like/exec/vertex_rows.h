@@ -10,14 +10,14 @@
 
 namespace dynet_like::detail {
 
-/// Rows from `begin` to `end` - 1.
+/// The rows from `begin` to `end` - 1.
 struct RowRange {
   std::uint32_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
 };
 
-/// Vertices of one kind, which run one program, are rows: those of the first level, in the order of
-/// samples and vertices, then those of the next level.
+/// Each kind of vertices runs one program; its vertices are rows. The rows of the first level come
+/// first, in the order of samples and vertices, then those of the next level.
 class VertexRows {
  public:
   using Structures = std::vector<std::shared_ptr<const Vertices>>;
@@ -26,37 +26,37 @@ class VertexRows {
   struct Row {
     std::uint32_t sample = 0, vertex = 0;
   };
-  /// In which row of which kind a vertex runs.
+  /// The kind of a vertex, and its row there.
   struct RowOfKind {
     std::uint32_t kind = 0, row = 0;
   };
   struct Kind {
     const Program* program = nullptr;
     std::vector<Row> rows;
-    std::vector<RowRange> levels;       ///< in which it has vertices, from the first on
-    std::vector<std::uint32_t> before;  ///< of every row its predecessors, among all vertices
+    std::vector<RowRange> levels;       ///< by level, from the first one on: its rows
+    std::vector<std::uint32_t> before;  ///< by row: its predecessors' numbers among all vertices
 
     RowRange all_rows() const { return {0, static_cast<std::uint32_t>(rows.size())}; }
     std::size_t widest_level() const;
   };
-  /// Rows of a level that are of one kind.
+  /// The rows of a level that are of one kind.
   struct OfKind {
     std::uint32_t kind = 0;
     RowRange rows;
   };
 
-  /// One structure for each sample.
+  /// There must be one structure for each sample.
   VertexRows(const RecursionOp& op, Structures structures);
 
   const Vertices& structure(std::size_t sample) const { return *structures_[sample]; }
-  /// That there are, in the order of the op's programs.
+  /// The kinds that occur, in the order of the op's programs.
   std::span<const Kind> kinds() const { return kinds_; }
   std::uint32_t levels() const { return levels_; }
   std::span<const OfKind> of_level(std::uint32_t level) const {
     return std::span(of_level_).subspan(level_begin_[level],
                                         level_begin_[level + 1] - level_begin_[level]);
   }
-  /// Among the vertices of all samples, the first of one of them.
+  /// The number of a sample's first vertex among the vertices of all samples.
   std::uint32_t first_vertex(std::size_t sample) const { return first_vertex_[sample]; }
   std::span<const RowOfKind> rows_of(std::size_t sample) const {
     return std::span(row_of_).subspan(first_vertex_[sample], structures_[sample]->size());
@@ -72,7 +72,7 @@ class VertexRows {
   std::vector<RowOfKind> row_of_;            ///< by vertex of all samples
   std::vector<Kind> kinds_;
   std::vector<OfKind> of_level_;
-  std::vector<std::uint32_t> level_begin_{0};  ///< by level and one more, into of_level_
+  std::vector<std::uint32_t> level_begin_{0};  ///< by level, plus an end: index in of_level_
   std::uint32_t levels_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The formulas of activation functions: a part of elementwise_formulas.h.
+// The formulas of activation functions, included by elementwise_formulas.h.
 
 struct Tanh : UnaryFormula {
   static constexpr std::string_view name = "tanh", formula = "tanh(x); dy/dx = 1 - y^2";
@@ -45,7 +45,7 @@ struct Logistic : UnaryFormula {
   }
 };
 
-// select and not max: a NaN stays one.
+// Uses select, because max would lose a NaN.
 struct Rectify : UnaryFormula {
   static constexpr std::string_view name = "rectify", formula = "max(x, 0); dy/dx = 0 at 0";
   static constexpr Needs needs = Needs::output;
@@ -59,7 +59,7 @@ struct Rectify : UnaryFormula {
   }
 };
 
-// The smaller of x and 0, and what no large e^-x can spoil.
+// min(x, 0) minus a term in which e^-x cannot overflow.
 struct LogSigmoid : UnaryFormula {
   static constexpr std::string_view name = "log_sigmoid", formula = "-ln(1 + e^-x)";
   static constexpr Needs needs = Needs::inputs;
@@ -103,8 +103,8 @@ struct Selu : UnaryFormula {
 };
 
 // x logistic(z), where z has the sign of x: logistic(z) = 1 / (1 + e^-z) is the square of e^(z/2)
-// over 1 + e^z. Where z is negative, one factor e^(z/2) is multiplied before the other, so that
-// nothing vanishes before the result does.
+// over 1 + e^z. For a negative z the two factors e^(z/2) are multiplied one after the other, so
+// that no factor underflows before the result does.
 struct Gate {
   template <class T>
   LANE static T value(T x, T z) {
@@ -119,7 +119,7 @@ struct Gate {
     return select(z < T(0), (one + w * share) * share * root * root,
                   (one + w * share * small) * share);
   }
-  // x, or the nearest number to it in [-most, most].
+  // x clamped to [-most, most].
   template <class T>
   LANE static T within(T most, T x) {
     return select(x < -most, -most, select(most < x, most, x));
@@ -153,7 +153,7 @@ struct Gelu : UnaryFormula {
     const T tail = normal_tail(abs(x));
     return select(x < T(0), select(T(0) < tail, x * tail, T(0)), x * (T(1) - tail));
   }
-  // The probability, and x times its density, which is 0 beyond 40.
+  // The probability, plus x times its density. The density is 0 beyond 40.
   template <class T>
   LANE static T slope_0(T x, T) {
     const T tail = normal_tail(abs(x)), z = Gate::within(T(40), x);
@@ -211,7 +211,7 @@ struct LeakyRelu : UnaryRealFormula {
 struct Softsign : UnaryFormula {
   static constexpr std::string_view name = "softsign", formula = "x / (1 + |x|)";
   static constexpr Needs needs = Needs::inputs;
-  // Beyond `far` it is 1 or -1 in any type.
+  // Beyond `far` the value is 1 or -1 in any type.
   template <class T>
   LANE static T value(T x) {
     const T far(1e18), y = x / (T(1) + abs(x));

@@ -1,4 +1,4 @@
-// What ops along one dimension have in common.
+// The common parts of ops along one dimension.
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/core/counted.h"
 

@@ -1,6 +1,6 @@
-// The formulas that compare and choose: a part of elementwise_formulas.h.
+// The formulas that compare and choose, included by elementwise_formulas.h.
 
-// The first of two equal numbers, and of a NaN and a number the NaN.
+// The first of two equal numbers. If one operand is a NaN, the result is a NaN.
 struct Min : BinaryFormula {
   static constexpr std::string_view name = "min",
                                     formula = "the smaller of a and b; dy/da = 1 if a = b";
@@ -19,7 +19,7 @@ struct Min : BinaryFormula {
   }
 };
 
-// As min: max(a, b) = -min(-a, -b).
+// Like min: max(a, b) = -min(-a, -b).
 struct Max : BinaryFormula {
   static constexpr std::string_view name = "max",
                                     formula = "the larger of a and b; dy/da = 1 if a = b";
@@ -38,7 +38,7 @@ struct Max : BinaryFormula {
   }
 };
 
-// With a number, likewise. Test inputs are away from the numbers that the tests draw, too.
+// The same with a number c. The tests keep their inputs away from c.
 struct ScalarMin : UnaryRealFormula {
   static constexpr std::string_view name = "scalar_min",
                                     formula = "the smaller of x and c; dy/dx = 1 if x = c";
@@ -80,7 +80,7 @@ struct Sign : UnaryFormula {
   }
 };
 
-// 1 or 0. A NaN is neither less than a number, nor equal, nor greater.
+// 1 or 0, or NaN if an operand is a NaN.
 struct ComparisonFormula : BinaryFormula {
   static constexpr bool is_derivative = false;
   static constexpr Needs needs = Needs::nothing;
@@ -122,8 +122,8 @@ struct Equal : ComparisonFormula {
   }
 };
 
-// The two halves of where(condition, a, b). What is left out leaves no trace, were it a NaN; where
-// the condition is one, so is the result.
+// The two halves of where(condition, a, b). The value that is not chosen has no effect, even if it
+// is a NaN. If the condition is a NaN, so is the result.
 struct KeepWhere : BinaryFormula {
   static constexpr std::string_view name = "keep_where", formula = "b = 0: 0, else a; db = 0";
   static constexpr Needs needs = Needs::inputs;

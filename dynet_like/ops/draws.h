@@ -1,5 +1,5 @@
-// Random numbers of a distribution, made from words: the same bits on every device, for there is no
-// function in it that libraries compute in different ways.
+// Random numbers of a distribution, made from random words. They have the same bits on every
+// device, because no library function is used that differs between devices.
 #pragma once
 
 #include <array>
@@ -14,12 +14,13 @@ namespace dynet_like::ops::draws {
 
 using Words = std::array<std::uint32_t, 4>;
 
-/// In [0, 1), as unit_interval in core/random.h; and in (0, 1), so that logarithms are finite.
+/// half_open is in [0, 1), like unit_interval of core/random.h; open is in (0, 1), so that
+/// logarithms are finite.
 DYNET_LIKE_HOST_DEVICE double half_open(std::uint32_t word) { return (word >> 8) * 0x1p-24; }
 DYNET_LIKE_HOST_DEVICE double open(std::uint32_t word) { return ((word >> 8) + 0.5) * 0x1p-24; }
 
-/// ln x of a normal positive number: 0.8 ulp. x = 2^n m with m in [sqrt(1/2), sqrt(2)); ln m is a
-/// series in s = f / (2 + f) with f = m - 1.
+/// ln x of a normal (not subnormal) positive number, with an error of 0.8 ulp. x = 2^n m with m in
+/// [sqrt(1/2), sqrt(2)); ln m is a series in s = f / (2 + f) with f = m - 1.
 DYNET_LIKE_HOST_DEVICE double natural_log(double x) {
   constexpr std::uint64_t kOne = 0x3FF0000000000000, kMiddle = 0x3FE6A09E667F3BCD;
   constexpr std::uint64_t kMantissa = 0x000FFFFFFFFFFFFF;
@@ -37,8 +38,8 @@ struct Point {
   double x, y;
 };
 
-/// (cos, sin) of the angle 2 pi k / 2^24 for k < 2^24: the nearest quarter is taken off
-/// exactly. 1.8 ulp.
+/// (cos, sin) of the angle 2 pi k / 2^24 for k < 2^24, with an error of 1.8 ulp. The nearest
+/// quarter turn is subtracted exactly.
 DYNET_LIKE_HOST_DEVICE Point on_circle(std::uint32_t k) {
   const std::uint32_t quarter = (k + (1u << 21)) >> 22;
   const int rest = static_cast<int>(k) - static_cast<int>(quarter << 22);
@@ -57,16 +58,16 @@ DYNET_LIKE_HOST_DEVICE Point on_circle(std::uint32_t k) {
   return {quarter == 1 || quarter == 2 ? -x : x, quarter == 2 || quarter == 3 ? -y : y};
 }
 
-// Number w of a block of four words.
+// Each draw uses word w of a block of four words.
 
-/// From [a, b).
+/// Uniform in [a, b).
 struct Uniform {
   DYNET_LIKE_HOST_DEVICE static double draw(const Words& words, unsigned w, double a, double b) {
     return a + (b - a) * half_open(words[w]);
   }
 };
 
-/// Two words make two normal numbers: the radius is of the first, the angle of the second.
+/// Two words make two normal numbers: the first word gives the radius, the second the angle.
 struct Normal {
   DYNET_LIKE_HOST_DEVICE static double draw(const Words& words, unsigned w, double a, double b) {
     const double radius = std::sqrt(-2 * natural_log(open(words[w / 2 * 2])));

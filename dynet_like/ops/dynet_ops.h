@@ -1,5 +1,5 @@
-// Operations that DyNet has for its own builders and examples; what they do is done faster, or more
-// simply, by those of ops.h.
+// Operations that DyNet has for its own builders and examples. Those of ops.h do the same faster or
+// more simply.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@ namespace dynet_like {
 
 class Expression;
 
-/// Sums of n columns that follow each other. Shapes: {m, k} -> {m, k - n + 1}.
+/// Sums of n consecutive columns. Shapes: {m, k} -> {m, k - n + 1}.
 Expression kmh_ngram(const Expression& x, unsigned n);
 
-/// The steps of DyNet's VanillaLSTM. Gates i, f, o = logistic and g = tanh of the blocks of
-/// b + Wx x + Wh h, where f has 1 added first: {4n}; weights with normal noise, inputs with masks
-/// if there are any, several x one behind the other. Then c' = f c + i g, and h' = o tanh(c').
-/// Shapes: x {k}, h {n}, Wx {4n, k}, Wh {4n, n}, b {4n}; c {n}, gates {4n} -> {n}.
+/// The steps of DyNet's VanillaLSTM. The gates {4n} are i, f, o = logistic and g = tanh of the
+/// blocks of b + Wx x + Wh h, with 1 added to f before its logistic. Weights may get normal noise,
+/// inputs may be masked, and several x may be concatenated. Then c' = f c + i g and h' = o
+/// tanh(c'). Shapes: x {k}, h {n}, Wx {4n, k}, Wh {4n, n}, b {4n}; c {n}, gates {4n} -> {n}.
 Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Expression& wx,
                               const Expression& wh, const Expression& b,
                               float weightnoise_std = 0.0f);

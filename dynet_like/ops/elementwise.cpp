@@ -1,4 +1,4 @@
-// Shape rule and cost that all elementwise ops share.
+// The shape rule and the cost of all elementwise ops.
 #include "dynet_like/ops/elementwise.h"
 
 namespace dynet_like::ops {

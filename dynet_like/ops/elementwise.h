@@ -1,4 +1,4 @@
-// The facts of elementwise ops, made from their formulas.
+// Makes the facts of elementwise ops from their formulas.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace dynet_like::ops {
 
-/// A list of types, to walk over all elementwise formulas.
+/// A list of types, for loops over all elementwise formulas.
 template <class... Types>
 struct TypeList {
   template <class Visitor>
@@ -21,8 +21,8 @@ struct TypeList {
   static constexpr std::size_t size = sizeof...(Types);
 };
 
-// The formulas over plain numbers: for GPUs, and the reference that kernels are tested against. The
-// functions serve the formulas of dynet_like/device as well.
+// The formulas over plain numbers: GPUs run them, and tests compare kernels with them. The formulas
+// of dynet_like/device use these functions, too.
 namespace formulas {
 using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
 #define LANE DYNET_LIKE_HOST_DEVICE
@@ -66,7 +66,7 @@ Dim broadcast_shape(std::string_view op, std::span<const Dim> inputs);
 SharedGradient sum_if_same_shape(const Signature& type, unsigned input);
 double elementwise_cost(const Signature& type);
 
-// An addend's gradient is dy itself wherever its formula says so for every value.
+// The gradient of an addend is dy itself. This lists the formulas for which that always holds.
 template <class F>
 inline constexpr bool is_sum = F::name == std::string_view("add");
 

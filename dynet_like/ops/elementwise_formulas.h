@@ -1,24 +1,24 @@
-// The formulas of all elementwise ops, over any lane type: included anew for every target.
+// The formulas of all elementwise ops, over any lane type. Each target includes this file once.
 //
-// The includer provides a namespace, the macro LANE (how a function is marked for its target) and,
-// for its lane type T, the arithmetic operators, the comparison <, and exp, exp_of_negative and
-// expm1 (of x <= 0), log, log1p (of x >= 0), sqrt, tanh, logistic, normal_tail (of x >= 0), abs,
-// square, is_nan and select(condition, a, b). T(c) is the constant c in all lanes.
+// The includer provides a namespace, the macro LANE (the function attributes of its target) and,
+// for its lane type T: the arithmetic operators, the comparison <, exp, exp_of_negative and expm1
+// (of x <= 0), log, log1p (of x >= 0), sqrt, tanh, logistic, normal_tail (of x >= 0), abs, square,
+// is_nan and select(condition, a, b). T(c) is the constant c in all lanes.
 //
-// A formula has value(inputs..., reals...) and for input j slope_j(inputs..., y, reals...) =
-// dy/dx_j. Here is the arithmetic; activation functions, comparisons and losses have files of their
-// own.
+// A formula has value(inputs..., reals...) and, for input j, slope_j(inputs..., y, reals...) =
+// dy/dx_j. This file has the arithmetic; activation functions, comparisons and losses are in files
+// of their own.
 
 /// y = f(x).
 struct UnaryFormula {
   static constexpr unsigned inputs = 1, reals = 0;
-  static constexpr bool is_derivative = true;  ///< the slopes are, as the tests can tell
+  static constexpr bool is_derivative = true;  ///< the slopes are, and tests check it
 };
-/// y = f(x, a) with a real number a that every node has for itself.
+/// y = f(x, a) with a real number a, which every node has for itself.
 struct UnaryRealFormula : UnaryFormula {
   static constexpr unsigned reals = 1;
 };
-/// y = f(a, b), where dimensions of size 1 stretch to those of the other input.
+/// y = f(a, b), where dimensions of size 1 are stretched to the size of the other input.
 struct BinaryFormula : UnaryFormula {
   static constexpr unsigned inputs = 2;
 };
@@ -189,7 +189,7 @@ struct Sqrt : UnaryFormula {
   LANE static T value(T x) {
     return sqrt(x);
   }
-  // The root of -0 is -0, and as steep.
+  // sqrt(-0) is -0, and has the same slope as sqrt(0).
   template <class T>
   LANE static T slope_0(T, T y) {
     return T(0.5) / abs(y);
@@ -254,7 +254,7 @@ struct ScaleGradient : UnaryRealFormula {
 #include "dynet_like/ops/comparison_formulas.h"
 #include "dynet_like/ops/loss_formulas.h"
 
-/// The table: an elementwise op exists once its formula stands here.
+/// The list of elementwise ops: adding a formula here creates its op.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
              ScalarDivide, Tanh, TanhOfSum, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube,
@@ -262,7 +262,7 @@ using ElementwiseFormulas =
              ScalarMin, ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss,
              DivergenceTerm, ScaleGradient>;
 
-// Any formula alike: what it does not read is ignored.
+// These call any formula with all arguments; the formula ignores those that it does not read.
 template <class F>
 inline constexpr bool reads_inputs =
     F::needs == Needs::inputs || F::needs == Needs::inputs_and_output;

@@ -1,5 +1,5 @@
-// The families of ops: each has a file of that name, most of them in the plural, in graph/ops,
-// device/cpu and device/cuda. Those of formulas have kernels only.
+// The families of ops. Each has a file of its name, mostly in the plural, in graph/ops, device/cpu
+// and device/cuda. The families of elementwise formulas have only kernels.
 #pragma once
 
 // clang-format off

@@ -1,4 +1,4 @@
-// Writes formulas down, and makes steps for the value and the gradients of them.
+// Records formulas, and derives the steps that compute their values and gradients.
 #include "dynet_like/ops/formula.h"
 
 #include <algorithm>
@@ -16,18 +16,18 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-/// An input, a constant or a step. `in`: a, b, y and d of a step.
+/// An input, a constant or a step. `in`: the operands a, b, y and d of a step.
 struct Node {
   enum Kind : std::uint8_t { input, constant, step } kind = input;
   Function function = Function::Negate;
   FormulaStep::Part part = FormulaStep::value;
   std::array<std::uint32_t, 4> in = {kNone, kNone, kNone, kNone};
-  std::uint64_t number = 0;  // of an input, or the bits of a constant
+  std::uint64_t number = 0;  // the number of an input, or the bits of a constant
 
   bool operator==(const Node&) const = default;
 };
 
-/// What slopes are computed from, and which are not 0 everywhere.
+/// What the slopes of a function are computed from, and which of them are not 0 everywhere.
 struct Facts {
   Needs needs;
   bool has_slope[2];
@@ -50,7 +50,7 @@ const Facts& facts_of(Function function) {
 
 }  // namespace
 
-/// The nodes of a formula; none is there twice, unless equal steps are not merged.
+/// The nodes of a formula. Equal steps are stored once if `merges_equal`.
 class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
  public:
   explicit FormulaRecorder(bool merges_equal) : merges_equal_(merges_equal) {}
@@ -63,7 +63,7 @@ class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
 
   static Term apply(Function function, const Term& a, const Term* b = nullptr);
 
-  /// The steps from the nodes to the results, and to the gradients of `inputs` inputs.
+  /// Makes the steps that compute the terms, and the gradients of all inputs.
   Formula finish(std::string_view name, std::span<const Term> terms, unsigned inputs);
 
  private:
@@ -122,7 +122,7 @@ Term FormulaRecorder::apply(Function function, const Term& a, const Term* b) {
           recorder->add_step(function, first, b == nullptr ? kNone : recorder->node_of(*b))};
 }
 
-// What a step's operand is given of the step's gradient dy.
+// The contribution to the gradient of an operand, given the gradient dy of the step's result.
 std::uint32_t FormulaRecorder::gradient_through(std::uint32_t step, unsigned operand,
                                                 std::uint32_t dy) {
   Node node = nodes_[step];
@@ -137,8 +137,9 @@ std::uint32_t FormulaRecorder::gradient_through(std::uint32_t step, unsigned ope
   return add(node);
 }
 
-// Of all inputs, from the results back; their dys are more inputs. What a number gets is added in
-// the reverse of the order of steps and operands, as it is of nodes.
+// The gradients of all inputs, from the results backwards. The dys of results are additional
+// inputs. Contributions are added in the reverse order of steps and operands, as they are for
+// nodes.
 std::vector<std::uint32_t> FormulaRecorder::gradients(std::span<const std::uint32_t> results,
                                                       unsigned inputs) {
   const auto end = static_cast<std::uint32_t>(nodes_.size());
@@ -172,8 +173,8 @@ Source FormulaRecorder::source(std::uint32_t node, std::span<const Source> place
   return {Source::constant, static_cast<std::uint32_t>(constants_.size() - 1)};
 }
 
-// The last node that reads each of those that results need; kNone for all others. Nodes that are
-// there already need nothing.
+// For each node that the results need, the last node that reads it; kNone for all others. Nodes
+// that are `there` already are available, so what they were computed from is not needed.
 std::vector<std::uint32_t> FormulaRecorder::last_readers(std::span<const std::uint32_t> results,
                                                          std::span<const Source> there) const {
   const auto end = static_cast<std::uint32_t>(nodes_.size());
@@ -188,8 +189,8 @@ std::vector<std::uint32_t> FormulaRecorder::last_readers(std::span<const std::ui
   return readers;
 }
 
-// The steps that results need. Nodes without one of the `places` go to slots, each of which is free
-// again after the last step that reads it.
+// The steps that the results need. A node without an entry in `places` goes to a slot, which is
+// free again after the last step that reads it.
 FormulaSteps FormulaRecorder::program(std::span<const std::uint32_t> results,
                                       std::span<const Source> there, std::vector<Source> places) {
   std::vector<std::uint32_t> readers = last_readers(results, there), free;
@@ -208,14 +209,14 @@ FormulaSteps FormulaRecorder::program(std::span<const std::uint32_t> results,
     for (std::uint32_t read : node.in) {
       if (read == kNone || readers[read] != i || places[read].kind != Source::slot) continue;
       free.push_back(places[read].index);
-      readers[read] = kNone;  // once, were it read twice
+      readers[read] = kNone;  // once, even if the step reads it twice
     }
   }
   for (std::uint32_t result : results) program.results.push_back(source(result, places));
   return program;
 }
 
-// The backward pass finds the outputs, and what it would cost to compute again.
+// The backward pass can read the outputs, and saved numbers that would be costly to compute again.
 Formula FormulaRecorder::finish(std::string_view name, std::span<const Term> terms,
                                 unsigned inputs) {
   Formula formula;
@@ -302,7 +303,7 @@ const Op* const kOps[] = {
     DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_OP)
 #undef DYNET_LIKE_OP
 };
-/// Ops of an input and a number.
+/// Ops of one input and one number.
 struct WithNumber {
   const Op* op;
   Function function;

@@ -1,4 +1,4 @@
-// Formulas of elementwise ops of one's own: written once, over terms, and kept as steps of the
+// Formulas of a user's elementwise ops: written once, over terms, and kept as steps of the
 // library's elementwise ops.
 #pragma once
 
@@ -17,9 +17,9 @@ namespace dynet_like::ops {
 
 class FormulaRecorder;
 
-/// A number of a formula: an input, a constant, or what was computed from such. The functions are
-/// those of expressions, element by element, with the same values and slopes; `*` is the product of
-/// numbers. They throw UsageError for terms of constants alone, or of different formulas.
+/// A number in a formula: an input, a constant, or a result computed from these. The functions are
+/// those of expressions, element by element, with the same values and slopes; `*` multiplies
+/// numbers. They throw UsageError for constants alone, and for terms of different formulas.
 class Term {
  public:
   Term(double constant) : constant_(constant) {}
@@ -62,8 +62,8 @@ class Term {
   double constant_ = 0;
 };
 
-/// The functions of formulas, by the names of the library's elementwise formulas: those that cost
-/// no more than reading a number does, and the others.
+/// The functions of formulas, named like the library's elementwise formulas. Cheap ones cost no
+/// more than reading a number from memory.
 #define DYNET_LIKE_CHEAP_FUNCTIONS(X) \
   X(Negate)                           \
   X(Add)                              \
@@ -79,8 +79,8 @@ enum class Function : std::uint8_t { DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_NAM
 #undef DYNET_LIKE_NAME
 constexpr bool is_costly(Function function) { return function >= Function::Cdiv; }
 
-/// Where a number lies. Slots are the memory of one run; the op's outputs and saved numbers are
-/// there in the backward pass, too, whose dys are more inputs, one for each output.
+/// Where a number lies. Slots are the memory of one run. The backward pass can also read the op's
+/// outputs and saved numbers; the dys, one for each output, are additional inputs there.
 struct Source {
   enum Kind : std::uint8_t { nowhere, input, constant, slot, saved, output };
   Kind kind = nowhere;
@@ -89,7 +89,7 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-/// One step: the value f(a, b) of a function y = f(a, b), or d times one of its slopes.
+/// One step: the value of a function y = f(a, b), or d times one of its slopes.
 struct FormulaStep {
   enum Part : std::uint8_t { value, slope_0, slope_1 };
   Function function = Function::Negate;
@@ -99,7 +99,7 @@ struct FormulaStep {
   bool operator==(const FormulaStep&) const = default;
 };
 
-/// Steps in their order, with as many numbers at once as there are slots.
+/// Steps in order, and the number of slots that they use at once.
 struct FormulaSteps {
   static constexpr std::uint32_t kMostSlots = 32;
   std::vector<FormulaStep> steps;
@@ -109,28 +109,28 @@ struct FormulaSteps {
   bool operator==(const FormulaSteps&) const = default;
 };
 
-/// `forward` gives the values and the numbers that are saved; `backward` the gradients of all
-/// inputs. Of an item, the outputs lie one behind the other, and so do the saved numbers.
+/// `forward` computes the values and the numbers to save, `backward` the gradients of all inputs.
+/// The outputs of an item lie one behind the other, and so do its saved numbers.
 struct Formula {
   unsigned inputs = 0, outputs = 0, saved = 0;
-  std::vector<std::uint32_t> output_of;  ///< by term that was written: those that are equal share
+  std::vector<std::uint32_t> output_of;  ///< output of each recorded term; equal terms share
   std::vector<double> constants;
   FormulaSteps forward, backward;
 
   bool operator==(const Formula&) const = default;
-  /// Numbers at once, of which kernels have room for kMostSlots.
+  /// The most numbers at once. Kernels have room for kMostSlots.
   std::uint32_t slots() const { return std::max(forward.slots, backward.slots); }
 };
 
-/// Writes down what `write` makes of the inputs. Equal steps are one if they may be: then their
-/// gradients are added before they go on. Throws UsageError, which begins with the name, if one of
-/// the results is no step.
+/// Records the formula that `write` builds from the inputs. With `merges_equal` equal steps become
+/// one step: their gradients are then added before they are passed on. Throws UsageError, which
+/// begins with the name, if a result is not a step.
 Formula record_formula(std::string_view name, unsigned inputs,
                        const std::function<std::vector<Term>(std::span<const Term>)>& write,
                        bool merges_equal = true);
 
-/// What an elementwise op of the library makes of terms; `real` is its number, if it has one.
-/// Empty: it is none that formulas have.
+/// Applies an elementwise op of the library to terms; `real` is its number, if it has one. Empty if
+/// formulas cannot contain the op.
 std::optional<Term> apply_elementwise(const Op& op, std::span<const Term> inputs, double real);
 bool is_formula_step(const Op& op);
 

@@ -1,5 +1,5 @@
-// ln |gamma(x)| and its derivative, the digamma function, for the CPU and for GPUs; std::lgamma
-// writes to a global variable. Formulas: Abramowitz and Stegun 1964, chapter 6.
+// ln |gamma(x)| and its derivative, the digamma function, for the CPU and for GPUs. std::lgamma is
+// not used because it writes to a global variable. Formulas: Abramowitz and Stegun 1964, chapter 6.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace dynet_like::ops::formulas::special {
 
 namespace parts {
 
-// Sums of few terms are enough from here on (6.1.41, 6.3.18).
+// From here on a few terms of the asymptotic series suffice (6.1.41, 6.3.18).
 inline constexpr double kLarge = 10;
 
 // ln gamma(2 + z) for |z| <= 3/4. Terms: (-1)^k (zeta(k) - 1) / k z^k, the first 1 - Euler's
@@ -34,7 +34,7 @@ DYNET_LIKE_HOST_DEVICE double log_gamma_from_2(double z) {
                  -1.9664756310966164904e-13, 9.5736303878385557638e-14);
 }
 
-// digamma(2 + z) for |z| <= 1/2: the derivative, term by term.
+// digamma(2 + z) for |z| <= 1/2: the series above, differentiated term by term.
 DYNET_LIKE_HOST_DEVICE double digamma_from_2(double z) {
   return polynomial(z, 0.42278433509846713939, 0.64493406684822643647, -0.2020569031595942854,
                     0.082323233711138191516, -0.036927755143369926331, 0.017343061984449139715,
@@ -48,7 +48,7 @@ DYNET_LIKE_HOST_DEVICE double digamma_from_2(double z) {
                     1.4901554828365041235e-8, -7.450711789835429492e-9);
 }
 
-// digamma(root + z) for |z| <= 1/4, where root = 1.46163... is where it is zero: Taylor's series.
+// digamma(root + z) for |z| <= 1/4 by Taylor's series; root = 1.46163... is the zero of digamma.
 DYNET_LIKE_HOST_DEVICE double digamma_from_root(double x) {
   constexpr double kRoot = 1.4616321449683622, kRest = 9.549995429965697e-17;
   const double z = (x - kRoot) - kRest;
@@ -63,9 +63,9 @@ DYNET_LIKE_HOST_DEVICE double digamma_from_root(double x) {
                         0.00023635601564027052792, -0.00016170622091974803449);
 }
 
-// Negative numbers are reflected at 1/2 (6.1.17, 6.3.7).
+// Negative numbers use the reflection formulas (6.1.17, 6.3.7).
 DYNET_LIKE_HOST_DEVICE bool is_pole(double x) { return x <= 0 && x == std::floor(x); }
-// The angle pi x without whole turns, in [-pi / 2, pi / 2].
+// The angle pi x, reduced to [-pi / 2, pi / 2] by subtracting half turns.
 DYNET_LIKE_HOST_DEVICE double half_turns(double x) {
   return std::numbers::pi * (x - std::round(x));
 }
@@ -126,7 +126,7 @@ DYNET_LIKE_HOST_DEVICE float log_gamma(float x) {
   return static_cast<float>(log_gamma(static_cast<double>(x)));
 }
 
-/// Its derivative: NaN at 0, -1, -2, ...
+/// The derivative of log_gamma: NaN at 0, -1, -2, ...
 DYNET_LIKE_HOST_DEVICE double digamma(double x) {
   if (parts::is_pole(x)) return std::numeric_limits<double>::quiet_NaN();
   if (!(x < 0)) return parts::digamma_of_positive(x);

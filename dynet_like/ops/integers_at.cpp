@@ -1,4 +1,4 @@
-// Integers at a place of the user, as they are now.
+// Reads integers from the user's memory.
 #include "dynet_like/ops/integers_at.h"
 
 #include <string>

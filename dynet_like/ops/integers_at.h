@@ -1,4 +1,4 @@
-// Integers that the user writes after a node was recorded.
+// Integers that the user may change after a node was recorded.
 #pragma once
 
 #include <concepts>
@@ -9,12 +9,12 @@
 
 namespace dynet_like {
 
-/// A pointer that can be one to constant T. A literal 0 is none.
+/// A pointer that converts to a pointer to constant T. A literal 0 does not count.
 template <class P, class T>
 concept PointerTo = std::is_pointer_v<P> && std::convertible_to<P, const T*>;
 
-/// One integer, several, or lists of equal length at a place of the user. They are read when the
-/// graph runs and must live until then; how many there are is fixed when the node is recorded.
+/// One integer, several, or lists of equal length, in memory of the user. They are read when the
+/// graph runs and must live until then. Their number is fixed when the node is recorded.
 class IntegersAt {
  public:
   using List = std::vector<std::uint32_t>;
@@ -29,7 +29,7 @@ class IntegersAt {
 
   bool given() const { return one_ != nullptr || list_ != nullptr || lists_ != nullptr; }
   bool is_one() const { return one_ != nullptr; }
-  /// What is there now, lists one behind the other. Throws UsageError for lists of unequal length.
+  /// The integers at this moment, list after list. Throws UsageError if lists differ in length.
   List now() const;
   std::size_t size() const { return now().size(); }
 

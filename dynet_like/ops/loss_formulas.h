@@ -1,7 +1,7 @@
-// The formulas of losses, element by element: a part of elementwise_formulas.h.
+// The formulas of losses, element by element, included by elementwise_formulas.h.
 
-// softplus(-a) where b is 1, softplus(a) where b is 0: what is multiplied with |a| is not negative,
-// so nothing cancels out, and what is right without doubt costs nothing.
+// softplus(-a) if b is 1, softplus(a) if b is 0. The factor of |a| is not negative, so nothing
+// cancels out. A prediction that is right with certainty costs nothing.
 struct LogitLoss : BinaryFormula {
   static constexpr std::string_view name = "logit_loss",
                                     formula =
@@ -24,7 +24,7 @@ struct LogitLoss : BinaryFormula {
   }
 };
 
-// What has probability 0 costs nothing, whatever it is taken for.
+// An element with p = 0 contributes 0, whatever q is.
 struct DivergenceTerm : BinaryFormula {
   static constexpr std::string_view name = "divergence_term",
                                     formula =

@@ -1,4 +1,4 @@
-// What shape rules have in common.
+// Helpers of shape rules.
 #include "dynet_like/ops/op.h"
 
 #include <algorithm>

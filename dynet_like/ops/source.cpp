@@ -1,4 +1,4 @@
-// What ops without inputs have in common.
+// The common parts of ops without inputs.
 #include "dynet_like/ops/source.h"
 
 namespace dynet_like::ops {

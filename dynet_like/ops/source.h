@@ -1,4 +1,4 @@
-// What ops without inputs have in common: their shape is in the attributes.
+// The common parts of ops without inputs, whose attributes contain their shape.
 #pragma once
 
 #include "dynet_like/ops/op.h"

@@ -1,4 +1,4 @@
-// Formulas of elementwise ops over plain numbers, for what has no vector function, and for GPUs.
+// Elementwise formulas over plain numbers: those without a vector function, also for GPUs.
 #pragma once
 
 #include <cmath>
@@ -233,8 +233,8 @@ struct Floor : UnaryFormula {
   }
 };
 
-// The slope towards the exponent, a^b ln a, is a limit where one factor is 0 and the other
-// infinite; at 0^0 it is 0 from above.
+// The slope for the exponent, a^b ln a, is taken as a limit where one factor is 0 and the other
+// infinite. At 0^0 it is 0, the limit from above.
 struct Pow : BinaryFormula {
   static constexpr std::string_view name = "pow", formula = "a to the power of b";
   static constexpr Needs needs = Needs::inputs_and_output;
@@ -242,7 +242,7 @@ struct Pow : BinaryFormula {
   LANE static T value(T a, T b) {
     return std::pow(a, b);
   }
-  // b a^(b - 1), from y if nothing is too large or small: b - 1 has lost digits of b.
+  // b a^(b - 1), as b (y / a) unless a number is too large or small: b - 1 would lose digits of b.
   template <class T>
   LANE static T slope_0(T a, T b, T y) {
     if (b == 0) return 0;
@@ -263,8 +263,9 @@ struct Pow : BinaryFormula {
   }
 };
 
-// A probability of 0 or 1 costs nothing if it is right and, as in DyNet, a finite number if not:
-// what the smallest normal number would cost. Slopes are those of numbers just inside, too.
+// A probability of 0 or 1 costs nothing if it is right. If it is wrong, it costs a finite number,
+// as in DyNet: as much as the smallest normal number. The slopes are those of numbers just inside
+// (0, 1).
 struct BinaryLogLoss : BinaryFormula {
   static constexpr std::string_view name = "binary_log_loss",
                                     formula =

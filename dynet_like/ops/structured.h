@@ -1,4 +1,4 @@
-// The ops that are more than a formula per element; their mathematics is in device kernels.
+// The ops that are not elementwise formulas. Device kernels compute them.
 #pragma once
 
 #include "dynet_like/ops/op.h"
@@ -26,14 +26,14 @@ extern const Op sum, average, sum_dim, mean_dim;
 // Norms along one dimension (attribute: the dimension), and of columns.
 extern const Op norm_dim, rms_dim, layer_norm;
 
-// Along one dimension (attribute: the dimension); select: and the number of integers; kmax_pooling:
-// and that of elements.
+// Along one dimension (attribute 0). select: attribute 1 is the number of integers; kmax_pooling:
+// it is the number of elements.
 extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
 
-/// Attribute: the number of integers, which are the masks of the rows (see row_masks.h).
+/// Attribute: the number of integers. These are the masks of the rows (see row_masks.h).
 extern const Op fill_rows;
 
-/// Of a matrix. Integers: the number of columns, and the first and the end of those in the segment.
+/// Of a matrix. Integers: the number of columns, and the first and the end of a segment of these.
 extern const Op segment_sum, segment_max;
 
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
@@ -42,35 +42,35 @@ extern const Op identity, concatenate, pick_range, transpose;
 
 // Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
 extern const Op softmax, log_softmax, pickneglogsoftmax;
-/// A column of the softmax along some columns of a matrix. Integers: the number of columns, the
-/// first and the end of those, and the column.
+/// One column of the softmax along a segment of a matrix's columns. Integers: the number of
+/// columns, the first and the end of the segment, and the column.
 extern const Op segment_softmax;
-/// Of scores, a gate, weights and the words that these are for. Integer: the number of weights.
+/// Of scores, a gate, weights and the words that they belong to. Integer: the number of weights.
 extern const Op copy_log_softmax;
-/// Of emissions, transitions, start, end and tags, where -1 is any. Attribute: columns that are
-/// kept room for, at least as many as there are. Integer: the number of columns.
+/// Of emissions, transitions, start, end and tags, where -1 is any tag. Attribute: the number of
+/// columns with room in memory, at least as many as there are. Integer: the number of columns.
 extern const Op chain_log_partition;
-/// Of logarithms of probabilities and labels, behind which there is -1. Attribute: numbers that are
-/// kept, at least (2 labels + 1) steps. Integer: the number of steps.
+/// Of log probabilities and labels, where -1 marks the end of the labels. Attribute: how many
+/// numbers are kept, at least (2 labels + 1) steps. Integer: the number of steps.
 extern const Op ctc_log_probability;
 
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.
 extern const Op attention;
-/// Of a query and keys: what the heads weigh one of the keys with. Attribute: the number of heads.
+/// Of a query and keys: each head's weight of one of the keys. Attribute: the number of heads.
 /// Integers: the number of keys, the first and the end of those that the query sees, and the key.
 extern const Op attention_weights;
 
-// Vectors. sparsemax_loss: attribute, the number of integers, which are the target.
+// Vectors. sparsemax_loss: the attribute is the number of integers; the integers are the target.
 extern const Op sparsemax, sparsemax_loss, constrained_softmax;
 
 /// Integers: the count.
 extern const Op poisson_loss;
 
-// Attributes: the dimension, and how many lines there are along it; an integer for each of them.
+// Attributes: the dimension, and the number of lines along it. There is an integer for each line.
 extern const Op hinge;
 
-// Random ops: an input's elements, and sources (attributes: dtype, then the sizes).
+// Random ops: dropout has an input; the others are sources (attributes: dtype, then the sizes).
 extern const Op dropout;
 extern const Op random_uniform, random_normal, random_bernoulli, random_gumbel;
 

@@ -1,4 +1,4 @@
-// Copies and checks of the values of a collection.
+// Copies and checks the values of a collection.
 #include "dynet_like/params/collection_values.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ std::size_t first_nan(const Tensor& values) {
       std::find_if(begin, end, [](Number number) { return std::isnan(number); }) - begin);
 }
 
-// `caller` begins the message.
+// The message begins with `caller`.
 void refuse_nan(const ParameterCollection& parameters, const char* caller) {
   for (const Storage& storage : parameters.storages()) {
     storage->refresh_rows();
@@ -88,8 +88,8 @@ std::string detail::description_of(const ParameterStorage& storage) {
 void copy_values(const ParameterCollection& from, const ParameterCollection& to) {
   const auto pairs = pairs_of(from, to);
   refuse_nan(from, "copy_values");
-  // On a GPU that takes memory for a copy here, as refuse_nan() did for `from`: all that may fail
-  // for want of it comes first.
+  // On a GPU this allocates a copy on the host, as refuse_nan() did for `from`. All allocations
+  // come first, so that a failure changes nothing.
   for (const auto& [source, target] : pairs) {
     target->refresh_rows();
     target->tensor();

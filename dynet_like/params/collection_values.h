@@ -1,4 +1,4 @@
-// The values of all parameters of a collection: copied to another one, and looked through.
+// Copies the values of all parameters of a collection to another one, and checks them.
 #pragma once
 
 #include <string>
@@ -7,23 +7,24 @@
 
 namespace dynet_like {
 
-/// Gives parameters of `to` the values of those in `from` that have the same names behind the names
-/// of the (sub)collections, on whatever devices: such as for a model that serves while the other is
-/// trained on. Flags and moments stay. Throws UsageError unless both have the same names, shapes
-/// and types, and NumericError for a NaN in `from`; then nothing has changed.
+/// Gives each parameter of `to` the values of the parameter of `from` with the same name, relative
+/// to the (sub)collections, on any devices. Use it to serve one model while training another one.
+/// Flags and moments stay. Throws UsageError unless both have the same names, shapes and types, and
+/// NumericError for a NaN in `from`; in these cases nothing changes.
 ///
-/// No trainer may update `from` meanwhile, and nobody may read it either if a trainer left rows of
-/// its tables behind (SparseUpdates::exact), which are brought up to date; nobody may read `to`.
+/// Meanwhile no trainer may update `from`, and nobody may read `to`. If a trainer has postponed
+/// updates of rows of tables (SparseUpdates::exact), they are applied now, so nobody may read
+/// `from` either.
 void copy_values(const ParameterCollection& from, const ParameterCollection& to);
 
-/// Throws NumericError, which names the first NaN, if a value is one: for a model from elsewhere,
-/// before it answers. Infinite values pass, since -infinity is the score of what is forbidden. It
-/// reads all values once, at the speed of memory.
+/// Throws NumericError, which names the first NaN, if any value is a NaN. Use it to check a model
+/// from elsewhere before you serve it. Infinite values are accepted, since -infinity is the score
+/// of forbidden choices. Reads all values once, at the speed of memory.
 void check_no_nan(const ParameterCollection& parameters);
 
 namespace detail {
 
-/// Such as "float {2,3}, a table".
+/// For example "float {2,3}, a table".
 std::string description_of(const ParameterStorage& storage);
 
 }  // namespace detail

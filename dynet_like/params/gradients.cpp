@@ -17,7 +17,7 @@ using namespace detail;
 
 namespace {
 
-// Numbers of the device; zeros of nothing.
+// Reads numbers from the device; returns zeros if there is no gradient.
 template <class Stored, class Number>
 void read_as(Device& device, const void* from, std::vector<Number>& to) {
   std::vector<Stored> stored(to.size());
@@ -33,7 +33,7 @@ std::vector<Number> numbers(const ParameterStorage& storage, const void* from, s
   return result;
 }
 
-// The gradient of a parameter or of all rows of a table; nothing if there is none.
+// The gradient of a parameter, or of all rows of a table; empty if there is none.
 template <class Number>
 std::vector<Number> all_numbers(const ParameterStorage& storage, const void* dense,
                                 const Gradients::Rows* rows) {
@@ -48,7 +48,7 @@ std::vector<Number> all_numbers(const ParameterStorage& storage, const void* den
   return all;
 }
 
-// Memory of which the first `used` bytes stay as they are.
+// Enlarges memory. Its first `used` bytes keep their contents.
 void grow(Block& block, std::size_t used, std::size_t size, Device& device) {
   if (block.size() >= size) return;
   Block grown(std::max(size, 2 * block.size()), device.memory());
@@ -122,7 +122,7 @@ void Gradients::clear(const ParameterCollection& collection) {
 void Gradients::check_not_used() const {
   if (!is_used()) return;
   throw UsageError(
-      "[backward] need gradients that were cleared since a trainer has used them; got some that it "
+      "[backward] need gradients that were cleared after a trainer used them; got some that it "
       "would use again: call Gradients::clear after an update");
 }
 
@@ -155,7 +155,7 @@ Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout
   grow(found->dense, found->dense.size(), bytes, *layout->device);
   if (found->used.size() < layout->entries.size()) {
     found->tables.resize(layout->entries.size());
-    found->used.resize(layout->entries.size(), 0);  // those that count
+    found->used.resize(layout->entries.size(), 0);  // new entries: no gradient yet
   }
   return *found;
 }
@@ -181,7 +181,7 @@ void* Gradients::dense(Part& part, std::size_t index) {
   bool fresh = false;
   void* gradient = dense(part, index, fresh);
   if (!fresh) return gradient;
-  part.used[index] = 0;  // until it is zero
+  part.used[index] = 0;  // not valid until it has been set to zero
   part.layout->device->zero(gradient,
                             part.layout->entries[index].size * size_of(part.layout->dtype));
   part.used[index] = 1;

@@ -1,4 +1,4 @@
-// Initialisers: every element in order, in double, then rounded to the parameter's type.
+// Initialisers: elements are set in order, computed in double and rounded to the parameter's type.
 #include "dynet_like/params/initialisers.h"
 
 #include <algorithm>
@@ -30,9 +30,9 @@ double inner_product(std::span<const double> a, std::span<const double> b) {
   return std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// Orthonormal vectors, one behind the other: the Q of a matrix of normal numbers whose R has a
-// positive diagonal, which is Haar-distributed (Mezzadri 2007, "How to generate random matrices
-// from the classical compact groups"). Gram-Schmidt, twice, leaves errors of rounding only.
+// Orthonormal vectors, one behind the other: the factor Q of a matrix of normal numbers whose R has
+// a positive diagonal, which is Haar-distributed (Mezzadri 2007, "How to generate random matrices
+// from the classical compact groups"). Gram-Schmidt runs twice, which leaves only rounding errors.
 std::vector<double> random_orthonormal(std::size_t size, std::size_t count, Random& random) {
   std::vector<double> vectors(size * count);
   const auto vector = [&](std::size_t i) { return std::span(vectors).subspan(i * size, size); };
@@ -46,14 +46,14 @@ std::vector<double> random_orthonormal(std::size_t size, std::size_t count, Rand
       for (std::size_t k = 0; k < size; ++k) current[k] -= part * before[k];
     }
     const double left = std::sqrt(inner_product(current, current));
-    if (left <= 1e-6 * drawn) continue;  // nearly a combination of the others: drawn anew
+    if (left <= 1e-6 * drawn) continue;  // nearly a combination of the others: draw again
     for (double& x : current) x /= left;
     ++i;
   }
   return vectors;
 }
 
-// The words of a text file, and where they are.
+// Reads the words of a text file, and knows their lines.
 class Words {
  public:
   explicit Words(const std::string& path) : path_(path) {

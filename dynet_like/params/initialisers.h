@@ -1,4 +1,4 @@
-// How the values of new parameters are drawn.
+// Initial values of parameters.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace dynet_like {
 
-/// Fills the values of a parameter. For a table `values` has all rows, as its last dimension.
+/// Fills the values of a parameter. For a table, `values` has all rows as its last dimension.
 class ParameterInit {
  public:
   virtual ~ParameterInit() = default;
@@ -39,7 +39,7 @@ class ParameterInitUniform : public ParameterInit {
   float low_, high_;
 };
 
-/// The same number everywhere.
+/// The same number for all elements.
 class ParameterInitConst : public ParameterInit {
  public:
   explicit ParameterInitConst(float value) : value_(value) {}
@@ -62,15 +62,16 @@ class ParameterInitGlorot : public ParameterInit {
   float gain_;
 };
 
-/// Ones on the diagonal, zeros elsewhere. Throws ShapeError but for a square matrix.
+/// Ones on the diagonal, zeros elsewhere. Throws ShapeError unless `values` is a square matrix.
 class ParameterInitIdentity : public ParameterInit {
  public:
   void initialize(const Tensor& values, Random& random) const override;
 };
 
-/// gain * Q with a random matrix Q of orthonormal columns or, if it has more columns than rows,
-/// rows, all such matrices equally likely (Saxe et al. 2014, "Exact solutions to the nonlinear
-/// dynamics of learning in deep linear neural networks"). Throws ShapeError but for a matrix.
+/// gain * Q, where Q is a random matrix with orthonormal columns, or orthonormal rows if it has
+/// more columns than rows. All such matrices are equally likely (Saxe et al. 2014, "Exact solutions
+/// to the nonlinear dynamics of learning in deep linear neural networks"). Throws ShapeError unless
+/// the parameter is a matrix.
 class ParameterInitSaxe : public ParameterInit {
  public:
   explicit ParameterInitSaxe(float gain = 1) : gain_(gain) {}
@@ -80,8 +81,8 @@ class ParameterInitSaxe : public ParameterInit {
   float gain_;
 };
 
-/// The numbers of a text file, parted by white space, in column-major order. Throws FileError if
-/// it cannot be read or has anything but one number per element.
+/// The numbers of a text file, separated by white space, in column-major order. Throws FileError if
+/// the file cannot be read, or does not contain exactly one number per element.
 class ParameterInitFromFile : public ParameterInit {
  public:
   explicit ParameterInitFromFile(std::string path) : path_(std::move(path)) {}
@@ -91,7 +92,7 @@ class ParameterInitFromFile : public ParameterInit {
   std::string path_;
 };
 
-/// Given values, in column-major order. Throws ShapeError if their number does not fit.
+/// Given values, in column-major order. Throws ShapeError if their number does not match.
 class ParameterInitFromVector : public ParameterInit {
  public:
   explicit ParameterInitFromVector(std::vector<float> values) : values_(std::move(values)) {}

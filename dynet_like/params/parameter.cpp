@@ -1,4 +1,4 @@
-// Handles on parameters and tables: access to their values.
+// Handles of parameters and tables: access to their values.
 #include "dynet_like/params/parameter.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void scale_all(const Tensor& tensor, double factor) {
   for (std::size_t i = 0; i < tensor.d.size(); ++i) tensor.set(i, tensor.at(i) * factor);
 }
 
-// change(tensor) of the values, up to date and with their consequences.
+// Calls change(tensor) with up-to-date values, and then reports the change.
 template <class Change>
 void change_values(ParameterStorage& storage, const Change& change) {
   storage.refresh_rows();
@@ -44,7 +44,7 @@ void change_values(ParameterStorage& storage, const Change& change) {
   storage.values_written();
 }
 
-// Zero times infinity would be NaN.
+// Not a multiplication by zero, because zero times infinity is NaN.
 void zero_all(ParameterStorage& storage) {
   storage.refresh_rows();
   std::memset(storage.tensor_to_fill().data(), 0, storage.size() * size_of(storage.dtype));
@@ -65,7 +65,7 @@ Tensor row_of(const ParameterStorage& storage, unsigned row) {
 }  // namespace
 
 void ParameterStorage::throw_no_collection() {
-  throw StateError("[ParameterStorage] need a parameter of a collection; got one of none");
+  throw StateError("[ParameterStorage] need a parameter of a collection; got another one");
 }
 
 ParameterStorage& Parameter::get_storage() const { return checked(p, "Parameter"); }

@@ -1,4 +1,4 @@
-// ParameterCollection: names, layout and first values.
+// ParameterCollection: names, layout and initial values.
 #include "dynet_like/params/parameter_collection.h"
 
 #include <cstring>
@@ -45,7 +45,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   ParameterCollection result = *this;
   result.path_ = std::make_shared<Path>();
   unsigned& uses = uses_of(name);
-  // A second "a" is "a_1", unless one was given this name. No name of a parameter has a slash.
+  // A second "a" becomes "a_1", unless that name was given. Names of parameters contain no slash.
   unsigned number = uses;
   while (path_->uses.contains(full_name(name, number) + "/")) ++number;
   result.path_->name = full_name(name, number) + "/";
@@ -78,7 +78,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
     throw UsageError("[ParameterCollection] need a new name; \"" + full + "\" is taken");
   }
   auto parameter = make(full, dim, is_table);
-  // Every parameter has a stretch of the seed's sequence for itself.
+  // Every parameter uses its own section of the seed's sequence.
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
   init.initialize(parameter->tensor_to_fill(), random);
   parameter->values_written();
@@ -108,7 +108,7 @@ void ParameterCollection::take(const std::shared_ptr<ParameterStorage>& paramete
   make_room(layout.entries);
   make_room(storage_->all);
   storage_->by_name.emplace(parameter->name, parameter->index);
-  // From here on nothing fails.
+  // Nothing fails from here on.
   layout.entries.push_back(std::move(entry));
   if (!parameter->is_table) layout.dense_size += (parameter->size() + 15) / 16 * 16;
   storage_->all.push_back(parameter);

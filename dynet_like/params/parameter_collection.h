@@ -1,4 +1,4 @@
-// A collection of parameters: what a model owns, a trainer updates and a file holds.
+// A collection of parameters: a model owns it, a trainer updates it, a file stores it.
 #pragma once
 
 #include <cstdint>
@@ -19,38 +19,39 @@ struct CollectionStorage {
   DType dtype = DType::f32;
   std::uint64_t seed = 0;
   std::vector<std::shared_ptr<ParameterStorage>> all;
-  std::map<std::string, std::size_t> by_name;  ///< into `all`
+  std::map<std::string, std::size_t> by_name;  ///< index in `all`
   std::shared_ptr<CollectionLayout> layout = std::make_shared<CollectionLayout>();
 };
 
 }  // namespace detail
 
-/// Parameters by name. A collection is a handle: copies and subcollections share the storage.
+/// Named parameters. A collection is a handle: copies and subcollections share the storage.
 ///
-/// Names are paths as DyNet builds them: "/W", a second "W" becomes "/W_1", without a name "/_0",
-/// in subcollection "lstm" "/lstm/_0". Initial values depend on the seed and the position alone.
+/// Names are paths, built as in DyNet: "/W"; a second "W" becomes "/W_1"; without a name it is
+/// "/_0", in subcollection "lstm" "/lstm/_0". Initial values depend only on the seed and the
+/// position.
 class ParameterCollection {
  public:
   explicit ParameterCollection(std::uint64_t seed = 1, DType dtype = DType::f32,
                                std::shared_ptr<Device> device = default_device());
-  // To move is to copy: no handle is ever without its storage.
+  // Moving copies, so that every handle has a storage.
   ParameterCollection(const ParameterCollection&) = default;
   ParameterCollection& operator=(const ParameterCollection&) = default;
 
-  /// A new parameter, Glorot if no initialiser is given.
+  /// Adds a parameter. Glorot's initialiser is the default.
   Parameter add_parameters(const Dim& dim, const std::string& name = "");
   Parameter add_parameters(const Dim& dim, const ParameterInit& init, const std::string& name = "");
-  /// A new table of `rows` entries of shape `dim` (at most 6 dimensions).
+  /// Adds a table of `rows` entries of shape `dim` (at most 6 dimensions).
   LookupParameter add_lookup_parameters(unsigned rows, const Dim& dim,
                                         const std::string& name = "");
   LookupParameter add_lookup_parameters(unsigned rows, const Dim& dim, const ParameterInit& init,
                                         const std::string& name = "");
 
-  /// A collection whose parameters belong to this one too.
+  /// A collection whose parameters also belong to this one.
   ParameterCollection add_subcollection(const std::string& name = "");
 
-  /// A collection of its own that begins with the same full names, shapes and values, and the same
-  /// flags; nothing is shared with this one.
+  /// A separate collection that begins with the same full names, shapes, values and flags. It
+  /// shares nothing with this one.
   ParameterCollection copy() const;
 
   const std::string& get_fullname() const { return path_->name; }
@@ -60,9 +61,9 @@ class ParameterCollection {
   bool contains(const ParameterStorage& parameter) const {
     return parameter.name.starts_with(path_->name);
   }
-  /// The one with this full name, or null.
+  /// The parameter with this full name, or null.
   std::shared_ptr<ParameterStorage> find(const std::string& full_name) const;
-  /// Number of elements.
+  /// The number of elements of all parameters.
   std::size_t parameter_count() const;
   std::size_t size() const { return storages().size(); }
 
@@ -76,7 +77,7 @@ class ParameterCollection {
     std::map<std::string, unsigned> uses;
   };
 
-  /// How often the name was given before.
+  /// How often this name was used before.
   unsigned& uses_of(const std::string& name);
   std::string full_name(const std::string& name, unsigned uses) const;
   std::shared_ptr<ParameterStorage> add(const Dim& dim, bool is_table, const ParameterInit& init,

@@ -1,4 +1,4 @@
-// Values in this process and on a device, and how changes are found.
+// Values in this process and on a device, and the detection of changes.
 #include "dynet_like/params/parameter_values.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void ParameterValues::move_to_shared_memory() {
 
 std::byte* ParameterValues::on_host() const {
   if (is_on_cpu()) return data();
-  // Several threads may be the first to read; a copy that arrives must not overwrite one in use.
+  // Several threads may be the first to read. A copy that arrives must not overwrite one in use.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (!copy_is_good_) read();
@@ -53,7 +53,7 @@ void ParameterValues::write(std::size_t first, std::size_t count) const {
 void ParameterValues::host_written(std::size_t first, std::size_t count) {
   ++version_;
   if (is_on_cpu()) return;
-  // Whoever holds the memory may have written to other places, too.
+  // A holder of the memory may have written to other places, too.
   handed_out_ ? write(0, size()) : write(first, count);
 }
 
@@ -62,11 +62,11 @@ void ParameterValues::device_written() {
   if (is_on_cpu()) return;
   copy_is_good_ = false;
   if (!handed_out_) return;
-  read();  // who holds its memory sees the new values
+  read();  // holders of the memory see the new values
   copy_digest_ = digest();
 }
 
-// No new version: as on the CPU, nobody has said that there was a change.
+// The version stays the same: as on the CPU, nobody has reported a change.
 void ParameterValues::take_writes() const {
   if (!is_on_cpu() && handed_out_ && digest() != copy_digest_) write(0, size());
 }

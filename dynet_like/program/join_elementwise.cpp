@@ -1,4 +1,4 @@
-// Elementwise operations of a vertex that become one.
+// Joins elementwise operations of a vertex into one.
 #include <algorithm>
 #include <map>
 
@@ -45,19 +45,19 @@ class Joiner {
     NodeId node;
     Value value;
   };
-  /// A node of a level reads elementwise nodes of levels below, or of its group, and others of
-  /// levels below or, if it is none itself, of its level.
+  /// An elementwise node reads only nodes of lower levels or of its own group. Any other node reads
+  /// elementwise nodes of lower levels, and other nodes of lower levels or its own.
   struct Facts {
     bool can_join = false, reads_state = false, is_result = false;
     std::uint32_t level = 0, group = kNoGroup;
     std::vector<Reader> readers;
-    Value now;  ///< its output, when it is recorded
+    Value now;  ///< its output in the joined recording
   };
   struct Group {
     std::uint32_t level;
     std::vector<NodeId> nodes;
   };
-  /// An operand of a node of a group: another one, or an input of the formula.
+  /// An operand of a node of a group: another node of the group, or an input of the formula.
   struct Operand {
     bool is_inside;
     std::uint32_t index;
@@ -105,7 +105,7 @@ bool Joiner::can_join(NodeId node) const {
          });
 }
 
-// What reads no state runs before the levels of the structure.
+// Nodes that read no state run before the levels of the structure, so they are kept apart.
 bool Joiner::may_be_one(NodeId a, NodeId b) const {
   return of(a).can_join && of(b).can_join && of(a).reads_state == of(b).reads_state &&
          tape_.dim_of(tape_.node(a).value) == tape_.dim_of(tape_.node(b).value);
@@ -166,7 +166,7 @@ void Joiner::find_groups() {
   }
 }
 
-// Takes nodes out of which the sums would be others; whether there were none.
+// Removes nodes whose sums of gradients would change their order. Returns whether there were none.
 bool Joiner::keep_order() {
   bool keeps = true;
   for (const Group& group : groups_) {
@@ -178,8 +178,8 @@ bool Joiner::keep_order() {
   return keeps;
 }
 
-// A formula adds what its own steps contribute to one of them behind what others do: these must
-// have been recorded later. Of two contributions either may come first.
+// A formula adds the contributions of its own steps to a step after those of other readers. So the
+// others must have been recorded later. Of two contributions either may come first.
 bool Joiner::keeps_order(NodeId node) const {
   const Facts& facts = of(node);
   if (facts.readers.size() + (facts.is_result ? 1 : 0) <= 2) return true;
@@ -195,7 +195,7 @@ bool Joiner::is_read_outside(NodeId node) const {
          });
 }
 
-// Then the formula adds up all that it gets.
+// If so, the formula sums up all contributions to the value.
 bool Joiner::is_read_in_group_alone(const Value& value, std::uint32_t group) const {
   if (!is_inner(vertex_, value) || of(value.node).is_result) return false;
   return std::ranges::all_of(of(value.node).readers, [&](const Reader& reader) {
@@ -203,7 +203,7 @@ bool Joiner::is_read_in_group_alone(const Value& value, std::uint32_t group) con
   });
 }
 
-// The value that takes the place of one that was recorded first.
+// The value that replaces an original one.
 ValueId Joiner::now(ValueId old) {
   Value view = tape_.value(old);
   if (!is_inner(vertex_, view)) return old;
@@ -258,7 +258,7 @@ void Joiner::record(const Group& group) {
   }
 }
 
-// Each contribution to what others read, too, is one of its own.
+// For a value that others read, too, each contribution remains a separate input.
 std::vector<std::vector<Joiner::Operand>> Joiner::operands_of(const Group& group,
                                                               std::vector<ValueId>& inputs,
                                                               std::vector<std::uint64_t>& turns) {
@@ -314,7 +314,7 @@ ops::Formula Joiner::formula_of(const Group& group, std::span<const NodeId> outp
     for (NodeId node : outputs) results.push_back(of_node.at(node));
     return results;
   };
-  constexpr bool kMergesEqual = false;  // nodes have sums of their own
+  constexpr bool kMergesEqual = false;  // as each node has its own sum
   return ops::record_formula("elementwise", static_cast<unsigned>(inputs), write, kMergesEqual);
 }
 
@@ -323,7 +323,7 @@ const Op& Joiner::op_of(ops::Formula formula) {
       std::ranges::find_if(ops_, [&](const auto& op) { return op->program == formula; });
   if (known != ops_.end()) return **known;
   ops_.push_back(make_formula_op("elementwise", std::move(formula)));
-  tape_.shared_types()->keep(ops_.back());  // graphs may outlive the function
+  tape_.shared_types()->keep(ops_.back());  // graphs may live longer than the function
   return *ops_.back();
 }
 

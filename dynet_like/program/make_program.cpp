@@ -1,4 +1,4 @@
-// From the record of a vertex to its members, ports and results; passes do the rest.
+// Turns the record of a vertex into members, ports and results; passes do the rest.
 #include "dynet_like/program/make_program.h"
 
 #include <algorithm>
@@ -136,7 +136,7 @@ Program::Input Maker::input_of(ValueId id) {
   return input;
 }
 
-// Values of one identity are one argument.
+// Values with the same identity are one argument.
 std::uint32_t Maker::argument_of(ValueId id) {
   const Value& value = tape_.value(id);
   if (tape_.type_of(value.node).op->role == Role::table) {
@@ -149,7 +149,7 @@ std::uint32_t Maker::argument_of(ValueId id) {
   return index;
 }
 
-// The same elements are one port in all shapes: what they get is one sum.
+// The same elements are one port in all shapes, because their contributions form one sum.
 std::uint32_t Maker::port_of(const Value& value) {
   const auto [known, is_new] =
       port_at_.try_emplace({value.node, value.offset, elements_of(value), value.blocks_gradient},
@@ -173,8 +173,8 @@ std::uint32_t Maker::port_of(const Value& value) {
   return known->second;
 }
 
-// Two calls could add to one element of a gradient at once. Of values that do not overlap, each
-// ends where the next begins, or before.
+// Otherwise two calls could add to one element of a gradient at the same time. Parts are sorted, so
+// each must end before the next begins.
 void Maker::refuse_overlaps() const {
   const Stretch* before = nullptr;
   for (const auto& [stretch, port] : port_at_) {
@@ -193,7 +193,7 @@ void Maker::refuse_overlaps() const {
   }
 }
 
-// Whether no other result has elements of it.
+// Whether no other result contains elements of this one.
 bool Maker::is_alone(ValueId id) const {
   const Value& value = tape_.value(id);
   return std::ranges::none_of(recorded_.results,
@@ -206,8 +206,8 @@ bool Maker::is_alone(ValueId id) const {
          std::ranges::count(recorded_.results, id) == 1;
 }
 
-// What is no part of a member is copied: what follows from parameters alone, other stretches of
-// what members compute, and what is several results.
+// A result that is not a whole part of a member's output is copied. So are values of parameters
+// alone, and elements of several results.
 void Maker::add_result(ValueId id) {
   const Value& value = tape_.value(id);
   if (value.identity == 0) {

@@ -1,4 +1,4 @@
-// From what a function recorded for a vertex to a program.
+// Turns the record of a function for a vertex into a program.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace dynet_like::detail {
 
-/// The arguments of programs that all samples share: values of the recorded tape.
+/// The arguments of programs, shared by all samples: values of the recorded tape.
 using SharedArguments = std::vector<ValueId>;
 
-/// Arguments that are new are added to `shared`. Throws UsageError, which begins with the name, for
-/// what cannot be in a program.
+/// Adds new arguments to `shared`. Throws UsageError, which begins with the name, for operations
+/// that a program cannot contain.
 Program make_program(const std::string& name, const Tape& tape, const RecordedVertex& recorded,
                      SharedArguments& shared);
 

@@ -1,4 +1,4 @@
-// Which members share a call, and in which order steps run, forward and backward.
+// Decides which members share a call, and the order of steps, forward and backward.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -27,11 +27,11 @@ class Order {
   }
 
  private:
-  /// The inputs of a step that have gradients, each with how many of those before add to the same
-  /// sum. The first of them come in order.
+  /// The inputs of a step that have gradients. Each has the number of inputs before it in this step
+  /// that contribute to the same sum. The first inputs come in order.
   struct Waiting {
     std::vector<std::pair<std::uint32_t, std::size_t>> inputs;
-    std::size_t first = 0;  ///< that was not seen to come in order
+    std::size_t first = 0;  ///< the first one that is not yet known to come in order
   };
 
   void find_steps();
@@ -52,15 +52,15 @@ class Order {
   Program& program_;
   const Sums& sums_;
   std::vector<std::size_t> next_;           ///< by sum: which of its inputs comes next
-  std::vector<std::uint32_t> step_of_sum_;  ///< the last that has members which add to it
+  std::vector<std::uint32_t> step_of_sum_;  ///< the last step that contributes to the sum
   std::vector<std::uint32_t> readers_;  ///< by step: inputs that read it and have not run backward
   std::vector<std::size_t> step_of_input_;
   std::vector<Waiting> waiting_;                    ///< by step
   std::set<std::size_t, std::greater<>> ready_;     ///< steps whose readers have run
-  std::set<std::size_t, std::greater<>> in_order_;  ///< those of them that come in order
+  std::set<std::size_t, std::greater<>> in_order_;  ///< the ready steps that come in order
 };
 
-// As all nodes are planned; but two that add to one gradient must not be in one call.
+// Members are planned like nodes, but two that contribute to one gradient must not be in one call.
 void Order::find_steps() {
   batching::DagBuilder dag;
   std::unordered_map<TypeId, std::uint32_t> types;
@@ -105,7 +105,7 @@ void Order::add_steps(std::vector<std::uint32_t> left) {
   }
 }
 
-// Unless the step has another member that adds to one of them.
+// Fails if another member of the step contributes to one of the sums.
 bool Order::takes_sums(std::size_t member, std::uint32_t step) {
   const Program::Member& m = program_.members[member];
   const auto sums = std::span(sums_.of_input).subspan(m.first_input, m.inputs);
@@ -119,7 +119,7 @@ bool Order::takes_sums(std::size_t member, std::uint32_t step) {
   return true;
 }
 
-// Steps stand behind those that they read.
+// A step comes after the steps that it reads.
 void Order::find_hoisted() {
   for (Program::Step& step : program_.steps) step.is_hoisted = !reads_state(step);
 }
@@ -144,8 +144,8 @@ void Order::for_gradients(const Program::Step& step, const F& f) const {
   }
 }
 
-// From the last step to the first, but so that gradients that are summed in one place come in
-// order, wherever that can be. What is hoisted runs when all levels have.
+// From the last step to the first, except that contributions to one sum come in order wherever
+// possible. Hoisted steps run after all levels.
 void Order::find_backward() {
   list_gradients();
   count_readers();
@@ -183,8 +183,8 @@ void Order::make_ready(std::size_t step) {
   look_at_order(step);
 }
 
-// An input that comes in order does so until its step runs: only that adds to the sum then. So each
-// is passed once.
+// An input that comes in order stays so until its step runs, since no other step adds to the sum
+// then. So each input is checked once.
 void Order::look_at_order(std::size_t step) {
   Waiting& waiting = waiting_[step];
   while (waiting.first < waiting.inputs.size()) {
@@ -195,7 +195,7 @@ void Order::look_at_order(std::size_t step) {
   in_order_.insert(step);
 }
 
-// If so many others are added to the sum before.
+// Whether the input is next in its sum, after `before` others.
 bool Order::comes_in_order(std::uint32_t e, std::size_t before) const {
   const std::vector<std::uint32_t>& inputs = sums_.inputs[sums_.of_input[e]];
   const std::size_t at = next_[sums_.of_input[e]] + before;
@@ -218,7 +218,7 @@ void Order::run_backward(std::size_t step) {
       if (--readers_[source] == 0) make_ready(source);
     }
   }
-  // Those that are next may come in order now.
+  // Inputs that are next now may come in order.
   for (const std::uint32_t sum : moved) {
     if (next_[sum] == sums_.inputs[sum].size()) continue;
     const std::size_t next = step_of_input_[sums_.inputs[sum][next_[sum]]];

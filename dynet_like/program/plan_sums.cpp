@@ -1,4 +1,4 @@
-// How gradients are summed inside a vertex.
+// How gradients are summed within a vertex.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -44,7 +44,7 @@ class SumPlan {
   Program& program_;
   const Sums& sums_;
   const TypeTable& types_;
-  std::vector<std::uint32_t> turn_;  ///< by input: when its step runs backward
+  std::vector<std::uint32_t> turn_;  ///< by input: the turn of its step in the backward pass
 };
 
 void SumPlan::find_turns() {
@@ -57,8 +57,8 @@ void SumPlan::find_turns() {
   }
 }
 
-// What a result gets from outside is there before anything in the vertex contributes. All other
-// parts of a member need zeros unless every element gets its first contribution in the vertex.
+// The gradient of a result is there before anything in the vertex contributes. Other parts of a
+// member start from zeros unless the vertex writes every element of them first.
 void SumPlan::look_at_members() {
   std::vector<std::size_t> left(program_.members.size());  // elements without a contribution
   for (std::size_t m = 0; m < left.size(); ++m) {
@@ -133,8 +133,8 @@ void SumPlan::find_readers() {
 
 Sums::Sums(const Program& program, const TypeTable& types)
     : of_input(program.inputs.size(), none), inputs(program.ports.size()) {
-  using Stretch = std::array<std::uint32_t, 3>;  // of which member, first element, end
-  std::map<Stretch, std::uint32_t> stretches;    // their sums
+  using Stretch = std::array<std::uint32_t, 3>;  // member, first element, end
+  std::map<Stretch, std::uint32_t> stretches;    // the sums of these
   for (std::uint32_t e = 0; e < program.inputs.size(); ++e) {
     const Program::Input& input = program.inputs[e];
     if (!has_gradient(program, input)) continue;

@@ -1,12 +1,12 @@
-// What products take, as everybody counts them.
+// The floating-point operations of products, counted as usual.
 #pragma once
 
 #include "dynet_like/tape/type_table.h"
 
 namespace dynet_like::detail {
 
-/// Of one item: two floating-point operations for every element of a matrix and column that it
-/// meets.
+/// For one item: two operations for every element of a matrix and column that it is multiplied
+/// with.
 inline double product_flops(const NodeType& type) {
   double flops = 0;
   for (std::size_t j = 0; j + 1 < type.inputs; ++j) {

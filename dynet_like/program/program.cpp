@@ -1,4 +1,4 @@
-// Programs as text, and compared.
+// The text form of programs, and their comparison.
 #include "dynet_like/program/program.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ bool does_the_same(const Program& a, const Program& b, const TypeTable& types) {
            m.numbers == n.numbers;
   };
   const auto same_input = [](const Program::Input& i, const Program::Input& j) {
-    // A parameter that was frozen meanwhile is another argument.
+    // A parameter that was frozen in between is another argument.
     return i.from == j.from && (i.index == j.index || i.from == From::argument) &&
            i.offset == j.offset;
   };

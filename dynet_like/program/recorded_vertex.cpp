@@ -1,4 +1,4 @@
-// Which nodes of a tape are a vertex.
+// Finds the nodes of a tape that belong to a vertex.
 #include "dynet_like/program/recorded_vertex.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ bool reads_earlier_nodes(const Tape& tape, const RecordedVertex& vertex) {
   return false;
 }
 
-// Back from the results.
+// Goes back from the results.
 std::vector<NodeId> nodes_of(const Tape& tape, const RecordedVertex& vertex) {
   std::vector<bool> is_needed(tape.size() - vertex.first);
   const auto need = [&](ValueId id) {

@@ -1,11 +1,11 @@
-// What follows from the programs of a recursion.
+// Facts that follow from the programs of a recursion.
 #include "dynet_like/program/recursion_op.h"
 
 #include <algorithm>
 
 namespace dynet_like::detail {
 
-// Whatever other kinds there are: which were met before must not change what is drawn.
+// This must not depend on the other kinds that were met before, so that random numbers do not.
 std::uint32_t RecursionOp::most_random(const Vertices& vertices) const {
   const bool draws = std::ranges::any_of(
       vertices.kinds, [&](const VertexKind& kind) { return find(kind)->random_members > 0; });

@@ -1,4 +1,4 @@
-// The op of a recursion: for every kind of vertices a program, made from what a function recorded.
+// The op of a recursion: a program for every kind of vertices, made from the record of a function.
 #pragma once
 
 #include <cstdint>
@@ -12,59 +12,59 @@
 
 namespace dynet_like::detail {
 
-/// How a value that follows from parameters and constants alone is recorded on another tape.
+/// How to record a value of parameters and constants alone on another tape.
 struct SharedRecipe {
-  /// A parameter, a constant, an operation on other values, or a stretch of one.
+  /// A parameter, a constant, an operation on other values, or a part of a value.
   enum class Kind : std::uint8_t { parameter, constant, operation, view };
   Kind kind = Kind::parameter;
   bool stops_gradient = false;
   std::shared_ptr<ParameterStorage> parameter;
   const Op* op = nullptr;
   std::shared_ptr<const Op> owner;    ///< of an op that is not the library's own
-  std::vector<std::uint32_t> inputs;  ///< earlier recipes
+  std::vector<std::uint32_t> inputs;  ///< indices of earlier recipes
   std::vector<std::uint32_t> attributes, integers;
   std::vector<double> reals;
   Dim dim;
   std::uint32_t offset = 0, stride = 0;
 };
 
-/// A node has the inputs whose columns vertices read, and then the shared ones.
+/// A node's inputs are those whose columns vertices read, followed by the shared ones.
 struct RecursionOp : Op {
-  /// Of every vertex so many random numbers of nodes are reserved.
+  /// So many random nodes are reserved for every vertex.
   static constexpr std::uint32_t kMostRandom = 64;
 
   std::string its_name;
-  std::shared_ptr<TypeTable> types;  ///< of what the programs run
-  /// In the order of their kinds. An op with more kinds has those of the one before, too.
+  std::shared_ptr<TypeTable> types;  ///< the types of the programs' members
+  /// Ordered by kind. An op with more kinds also has the programs of the previous op.
   std::vector<std::shared_ptr<const Program>> programs;
   std::vector<SharedRecipe> recipes;
-  std::vector<std::uint32_t> shared;  ///< which of them are inputs
+  std::vector<std::uint32_t> shared;  ///< indices of the recipes that are inputs
   std::vector<Dim> state_dims;
   std::vector<std::uint32_t> state_sizes;
-  std::vector<std::uint32_t> state_offsets;  ///< elements in all states before, of one vertex
+  std::vector<std::uint32_t> state_offsets;  ///< elements of all earlier states of a vertex
   std::uint32_t state_size = 0;              ///< of all states of a vertex
   std::vector<std::uint32_t> column_sizes;   ///< by input that is not shared
-  /// So many of these, the last ones, are states that vertices without predecessors begin with, and
-  /// have no columns.
+  /// The number of inputs, the last ones of these, that are the initial states of vertices without
+  /// predecessors. They have no columns.
   std::uint32_t starts = 0;
   DType dtype = DType::f32;
 
   bool is_start(std::size_t input) const { return input + starts >= column_sizes.size(); }
-  /// Whether vertices of a kind read an input.
+  /// Whether vertices of a kind read this input.
   bool reads(const VertexKind& kind, std::size_t input) const {
     return is_start(input) ? kind.predecessors == 0 : kind.reads_matrix(input);
   }
-  /// Whether at most one vertex reads every element of it.
+  /// Whether each of its columns is read by exactly one vertex.
   bool reads_once(const Vertices& vertices, std::size_t input) const {
     return is_start(input) ? vertices.roots == 1 : vertices.matrix(input).is_read_once;
   }
-  /// Whether every element of an input, which has so many, gets a contribution.
+  /// Whether every one of the input's `elements` gets contributions, all from one vertex.
   bool covers(const Vertices& vertices, std::size_t input, std::size_t elements) const;
-  /// Whether it gets just one.
+  /// Whether each gets exactly one contribution.
   bool adds_once(const Vertices& vertices, std::size_t input, std::size_t elements) const;
-  /// Random nodes that each of these vertices has numbers for.
+  /// The random nodes for which each of these vertices has numbers reserved.
   std::uint32_t most_random(const Vertices& vertices) const;
-  /// Its index among the programs, or their number if there is none.
+  /// The index of the kind's program, or the number of programs if there is none.
   std::size_t index_of(const VertexKind& kind) const;
   const Program* find(const VertexKind& kind) const {
     const std::size_t index = index_of(kind);
@@ -73,14 +73,14 @@ struct RecursionOp : Op {
   /// The shared inputs in a tape, recorded if they are not there yet.
   static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op,
                                      TapeWriter& writer);
-  /// Bytes that the programs keep for a vertex of a kind; in training with their gradients.
+  /// The bytes that the program keeps for a vertex of a kind; in training this includes gradients.
   std::size_t bytes_of_vertex(const VertexKind& kind, bool inference) const;
 
  private:
   std::vector<ValueId> add_shared(TapeWriter& writer) const;
 };
 
-/// What it takes to record these values of a tape, whose numbers among the recipes go to `shared`.
+/// The recipes for these values of a tape. `shared` gets the index of each value's recipe.
 std::vector<SharedRecipe> make_recipes(const Tape& tape, std::span<const ValueId> values,
                                        std::vector<std::uint32_t>& shared);
 

@@ -1,4 +1,4 @@
-// What the programs of a recursion share: written down once, and recorded on the tapes of its
+// The shared inputs of a recursion's programs: described once, and recorded on the tapes of its
 // nodes.
 #include <map>
 
@@ -48,7 +48,7 @@ class RecipeWriter {
     SharedRecipe recipe;
     if (type.op->is_parameter()) {
       recipe.parameter = tape_.shared_storage_of(node);
-      // A parameter that is frozen may be thawed later.
+      // A parameter that is frozen now may be unfrozen later.
       recipe.stops_gradient = tape_.value(output).blocks_gradient && !recipe.parameter->frozen;
       return recipe;
     }

@@ -1,4 +1,4 @@
-// Walks the stack of the thread that records.
+// Walks the stack of the recording thread.
 #include "dynet_like/tape/call_stacks.h"
 
 #include <unwind.h>

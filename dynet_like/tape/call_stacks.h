@@ -1,4 +1,4 @@
-// Which calls of the program recorded which nodes.
+// The calls of the program that recorded each node.
 #pragma once
 
 #include <array>
@@ -10,12 +10,12 @@ namespace dynet_like::detail {
 
 using NodeId = std::uint32_t;
 
-/// Return addresses, the innermost first; null behind the last.
+/// Return addresses, the innermost first, followed by null.
 using CallStack = std::array<const void*, 16>;
 
 class CallStacks {
  public:
-  /// Nodes from this one on belong to the call that this is called in.
+  /// Nodes from `first` on belong to the current call of the program.
   void note(NodeId first);
   const CallStack* find(NodeId node) const;
   /// Forgets the calls of this node and later ones.

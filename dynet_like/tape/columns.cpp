@@ -1,4 +1,4 @@
-// Which inputs have columns, and these as minibatch elements.
+// Finds inputs with columns, and turns these into minibatch elements.
 #include "dynet_like/tape/columns.h"
 
 #include <algorithm>
@@ -10,19 +10,19 @@ namespace dynet_like::detail {
 
 namespace {
 
-// A pointer for each of shorter columns would cost more than they do.
+// For shorter columns, a pointer to each would cost more than it saves.
 constexpr std::uint32_t kFewestRows = 8;
 
-/// How many columns the inputs have, and minibatch elements.
+/// The number of columns and of minibatch elements of the inputs.
 struct Columns {
   unsigned rank = 0;
   std::uint32_t columns = 1, elements = 1, rows = 0;
-  bool any = false;  ///< some input has them, in so many dimensions
+  bool any = false;  ///< some input has columns
 
   bool are_worth_it() const { return rank >= 2 && rows >= kFewestRows; }
 };
 
-// Of input j the shape is dim_of(j). Of vectors, the rank is 1, and there are no columns.
+// dim_of(j) is the shape of input j. If all are vectors the rank is 1, and there are no columns.
 template <class DimOf>
 Columns count(const Op& op, std::size_t inputs, std::span<const std::uint32_t> attributes,
               const DimOf& dim_of) {
@@ -54,7 +54,7 @@ bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
          tape.shape_of(input).dim[all.rank - 1] == all.columns;
 }
 
-// Whether there are numbers for every element, or some that are for all.
+// Whether there are numbers for every element, or numbers that serve all elements.
 bool numbers_fit(const OpCall& call, std::uint32_t elements) {
   const auto are_enough = [&](std::size_t got, std::size_t each) {
     return got == each || got == each * elements;
@@ -63,8 +63,8 @@ bool numbers_fit(const OpCall& call, std::uint32_t elements) {
          are_enough(call.numbers.reals.size(), call.op.numbers.reals);
 }
 
-// Whether the input can be taken as it is planned. What has columns has those of all elements or
-// one column that serves all; `splits`: it could be taken if every element were by itself.
+// Whether the input can be taken as planned. An input that is split must have the columns of all
+// elements, or one column that serves all. Sets `splits` if elements must be recorded one by one.
 bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, bool& splits) {
   const Value& value = tape.value(input);
   if (value.items != 1 && value.items != all.elements) return false;
@@ -75,7 +75,7 @@ bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, b
   return true;
 }
 
-// Whether all can, some have columns, and some are the graph's own.
+// Whether all inputs can be taken, some have columns, and some belong to this graph alone.
 bool fit(const Tape& tape, const OpCall& call, const Columns& all, bool& splits) {
   bool has_columns = false, has_own = false;
   for (unsigned j = 0; j < call.inputs.size(); ++j) {
@@ -88,7 +88,7 @@ bool fit(const Tape& tape, const OpCall& call, const Columns& all, bool& splits)
   return has_columns && has_own;
 }
 
-// The shape that the result is to have, with the minibatch.
+// The shape of the result, including the minibatch.
 Dim result_of(const Tape& tape, const OpCall& call, const Columns& all) {
   std::vector<Dim> dims;
   dims.reserve(call.inputs.size());
@@ -99,8 +99,8 @@ Dim result_of(const Tape& tape, const OpCall& call, const Columns& all) {
   return result;
 }
 
-// The columns as elements; one that serves all stays one. Matrices with gaps between them are
-// copied together first.
+// The columns as minibatch elements; a column that serves all stays one. If there are gaps between
+// matrices, they are copied together first.
 ValueId columns_of(TapeWriter& writer, ValueId input, const Columns& all) {
   const Tape& tape = writer.tape();
   const Shape& shape = tape.shape_of(input);
@@ -115,11 +115,11 @@ ValueId columns_of(TapeWriter& writer, ValueId input, const Columns& all) {
   view.stride = column.batch_size();
   view.items *= shape.dim[all.rank - 1];
   if (!tape.value(whole).is_same_stretch(view)) return writer.add_view(view);
-  writer.note_read(input);  // what came from columns is read as it was made
+  writer.note_read(input);  // it came from columns, so their node's output is read directly
   return whole;
 }
 
-// The numbers of every element for each of its columns; those that are for all stay as they are.
+// Repeats the numbers of every element for its columns. Numbers that serve all stay as they are.
 template <class Number>
 std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t each,
                                 const Columns& all) {
@@ -134,7 +134,7 @@ std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t eac
   return result;
 }
 
-// Those of one item, or those that are for all.
+// The numbers of one item, or those that serve all.
 Numbers numbers_of_item(const OpCall& call, std::uint32_t item) {
   const auto of_item = [&](auto numbers, std::size_t each) {
     return numbers.size() > each ? numbers.subspan(item * each, each) : numbers;
@@ -143,8 +143,8 @@ Numbers numbers_of_item(const OpCall& call, std::uint32_t item) {
           of_item(call.numbers.reals, call.op.numbers.reals)};
 }
 
-// One column or one matrix serves several minibatch elements: every element is recorded by itself,
-// so that the bits are those of elements that are recorded in graphs of their own.
+// For a column or matrix that serves several minibatch elements: records every element separately,
+// so that the bits are those of elements in separate graphs.
 ValueId add_by_element(TapeWriter& writer, const OpCall& call, const Dim& result) {
   std::vector<ValueId> elements, own(call.inputs.size());
   for (std::uint32_t element = 0; element < result.bd; ++element) {
@@ -168,7 +168,7 @@ bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
   return count(op, inputs.size(), attributes, dim_of).are_worth_it();
 }
 
-// The node has a minibatch of columns; what is seen of it is the matrix.
+// The node has a minibatch of columns; its view, the result, has the shape of the matrix.
 std::optional<ValueId> add_by_column(TapeWriter& writer, const OpCall& call) {
   const Tape& tape = writer.tape();
   if (call.inputs.size() < call.op.min_inputs || call.inputs.size() > call.op.max_inputs) return {};
@@ -203,7 +203,7 @@ std::optional<ValueId> add_by_column(TapeWriter& writer, const OpCall& call) {
 
 void check_open_inputs(const Tape& tape, const OpCall& call) {
   if (call.inputs.size() < call.op.min_inputs || call.inputs.size() > call.op.max_inputs)
-    return;  // refused by the type
+    return;  // the type check throws
   const unsigned each = call.integers();
   const std::span integers = call.numbers.integers;
   for (unsigned j = 0; j < call.inputs.size(); ++j) {

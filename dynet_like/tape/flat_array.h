@@ -1,4 +1,4 @@
-// A growing array of plain values, for what recording appends node by node.
+// A growing array of plain values, to which recording appends node by node.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace dynet_like::detail {
 
-/// Like a vector, but new elements are not initialised, so that several cost one check for room.
+/// Like a vector, but new elements are uninitialised: appending several needs one check of
+/// capacity.
 template <class T>
 class FlatArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -25,21 +26,21 @@ class FlatArray {
   T& operator[](std::size_t i) { return data_[i]; }
   operator std::span<const T>() const { return {data_, size_}; }
 
-  /// Room for `count` more elements, to be written before they are appended. Throws DeviceError.
+  /// Makes room for `count` more elements, to be written before `commit`. Throws DeviceError.
   T* reserve(std::size_t count) {
     if (count > capacity_ - size_) grow(count);
     return data_ + size_;
   }
-  /// The elements that were written to reserved room are part of the array from now on.
+  /// Makes the elements that were written to reserved room part of the array.
   void commit(std::size_t count) { size_ += count; }
-  /// `count` more elements, which the caller must write.
+  /// Appends `count` elements, which the caller must write.
   T* append(std::size_t count = 1) {
     T* added = reserve(count);
     commit(count);
     return added;
   }
   void push_back(const T& value) { *append() = value; }
-  /// Forgets the elements from `size` on.
+  /// Removes the elements from `size` on.
   void truncate(std::size_t size) { size_ = size; }
 
  private:

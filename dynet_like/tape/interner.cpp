@@ -1,4 +1,4 @@
-// The rare paths of Interner: a new sequence, and growth.
+// The rare paths of Interner: new sequences and growth.
 #include "dynet_like/tape/interner.h"
 
 #include <utility>
@@ -23,7 +23,7 @@ std::uint32_t Interner::insert(std::span<const std::uint64_t> words, std::uint64
   const auto id = static_cast<std::uint32_t>(size());
   make_room(begin_);
   words_.insert(words_.end(), words.begin(), words.end());
-  // From here on nothing fails.
+  // Nothing fails from here on.
   begin_.push_back(static_cast<std::uint32_t>(words_.size()));
   places_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
   return id;

@@ -1,4 +1,4 @@
-// Gives sequences of words dense numbers: equal sequences, equal numbers; compared in full.
+// Gives sequences of words dense numbers, so that equal sequences have equal numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dynet_like::detail {
 
-/// A hash only finds a sequence; whether it is the same is decided by comparing every word.
+/// The hash only finds candidates; all words are compared to decide whether a sequence is the same.
 class Interner {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -21,7 +21,7 @@ class Interner {
   }
 
   /// The number of this sequence, a new one if it has none. Numbers count from 0. If memory runs
-  /// out, nothing is changed.
+  /// out, nothing changes.
   std::uint32_t intern(std::span<const std::uint64_t> words) {
     const std::uint64_t hash = hash_of(words);
     const std::size_t at = place_of(words, hash);
@@ -42,7 +42,7 @@ class Interner {
     return hash ^ hash >> 32;
   }
 
-  // Where the sequence is, or would be put.
+  // The place where the sequence is, or would be inserted.
   std::size_t place_of(std::span<const std::uint64_t> words, std::uint64_t hash) const {
     for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const Place& place = places_[at];

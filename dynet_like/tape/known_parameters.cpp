@@ -1,4 +1,4 @@
-// The rare paths of KnownParameters: a new parameter, growth, and going back.
+// The rare paths of KnownParameters: new parameters, growth and reverting.
 #include "dynet_like/tape/known_parameters.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Which parameters a tape has recorded, and as which values.
+// The parameters that a tape has recorded, and their values.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class KnownParameters {
     return places_[place_of(parameter)].value[constant];
   }
   void add(const ParameterStorage* parameter, bool constant, std::uint32_t value);
-  /// Forgets the values from `end` on.
+  /// Removes the values from `end` on.
   void revert(std::uint32_t end);
 
  private:
@@ -30,7 +30,7 @@ class KnownParameters {
     std::uint32_t value[2] = {kNone, kNone};
   };
 
-  // Where the parameter is, or would be put.
+  // The place where the parameter is, or would be inserted.
   std::size_t place_of(const ParameterStorage* parameter) const {
     const auto hash = reinterpret_cast<std::uintptr_t>(parameter) * 0x9E3779B97F4A7C15ull;
     std::size_t at = hash >> 32 & mask_;

@@ -7,8 +7,8 @@
 
 namespace dynet_like::detail {
 
-/// "tanh, node 5 of sample 2 ("hidden"), of "/linear/b"": labels and parameters say where it is
-/// from.
+/// "tanh, node 5 of sample 2 ("hidden"), of "/linear/b"": labels and names of parameters tell where
+/// the node comes from.
 std::string text_of(const Tape& tape, NodeId node);
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// A list whose elements never move: read by several threads while one of them appends.
+// A list whose elements never move: several threads may read it while one appends.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace dynet_like::detail {
 
-/// Chunks of doubling size. Whoever learned of an element through the lock under which it was
-/// appended may read it without one. Appending and `size` need that lock.
+/// Chunks of doubling size. `append` and `size` need a lock. A thread that learned of an element
+/// under that lock may read the element without it.
 template <class T>
 class StableList {
  public:
@@ -29,7 +29,7 @@ class StableList {
     if (memory == nullptr) memory = std::make_unique<T[]>(kFirst << chunk);
   }
 
-  /// The new last element, made by its default constructor.
+  /// Appends a default-constructed element.
   T& append() {
     make_room();
     const std::size_t place = size_++ + kFirst;

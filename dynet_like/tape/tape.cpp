@@ -1,4 +1,4 @@
-// What is read of a tape now and then, the numbers of its nodes, and what people know these by.
+// The less frequent reads of a tape, the numbers of its nodes, and names of nodes for messages.
 #include "dynet_like/tape/tape.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// For every item, or once for all.
+// Numbers may be given for every item, or once for all.
 void check_count(const Op& op, const char* what, std::size_t each, std::size_t items,
                  std::size_t got) {
   if (got == each || got == each * items) return;
@@ -30,7 +30,7 @@ void check_integers(const NodeType& type, std::span<const std::uint32_t> integer
   }
 }
 
-// As often as there is room for them.
+// Repeats the integers until `to` is full.
 void repeat(std::span<const std::uint32_t> integers, std::span<std::uint32_t> to) {
   for (std::size_t i = 0; i < to.size(); i += integers.size()) {
     std::ranges::copy(integers, to.begin() + static_cast<std::ptrdiff_t>(i));
@@ -137,7 +137,7 @@ const std::string& name_of(const Tape& tape, NodeId node) {
     return name_of(tape, tape.value(tape.inputs_of(node)[0]).node);
   }
   if (!op.is_parameter() || !label.empty()) return label;
-  // A parameter that was given none has one that says nothing, such as "/_2".
+  // A parameter that was added without a name has a meaningless one, such as "/_2".
   const std::string& name = tape.storage_of(node).name;
   return name.find("/_", name.rfind('/')) == std::string::npos ? name : label;
 }

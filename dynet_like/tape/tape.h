@@ -22,16 +22,16 @@ namespace dynet_like::detail {
 
 using ValueId = std::uint32_t;
 
-/// An operation that was recorded. How many inputs and numbers it has follows from its type.
+/// A recorded operation. Its type determines how many inputs and numbers it has.
 struct Node {
   TypeId type = 0;
-  std::uint32_t first_edge = 0;    ///< into edges(): its inputs, as values
-  std::uint32_t first_number = 0;  ///< among the NodeNumbers
-  ValueId value = 0;               ///< its whole output
+  std::uint32_t first_edge = 0;    ///< index in edges() of its first input
+  std::uint32_t first_number = 0;  ///< index among the NodeNumbers
+  ValueId value = 0;               ///< the whole output
 };
 
-/// A stretch of a node's output: what an edge refers to. Item i begins at offset + i * stride
-/// elements; a view is a value of its own that needs no node.
+/// The part of a node's output that an edge refers to. Item i begins at offset + i * stride
+/// elements. A view is a value that needs no node of its own.
 struct alignas(32) Value {
   NodeId node = 0;
   std::uint32_t offset = 0;
@@ -39,11 +39,11 @@ struct alignas(32) Value {
   Identity identity = 0;  ///< not 0: depends on parameters and constants alone
   std::uint32_t items = 1;
   std::uint32_t stride = 0;
-  /// Whether a parameter can be reached from here, and whether gradients stop here.
+  /// Whether a parameter is among the value's ancestors, and whether gradients stop here.
   bool reaches_parameter = false, blocks_gradient = false;
-  bool is_read = false;  ///< by a node, or by a view of it; or was, before something was reverted
+  bool is_read = false;  ///< by a node or by a view of it; stays set after reverting
 
-  /// Whether they are the same elements in the same shape, with the same gradient.
+  /// Whether both are the same elements in the same shape, with the same gradient.
   bool is_same_stretch(const Value& b) const {
     return node == b.node && offset == b.offset && shape == b.shape && items == b.items &&
            (items == 1 || stride == b.stride) && identity == b.identity &&
@@ -51,25 +51,25 @@ struct alignas(32) Value {
   }
 };
 
-/// The numbers of a node: for every item as many as the op wants, or once for all.
+/// The numbers of a node: for every item as many as the op needs, or once for all items.
 struct Numbers {
   std::span<const std::uint32_t> integers = {};
   std::span<const double> reals = {};
-  IntegersAt later = {};  ///< instead of integers: those that will be there when the node runs
+  IntegersAt later = {};  ///< replaces `integers`: integers that are read when the node runs
 
   bool are_given() const { return !integers.empty() || !reals.empty(); }
 };
 
-/// An op and what it is applied to.
+/// An op and its arguments.
 struct OpCall {
   const Op& op;
   std::span<const ValueId> inputs;
   std::span<const std::uint32_t> attributes;
   Numbers numbers;
 
-  /// How many integers an item has.
+  /// The number of integers of an item.
   unsigned integers() const { return op.integers(attributes); }
-  /// How many items the numbers are for.
+  /// The number of items that the numbers are for.
   std::uint32_t items_of_numbers() const {
     std::size_t items = 1;
     if (integers() > 0 && !op.numbers.random) items = numbers.integers.size() / integers();
@@ -78,14 +78,14 @@ struct OpCall {
   }
 };
 
-/// Where the random numbers of a tape come from.
+/// The source of the random numbers of a tape.
 struct RandomNodes {
-  std::uint32_t sample = 0;  ///< its number; to be set before anything is recorded
-  std::uint32_t count = 0;   ///< of random nodes that there are, and were
+  std::uint32_t sample = 0;  ///< the sample's number; set before anything is recorded
+  std::uint32_t count = 0;   ///< of all random nodes so far
 };
 
-/// The numbers of all nodes: of each its integers, item by item, and then its reals. An input, a
-/// parameter or a recursion has one number instead, its place among those.
+/// The numbers of all nodes: for each node its integers, item by item, and then its reals. An
+/// input, a parameter or a recursion instead has one number: its index among its kind.
 class NodeNumbers {
  public:
   std::size_t size() const { return words_.size(); }
@@ -93,23 +93,23 @@ class NodeNumbers {
     return std::span<const std::uint32_t>(words_).subspan(first);
   }
   std::uint32_t operator[](std::size_t place) const { return words_[place]; }
-  /// The real number at this place.
+  /// The real number at this index.
   double real(std::size_t place) const;
 
   void add(std::uint32_t number) { words_.push_back(number); }
-  /// Those of a node. Throws UsageError if the type has others, or for an integer that is too
-  /// large.
+  /// Adds the numbers of a node. Throws UsageError if their number does not match the type, or if
+  /// an integer is too large.
   void add(const NodeType& type, std::uint32_t items, const Numbers& numbers, RandomNodes& random);
 
-  /// The integers of this node, the last one that has any so far, are read when it runs.
+  /// Notes that the integers of this node are read when it runs. Nodes must come in order.
   void note_later(NodeId node, const IntegersAt& integers) { later_.push_back({node, integers}); }
-  /// Where those of a node are to be read, or null.
+  /// Where the integers of a node are to be read, or null.
   const IntegersAt* later(NodeId node) const { return later_.empty() ? nullptr : find_later(node); }
-  /// Writes over integers. Throws as `add` does.
+  /// Overwrites integers. Throws like `add`.
   void replace(const NodeType& type, std::uint32_t items, std::size_t first,
                std::span<const std::uint32_t> integers);
 
-  /// Forgets numbers from `size` on, which are those of nodes from `nodes` on.
+  /// Removes the numbers from `size` on, which belong to the nodes from `nodes` on.
   void truncate(std::size_t size, std::size_t nodes);
 
  private:
@@ -119,30 +119,30 @@ class NodeNumbers {
   std::vector<std::pair<NodeId, IntegersAt>> later_;  ///< by ascending nodes
 };
 
-/// Where an input's values lie: in the memory of the tape, or at a place of the user that is read
-/// when it runs.
+/// Where an input's values lie: in memory of the tape, or in memory of the user that is read when
+/// the input runs.
 struct InputData {
   const void* data = nullptr;
   const float* place = nullptr;
   const std::vector<float>* vector = nullptr;
   std::size_t size = 0;
 
-  /// The user's values. Throws ShapeError if the vector has another size by now.
+  /// The user's values. Throws ShapeError if the size of the vector has changed.
   const float* values_now() const;
 };
 
-/// What a node of a recursion runs along, and the number of its first random node.
+/// The structure of a recursion's node, and the number of its first random node.
 struct RecordedRecursion {
   NodeId node = 0;
   std::shared_ptr<const Vertices> vertices;
   std::uint32_t first_random = 0;
 };
 
-/// The record of one sample, which a TapeWriter makes. It knows no values and no device.
+/// The record of one sample, written by a TapeWriter. It contains no values, and knows no device.
 class Tape {
  public:
   std::unordered_map<NodeId, std::string> labels;
-  CallStacks calls;  ///< that recorded nodes, if they were noted
+  CallStacks calls;  ///< the calls that recorded nodes, if requested
   RandomNodes random;
 
   Tape(std::shared_ptr<TypeTable> types, TypeCache& cache, std::uint32_t sample, DType dtype)
@@ -151,14 +151,14 @@ class Tape {
   const TypeTable& types() const { return *types_; }
   const std::shared_ptr<TypeTable>& shared_types() const { return types_; }
   TypeCache& cache() const { return *cache_; }
-  /// Who uses it, or another tape that is recorded with the same cache.
+  /// The lock on this tape, and on others that are recorded with the same cache.
   OneThread& user() const { return cache_->user(); }
-  /// From now on another thread records.
+  /// From now on another thread, whose cache this is, records the tape.
   void record_with(TypeCache& cache) { cache_ = &cache; }
   DType dtype() const { return dtype_; }
 
   std::size_t size() const { return nodes_.size(); }
-  /// Nodes, of a recursion its vertices: what the time of a run is about proportional to.
+  /// The number of nodes, or vertices of recursions. The time of a run is about proportional to it.
   std::size_t steps() const;
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
@@ -167,7 +167,7 @@ class Tape {
     return edges().subspan(nodes_[id].first_edge, type_of(id).inputs);
   }
   std::span<const std::uint32_t> integers_of(NodeId id) const;
-  /// Reads those that the user was to write before the node runs. Throws UsageError.
+  /// Reads integers that the user had to write before the node runs. Throws UsageError.
   void read_later_integers(NodeId id) {
     if (const IntegersAt* later = numbers_.later(id)) read_integers(id, *later);
   }
@@ -176,19 +176,19 @@ class Tape {
     return numbers_.real(nodes_[id].first_number + integers_of(id).size() + 2 * i);
   }
   std::span<const ValueId> edges() const { return edges_; }
-  /// How many items a node has. Most samples have no node with several.
+  /// The number of items of a node. In most samples all nodes have one.
   std::uint32_t items_of(NodeId id) const {
     return has_minibatches_ ? values_[nodes_[id].value].items : 1;
   }
 
-  /// How many values no node and no view reads; more than there are, if that is not known any more.
-  /// If no others than these are asked for, all nodes are needed.
+  /// The number of values that no node and no view reads, or a very large number if it is unknown.
+  /// If only these values are asked for, all nodes are needed.
   std::size_t unread_values() const { return unread_; }
 
   std::span<const Value> values() const { return values_; }
   const Value& value(ValueId id) const { return values_[id]; }
   const Shape& shape_of(ValueId id) const { return types_->shape(values_[id].shape); }
-  /// With the minibatch dimension.
+  /// The shape including the minibatch dimension.
   Dim dim_of(ValueId id) const;
   bool is_contiguous(ValueId id) const {
     return values_[id].items == 1 || values_[id].stride == shape_of(id).size;
@@ -197,7 +197,7 @@ class Tape {
   /// The nodes of ops that are computed once for all tapes.
   std::span<const NodeId> shared_nodes() const { return shared_nodes_; }
 
-  // What a source stands for.
+  // The data of sources.
   const InputData& input_of(NodeId id) const { return inputs_[numbers_[nodes_[id].first_number]]; }
   ParameterStorage& storage_of(NodeId id) const { return *shared_storage_of(id); }
   const std::shared_ptr<ParameterStorage>& shared_storage_of(NodeId id) const {
@@ -224,17 +224,17 @@ class Tape {
   std::vector<InputData> inputs_;
   std::vector<RecordedRecursion> recursions_;
   std::size_t unread_ = 0;        ///< values
-  bool has_minibatches_ = false;  ///< or had, before something was reverted
+  bool has_minibatches_ = false;  ///< also true after they were reverted
 };
 
 /// The label of a node, or an empty string.
 const std::string& label_of(const Tape& tape, NodeId node);
-/// The label of a node, or the name of the parameter that it is, or a row of.
+/// The label of a node, or the name of the parameter that it is or reads a row of.
 const std::string& name_of(const Tape& tape, NodeId node);
-/// What a message adds on these values, ", where "W" is {3,4}, "h" is {5}": those with a name.
+/// The end of a message about these values, ", where "W" is {3,4}, "h" is {5}": those with a name.
 std::string labels_of(const Tape& tape, std::span<const ValueId> values);
 
-/// f(), whose errors say which labels the values have. Labels are looked up then only.
+/// Calls f(). Adds the labels of these values to its errors; labels are looked up only then.
 template <class F>
 decltype(auto) with_labels(const Tape& tape, std::span<const ValueId> values, const F& f) {
   try {

@@ -13,7 +13,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Whether they were given now, and are those of one item.
+// Whether the numbers are given now, and for one item.
 bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
   if (!type.has_numbers) return !numbers.are_given();
   return !type.op->numbers.random && !numbers.later.given() &&
@@ -21,12 +21,12 @@ bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
          numbers.reals.size() == type.op->numbers.reals;
 }
 
-void check_size(Dim item, std::uint32_t items) {  // offsets and strides are counted in 32 bits
+void check_size(Dim item, std::uint32_t items) {  // offsets and strides have 32 bits
   item.bd = items;
   item.check();
 }
 
-// The key of a value that is this input. An open input has a shape without its number of columns.
+// The key of this value as an input. An open input's shape does not contain its number of columns.
 InputKey key_of(const Tape& tape, const Op& op, std::size_t input, const Value& value) {
   if (!op.is_open(static_cast<unsigned>(input))) return input_key(value.shape, value.identity);
   Shape shape = tape.types().shape(value.shape);
@@ -34,7 +34,7 @@ InputKey key_of(const Tape& tape, const Op& op, std::size_t input, const Value& 
   return input_key(tape.cache().shape(shape.dim, shape.dtype), value.identity);
 }
 
-// Inputs with one item serve all. What has several is no argument that nodes share.
+// An input with one item serves all items. An input with several items cannot be a shared argument.
 void check_items(const Tape& tape, const OpCall& call, std::span<InputKey> keys,
                  std::uint32_t items) {
   for (std::size_t j = 0; j < keys.size(); ++j) {
@@ -49,7 +49,7 @@ void check_items(const Tape& tape, const OpCall& call, std::span<InputKey> keys,
 
 }  // namespace
 
-// The edges lie in reserved room. There is a whole node or, if memory runs out, none.
+// The edges are in reserved room already. If memory runs out, nothing is added.
 inline ValueId TapeWriter::add_node(const NodeType& type, std::size_t first_number,
                                     std::uint32_t items, bool reaches_parameter) {
   const auto node = static_cast<NodeId>(tape_.nodes_.size());
@@ -170,7 +170,7 @@ const NodeType& TapeWriter::infer_type(const OpCall& call, std::uint32_t items) 
   return recent.matches(call.op, keys, call.attributes) ? recent : find_type(hash, call, keys);
 }
 
-// The keys of the values become those of the type: how an input joins decides what counts.
+// Turns the keys of values into those of the type: how an input joins decides which parts count.
 const NodeType& TapeWriter::find_type(std::uint64_t hash, const OpCall& call,
                                       std::span<InputKey> keys) {
   for (unsigned j = 0; j < keys.size(); ++j) {
@@ -185,7 +185,7 @@ const NodeType& TapeWriter::find_type(std::uint64_t hash, const OpCall& call,
     return tape_.cache_->type(hash, call.op, keys, call.attributes);
   } catch (const ShapeError&) {
     if (call.op.batching.open_inputs == 0) throw;
-    // The type does not have the numbers of columns that the message is to tell.
+    // The message shall contain the numbers of columns, which the type does not have.
     std::ranges::transform(call.inputs, keys.begin(),
                            [&](ValueId input) { return input_key(tape_.values_[input].shape, 0); });
     tape_.cache_->type(call.op, keys, call.attributes);
@@ -193,7 +193,7 @@ const NodeType& TapeWriter::find_type(std::uint64_t hash, const OpCall& call,
   }
 }
 
-// The number of an argument that all nodes of a batch must share and that is this graph's own.
+// The number of a graph's own argument that all nodes of a batch must share.
 std::uint32_t TapeWriter::own_argument(const OpCall& call, unsigned input) {
   const ValueId id = call.inputs[input];
   if (tape_.values_[id].items > 1) {
@@ -206,14 +206,14 @@ std::uint32_t TapeWriter::own_argument(const OpCall& call, unsigned input) {
   return argument;
 }
 
-// Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs,
-// and is not taken by column: it is one node whose integers are read.
+// Until the node runs, its integers are zeros. It is never shared, even if all its inputs are, and
+// columns do not become minibatch elements: one node reads the integers.
 ValueId TapeWriter::add_with_later_integers(const OpCall& call) {
   if (records_function_) {
     throw UsageError(
         "[" + std::string(call.op.name) +
         "] need the integers themselves in a function that is recorded once for all "
-        "its calls; got a pointer to some that are read when the graph runs: make them "
+        "its calls; got a pointer to integers that are read when the graph runs: make them "
         "an argument of the cell or the kind of the vertex, or call this outside");
   }
   const std::vector<std::uint32_t> zeros(call.numbers.later.size(), 0);
@@ -226,7 +226,7 @@ ValueId TapeWriter::add_with_later_integers(const OpCall& call) {
   return result;
 }
 
-// A node of shared inputs only is shared: equal type, inputs and numbers make equal values.
+// A node of shared inputs only is shared: equal type, inputs and numbers give equal values.
 void TapeWriter::identify(ValueId id) {
   Value& value = tape_.values_[id];
   const Node& node = tape_.nodes_[value.node];
@@ -240,7 +240,7 @@ void TapeWriter::identify(ValueId id) {
   value.identity = identity;
 }
 
-// Until now it has the identity of what it is a view of.
+// Before this call the view has the identity of the value that it views.
 void TapeWriter::identify_view(ValueId id) {
   Value& view = tape_.values_[id];
   const std::uint64_t words[] = {static_cast<std::uint64_t>(IdentityKind::view),
@@ -313,7 +313,7 @@ ValueId TapeWriter::add_recursion(SharedInputs& shared, std::span<const ValueId>
   std::ranges::copy(shared.values, std::ranges::copy(inputs, edges.begin()).out);
   if (shared.type == SharedInputs::kNoType) {
     keep(shared.op);
-    // The shapes of the inputs are those that the op was made for.
+    // The inputs have the shapes for which the op was made.
     const std::uint32_t attributes[] = {static_cast<std::uint32_t>(inputs.size()), state_size,
                                         static_cast<std::uint32_t>(tape_.dtype_)};
     shared.type = infer_type({*shared.op, edges, attributes, {}}, 1).id;
@@ -354,7 +354,7 @@ TapeWriter::Mark TapeWriter::mark() const {
 }
 
 void TapeWriter::revert(const Mark& mark) {
-  // What was read is not known any more, unless nothing is left.
+  // The number of unread values becomes unknown, unless nothing is left.
   constexpr std::size_t kMoreThanAny = ~std::size_t{0} / 2;
   tape_.unread_ = mark.nodes == 0 ? 0 : kMoreThanAny;
   tape_.nodes_.truncate(mark.nodes);

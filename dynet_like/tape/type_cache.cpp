@@ -1,4 +1,4 @@
-// The slower paths of TypeCache: what is not found at once, and what the table must be asked for.
+// The slower paths of TypeCache: what is not found at once, and requests to the table.
 #include "dynet_like/tape/type_cache.h"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Stands for what is not known: it has no op, so that no node is of this type.
+// Marks unknown types: it has no op, so that no node matches it.
 const NodeType kNoType;
 
-// Elements along the last dimension that is not 1 lie one behind the other.
+// Ranges along the last dimension that is not 1 are contiguous.
 bool is_contiguous_range(const Dim& dim, unsigned d) {
   for (unsigned i = d + 1; i < dim.nd; ++i) {
     if (dim.d[i] != 1) return false;
@@ -23,7 +23,7 @@ bool is_contiguous_range(const Dim& dim, unsigned d) {
 
 }  // namespace
 
-// Only what the table does not have either has to wait for its turn.
+// Only what is new to the table, too, must wait for this sample's turn.
 template <class Enter>
 std::uint32_t TypeCache::number(TypeTable::Kind kind, std::span<const std::uint64_t> key,
                                 Enter enter) {
@@ -67,7 +67,7 @@ ShapeId TypeCache::shape(const Dim& item, DType dtype) {
   return number(TypeTable::Kind::shape, key, [&] { return table_.enter_shape(key, item, dtype); });
 }
 
-// The op's own rules check the range and give the shape.
+// The op's own rules check the range and compute the shape.
 const RangeShape& TypeCache::describe_range(ShapeId from, std::uint32_t d, std::uint32_t length) {
   const InputKey key = input_key(from, 0);
   const std::uint32_t attributes[] = {d, length};

@@ -1,4 +1,4 @@
-// What one thread that records has learned from a TypeTable, so that it need not ask again.
+// The part of a TypeTable that one recording thread has seen, so that it need not ask again.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace dynet_like::detail {
 
-/// Samples that are recorded side by side look up what is known without waiting. What is new they
-/// enter one after the other, so that all numbers are those of samples recorded one by one.
+/// Samples that are recorded in parallel look up known entries without waiting. They enter new ones
+/// in the order of samples, so that all numbers are the same as for samples recorded one by one.
 class Turn {
  public:
   /// Waits until all samples before this one have been recorded. Throws if one of them failed.
@@ -23,33 +23,33 @@ class Turn {
   ~Turn() = default;
 };
 
-/// The first words of the keys of identities, so that different kinds never meet.
+/// The first word of each identity's key, so that keys of different kinds differ.
 enum class IdentityKind : std::uint64_t { parameter, constant_parameter, view, node };
 
-/// A range of `length` elements along dimension d of a shape: what pick_range makes of it.
+/// A range of `length` elements along dimension d of a shape, as pick_range sees it.
 struct RangeShape {
   ShapeId from = ~ShapeId{0};
   std::uint32_t d = 0, length = 0;
   ShapeId to = 0;
-  ShapeId without_d = 0;         ///< of one element: the shape without the dimension
+  ShapeId without_d = 0;         ///< the shape of one element, without the dimension
   std::uint32_t inner = 0;       ///< elements between neighbours along the dimension
   std::uint32_t last_start = 0;  ///< the largest start that fits
   bool is_contiguous = false;
 };
 
-/// What a tape needs to know to record a parameter.
+/// The facts that a tape needs to record a parameter.
 struct ParameterSource {
-  std::uint32_t storage = Interner::kNone;  ///< its number
+  std::uint32_t storage = Interner::kNone;  ///< the number of its storage
   const NodeType* type = nullptr;
-  Identity identity[2] = {};     ///< by constancy; 0: not asked for yet
-  std::uint64_t kept_after = 0;  ///< TypeTable::trims, when the table was told to keep it
+  Identity identity[2] = {};     ///< not constant and constant; 0: not requested yet
+  std::uint64_t kept_after = 0;  ///< TypeTable::trims when the table was last told to keep it
 };
 
-/// Answers as the table does, mostly without its lock. One thread uses it at a time.
+/// Gives the same answers as the table, mostly without its lock. Only one thread at a time uses it.
 class TypeCache {
  public:
-  /// `beside_others`: graphs that record with it have a thread of their own, beside those of the
-  /// table's other graphs.
+  /// `beside_others`: graphs that record with this cache have a thread of their own, while other
+  /// threads record the table's other graphs.
   explicit TypeCache(TypeTable& table, bool beside_others = false)
       : table_(table), user_(beside_others ? own_user_ : table.user) {
     forget();
@@ -57,20 +57,20 @@ class TypeCache {
   TypeCache(const TypeCache&) = delete;
   TypeCache& operator=(const TypeCache&) = delete;
 
-  /// Who uses the graphs that record with it: nobody else may.
+  /// The lock on the graphs that record with this cache.
   OneThread& user() const { return user_; }
 
-  /// From now on a sample is recorded beside others; without a turn: alone.
+  /// From now on a sample is recorded in parallel to others; a null `turn` means alone.
   void begin_sample(Turn* turn, std::size_t sample) {
     turn_ = turn;
     sample_ = sample;
   }
   void end_sample() { turn_ = nullptr; }
 
-  /// The type that was asked for last with a hash like this, of no op if there is none: it may be
-  /// another and must be compared.
+  /// The type that was last requested with a similar hash, or one without an op. It may be a
+  /// different type, so the caller must compare it.
   const NodeType& recent_type(std::uint64_t hash) const { return *recent_[hash >> kRecentShift]; }
-  /// The type of a node with these inputs; `hash` finds it again. Throws ShapeError or UsageError
+  /// The type of a node with these inputs, remembered under `hash`. Throws ShapeError or UsageError
   /// if the op has no such type.
   const NodeType& type(std::uint64_t hash, const Op& op, std::span<const InputKey> inputs,
                        std::span<const std::uint32_t> attributes) {
@@ -78,8 +78,8 @@ class TypeCache {
   }
   const NodeType& type(const Op& op, std::span<const InputKey> inputs,
                        std::span<const std::uint32_t> attributes);
-  /// The types that came last behind two nodes of these types, of no op if there were none: another
-  /// may come now. Programs repeat themselves.
+  /// The two types that last followed nodes of these two types, as a guess for the next one, since
+  /// programs repeat themselves. A type without an op means none.
   struct Next {
     const NodeType *last, *before;
   };
@@ -88,7 +88,7 @@ class TypeCache {
     Next& next = after_[after_place(a, b)];
     next = {&type, next.last};
   }
-  /// The type of a source, which has the shape in its attributes.
+  /// The type of a source, whose attributes contain the shape.
   const NodeType& source_type(const Op& op, const Dim& dim, DType dtype);
 
   static std::uint64_t start_hash(const Op& op) { return reinterpret_cast<std::uintptr_t>(&op); }
@@ -99,7 +99,7 @@ class TypeCache {
   /// The number of a shape of one item.
   ShapeId shape(const Dim& item, DType dtype);
 
-  /// The shape of a range if it was asked for lately, or null.
+  /// The shape of a range if it was requested recently, or null.
   const RangeShape* recent_range(ShapeId from, std::uint32_t d, std::uint32_t length) const {
     const RangeShape& known = ranges_[range_place(from, d, length)];
     return known.from == from && known.d == d && known.length == length ? &known : nullptr;
@@ -110,16 +110,16 @@ class TypeCache {
     return known != nullptr ? *known : describe_range(from, d, length);
   }
 
-  /// Valid until the next call.
+  /// The facts of a parameter. Valid until the next call.
   const ParameterSource& parameter(const std::shared_ptr<ParameterStorage>& storage, bool constant);
 
-  /// The identity of a value that follows from parameters, constants and these words alone.
+  /// The identity of a value that depends only on parameters, constants and these words.
   Identity identity(std::span<const std::uint64_t> words);
 
-  /// A number that marks one value of one graph as an argument that nodes share.
+  /// A number for a value of one graph that nodes use as a shared argument.
   std::uint32_t unique_argument();
 
-  /// Forgets everything, as the table has.
+  /// Removes all entries. Must be called when the table has removed its own.
   void forget();
 
  private:

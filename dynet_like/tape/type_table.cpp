@@ -12,7 +12,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Each is a function that was recorded: few programs have more than a dozen.
+// Each is a recorded function: few programs have more than a dozen.
 constexpr std::size_t kMostOps = 4096;
 
 void check_arity(const Op& op, std::span<const Dim> inputs) {
@@ -141,7 +141,7 @@ void TypeTable::keep(const std::shared_ptr<const Op>& op) {
   if (is_recursion && recursions_ >= kMostOps) {
     throw UsageError("[" + std::string(op->name) + "] need at most " +
                      counted(kMostOps, "recursion") +
-                     " and cells, and kinds of arguments of these; got more: make each "
+                     " and cells, counted for each kind of arguments; got more: make each "
                      "once, next to the parameters that it reads, and not once for every sample");
   }
   ops_.emplace(op.get(), Guest<const Op>{op, op});
@@ -183,7 +183,7 @@ bool TypeTable::trim(bool ends_generation) {
 
 bool TypeTable::has_much_to_forget() const { return size() >= most_entries_ || is_anything_gone(); }
 
-// Ops of recursions have parameters, which are to end with their models. Other ops stay until
+// Ops of recursions own parameters, which must be freed with their models. Other ops are kept until
 // nobody else has them, since reports name them.
 void TypeTable::let_go() {
   for (auto& [place, op] : ops_) {

@@ -30,37 +30,37 @@ struct Shape {
   std::uint32_t size = 0;
 };
 
-/// What a type says of an input: its shape, and which argument it is if all nodes share it (0: they
-/// need not). An argument is an identity, or a number of its own if it has none.
+/// An input as a type sees it: its shape, and the argument if all nodes must share it (0: they need
+/// not). The argument is an identity, or a number of its own for a value without identity.
 using InputKey = std::uint64_t;
 constexpr InputKey input_key(ShapeId shape, std::uint32_t argument) {
   return shape | static_cast<std::uint64_t>(argument) << 32;
 }
 constexpr ShapeId shape_of(InputKey key) { return static_cast<ShapeId>(key); }
 constexpr std::uint32_t argument_of(InputKey key) { return static_cast<std::uint32_t>(key >> 32); }
-/// Arguments from here on have no identity, and belong to one sample; there are never as many
-/// identities as this.
+/// Arguments from here on have no identity, and belong to one sample. There are always fewer
+/// identities than this.
 inline constexpr std::uint32_t kFirstUniqueArgument = 1u << 31;
 
-/// What recording and running need to know of a type, computed once. What recording compares and
-/// reads comes first.
+/// The facts of a type that recording and running need, computed once. Those that recording reads
+/// come first.
 struct NodeType {
   const Op* op = nullptr;
   TypeId id = 0;
   std::uint32_t inputs = 0;
-  /// Per input its key, then per input what of a value's key counts: only the shape if it is
-  /// stacked. Attributes are in the signature.
+  /// For each input its key, and then for each input a mask of the parts of a value's key that
+  /// count: only the shape if the input is stacked. Attributes are in the signature.
   std::vector<InputKey> keys;
   ShapeId output_shape = 0;
   std::uint32_t output_size = 0;
   /// Every integer of a node is below this (0: no limit).
   std::uint32_t integer_limit = 0;
   bool has_numbers = false;
-  /// Nodes that match may be taken by column all the same.
+  /// Whether a node that matches may instead be recorded column by column.
   bool may_go_by_column = false;
   bool has_shared_input = false;
   Signature signature;
-  /// By input: what it contributes if it is shared.
+  /// By input: the contribution to its gradient if it is shared.
   std::vector<SharedGradient> shared_gradients;
 
   /// Whether nodes of other samples can be of this type.
@@ -71,7 +71,7 @@ struct NodeType {
     return true;
   }
 
-  /// Whether a node of this op is of this type, the keys being those of the inputs' values.
+  /// Whether a node of this op is of this type. `its_keys` are the keys of the inputs' values.
   bool matches(const Op& its_op, std::span<const InputKey> its_keys,
                std::span<const std::uint32_t> attributes) const {
     if (op != &its_op || inputs != its_keys.size()) return false;
@@ -87,8 +87,9 @@ struct NodeType {
   }
 };
 
-/// Something of others that entries of a table name. While graphs are recorded that may read it,
-/// the table owns it, too; between that, only its place in memory: nothing else comes to lie there.
+/// An object that others own and that entries of a table refer to. While graphs that may read it
+/// are being recorded, the table owns it, too. Otherwise it only blocks the address, so that no
+/// other object gets it.
 template <class T>
 struct Guest {
   std::weak_ptr<T> known;
@@ -97,74 +98,75 @@ struct Guest {
   bool is_gone() const { return held != nullptr ? held.use_count() == 1 : known.expired(); }
 };
 
-/// The types, shapes, parameters and identities that the graphs of a minibatch have in common.
-/// Threads that record look up and enter through a TypeCache each; what has a number stays where
-/// it is and is read without a lock.
+/// The types, shapes, parameters and identities that the graphs of a minibatch have in common. Each
+/// recording thread looks up and enters through its own TypeCache. Entries never move, and are read
+/// without a lock.
 class TypeTable {
  public:
-  /// Who uses the graphs of these types, and whether their nodes are being run.
+  /// The lock on the graphs of these types, and whether their nodes are being run.
   mutable OneThread user;
   mutable Running runs;
 
-  /// What there are numbers of.
+  /// The kinds of entries.
   enum class Kind { shape, type, storage, identity };
   static constexpr std::size_t kKinds = 4;
 
   const Shape& shape(ShapeId id) const { return shapes_[id]; }
   const NodeType& operator[](TypeId id) const { return types_[id]; }
   ParameterStorage& storage(std::uint32_t id) const { return *storages_[id].held; }
-  /// Not while others record.
+  /// Not to be called while others record.
   std::size_t type_count() const { return types_.size(); }
   std::size_t identity_count() const { return keys_of(Kind::identity).size() + 1; }
 
-  /// The number of what has this key, or Interner::kNone.
+  /// The number of the entry with this key, or Interner::kNone.
   std::uint32_t find(Kind kind, std::span<const std::uint64_t> key) const;
 
   const std::shared_ptr<ParameterStorage>& shared_storage(std::uint32_t id) const {
     return storages_[id].held;
   }
 
-  /// An op that graphs need until `trim`. Their types may stay longer, but not longer than the op.
+  /// Keeps an op alive until `trim`. Its types may stay longer, but not longer than the op exists.
   void keep(const std::shared_ptr<const Op>& op);
-  /// The same for a parameter with this number.
+  /// The same for the parameter with this number.
   void keep(std::uint32_t storage, const std::shared_ptr<ParameterStorage>& parameter);
-  /// Of an op that was kept since `trim`; otherwise null.
+  /// The owner of an op that was kept since `trim`; otherwise null.
   std::shared_ptr<const Op> owner_of(const Op* op) const;
-  /// Another number after every `trim`: from then on nothing is kept.
+  /// Changes with every `trim`, which stops keeping all objects.
   std::uint64_t trims() const { return trims_; }
 
-  // The number of what has this key, entered if it is new.
+  // The number of the entry with this key, which is added if it is new.
   ShapeId enter_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype);
   /// Throws ShapeError or UsageError if the op has no such type.
   TypeId enter_type(std::span<const std::uint64_t> key, const Op& op,
                     std::span<const InputKey> inputs, std::span<const std::uint32_t> attributes);
-  /// The parameter is kept.
+  /// The parameter is kept alive, too.
   std::uint32_t enter_storage(std::span<const std::uint64_t> key,
                               const std::shared_ptr<ParameterStorage>& parameter);
-  /// Of a value that follows from parameters, constants and the words of the key alone.
+  /// For a value that depends only on parameters, constants and the words of the key.
   Identity enter_identity(std::span<const std::uint64_t> key);
 
-  /// An argument that is one value of one graph; never an identity.
+  /// A number for an argument that is one value of one graph; never an identity.
   std::uint32_t unique_argument();
 
-  /// No graph is recorded any more: lets go of what was kept, so that it ends with its owner. If
-  /// something known is gone, or if there are far more entries than any one generation of graphs
-  /// has made, forgets all. Returns whether it did: then caches must forget, too. Allocates
-  /// nothing. Samples that come for as long as the program runs are no generation.
+  /// Call this when no graph is recorded any more. Stops keeping objects alive, so that they end
+  /// with their owners. Removes all entries if an object is gone, or if there are far more entries
+  /// than any single generation of graphs has made. Returns whether it did: then caches must remove
+  /// theirs, too. Allocates nothing. `ends_generation` is false for samples that come as long as
+  /// the program runs.
   bool trim(bool ends_generation = true);
-  /// Whether `trim` would forget all. Not while others record.
+  /// Whether `trim` would remove all entries. Not to be called while others record.
   bool has_much_to_forget() const;
-  /// Entries of all kinds. Not while others record.
+  /// The number of entries of all kinds. Not to be called while others record.
   std::size_t size() const;
 
-  /// The key of a shape; `words` is where it is written.
+  /// The key of a shape, written to `words`.
   static std::span<const std::uint64_t> shape_key(
       std::array<std::uint64_t, Dim::kMaxDimensions + 1>& words, const Dim& item, DType dtype);
 
  private:
-  // What programs with ever new shapes leave is forgotten now and then: all that there is, so that
-  // a few minibatches cost what the first ones did. A program whose graphs have many types keeps
-  // them: the largest generation tells how many these are.
+  // Programs with ever new shapes would fill the table, so all entries are removed now and then; a
+  // few minibatches then cost as much as the first ones did. A program whose graphs have many types
+  // keeps its entries: the largest generation tells how many it needs.
   static constexpr std::size_t kFewEntries = 1u << 14, kGenerations = 4;
 
   Interner& keys_of(Kind kind) { return keys_[static_cast<std::size_t>(kind)]; }

@@ -8,11 +8,11 @@
 
 namespace dynet_like::detail {
 
-/// What vertices have in common that run alike.
+/// The common facts of vertices that run together.
 struct VertexKind {
-  std::uint32_t number = 0;  ///< the user's
+  std::uint32_t number = 0;  ///< the number that the user chose
   std::uint32_t predecessors = 0;
-  /// Bit i: a column of input matrix i. All bits: of every matrix, however many there are.
+  /// Bit i: the vertex reads a column of input matrix i. All bits: of every matrix.
   std::uint32_t reads = 0;
   static constexpr std::uint32_t kReadsAll = ~std::uint32_t{0};
 
@@ -26,23 +26,23 @@ struct VertexKind {
 struct Vertices {
   static constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
 
-  /// What vertices read of an input matrix.
+  /// How vertices read an input matrix.
   struct Matrix {
-    std::uint32_t columns = 0;  ///< that it must have
-    bool is_read_once = true;   ///< each of them
+    std::uint32_t columns = 0;  ///< the number of columns that it must have
+    bool is_read_once = true;   ///< whether each column is read once
   };
 
-  std::vector<VertexKind> kinds;           ///< that there are
-  std::vector<std::uint32_t> kind, level;  ///< by vertex; the kind is one of those
+  std::vector<VertexKind> kinds;           ///< all kinds that occur
+  std::vector<std::uint32_t> kind, level;  ///< by vertex; the kind is an index in `kinds`
   std::vector<std::uint32_t> column;       ///< by vertex and matrix
-  /// One alone stands for any number: a vertex then reads the same column of all.
+  /// A single entry stands for any number of matrices: a vertex then reads the same column of all.
   std::vector<Matrix> matrices;
-  std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex and one more, into predecessors
+  std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex, plus an end: into predecessors
   std::vector<std::uint32_t> predecessors;
-  std::vector<std::uint32_t> successors;  ///< by vertex: how many
-  /// The order in which a program would compute one vertex after the other, predecessors first: as
-  /// they are numbered (then both are empty), the other way round, or level by level. Vertices by
-  /// turn, and turns by vertex.
+  std::vector<std::uint32_t> successors;  ///< by vertex: the number of successors
+  /// The order in which a program would compute one vertex after the other, predecessors first: in
+  /// the order of numbers (then both lists are empty), in reverse, or level by level. `in_order`
+  /// has vertices by turn, `turn` has turns by vertex.
   std::vector<std::uint32_t> in_order, turn;
   std::uint32_t levels = 0;
   std::uint32_t roots = 0;  ///< vertices without predecessors

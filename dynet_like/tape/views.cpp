@@ -36,7 +36,7 @@ ValueId reshape(TapeWriter& writer, ValueId x, const Dim& dim) {
                      labels_of(tape, std::span(&x, 1)));
   }
   if (from == dim) return x;
-  // Items with gaps between them keep their number, or are copied together first.
+  // Items with gaps between them keep their number, or are first copied together.
   if (from.bd != dim.bd && !tape.is_contiguous(x)) x = writer.add(ops::identity, std::span(&x, 1));
   writer.note_read(x);
   Value view = tape.value(x);
@@ -100,7 +100,7 @@ ValueId transpose(TapeWriter& writer, ValueId x, std::span<const std::uint32_t> 
   const NodeType& type = with_labels(tape, std::span(&x, 1), [&]() -> const NodeType& {
     return tape.cache().type(ops::transpose, std::span(&key, 1), order);
   });
-  // Elements move only if dimensions larger than 1 change their order.
+  // Elements only move if dimensions larger than 1 change their order.
   unsigned last = 0;
   bool moves = false;
   for (std::uint32_t d : order) {

@@ -154,17 +154,17 @@ TEST_F(DriverTest, TimedMarksTellWhatTheDeviceTook) {
   const auto error_between = [&](Mark a, Mark b) {
     return message_of<DeviceError>([&] { runtime_.seconds_between(a, b); });
   };
-  EXPECT_HAS(error_between(first, last), "need events that tell times and are passed");
+  EXPECT_HAS(error_between(first, last), "need timed events that have passed");
   runtime_.mark(first);
   launch(4, add_one, there_);
   runtime_.mark(last);
   runtime_.mark(plain);
-  EXPECT_HAS(error_between(first, last), "need events that tell times and are passed");
+  EXPECT_HAS(error_between(first, last), "need timed events that have passed");
   runtime_.wait();
   const double seconds = runtime_.seconds_between(first, last);
   EXPECT_GT(seconds, 0);
   EXPECT_EQ(runtime_.seconds_between(first, first), 0);
-  EXPECT_HAS(error_between(first, plain), "need events that tell times and are passed");
+  EXPECT_HAS(error_between(first, plain), "need timed events that have passed");
   // What comes later does not change it, and marks that are free are used again by their kind.
   launch(4, add_one, there_);
   runtime_.wait();

@@ -95,7 +95,7 @@ TEST_F(MinibatchLossesTest, AForgottenClearOfGradientsIsRefused) {
   };
   step();
   const std::string expected =
-      "[backward] need gradients that were cleared since a trainer has used them; got some that it "
+      "[backward] need gradients that were cleared after a trainer used them; got some that it "
       "would use again: call Gradients::clear after an update";
   EXPECT_EQ(message_of<UsageError>(step), expected);
   ComputationGraph graph;

@@ -408,12 +408,13 @@ TEST_F(Cells, RefuseEndlesslyManyNumbers) {
 TEST_F(Cells, AreNotToBeMadeForEverySample) {
   ComputationGraph graph;
   const Expression x = word(graph, 1);
-  EXPECT_EQ(message_of<UsageError>([&] {
-              for (int i = 0; i < 5000; ++i) step_cell()(x, x);
-            }),
-            "[step] need at most 4096 recursions and cells, and kinds of arguments of these; got "
-            "more: make each once, next to the parameters that it reads, and not once for every "
-            "sample");
+  EXPECT_EQ(
+      message_of<UsageError>([&] {
+        for (int i = 0; i < 5000; ++i) step_cell()(x, x);
+      }),
+      "[step] need at most 4096 recursions and cells, counted for each kind of arguments; got "
+      "more: make each once, next to the parameters that it reads, and not once for every "
+      "sample");
 }
 
 // What a function depends on without being told is found by verify_batching.

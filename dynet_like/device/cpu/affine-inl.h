@@ -22,13 +22,13 @@ struct Items {
 struct ColumnPlace {
   std::size_t item, column;
   ColumnPlace(const Affine& map, std::size_t i) : item(i), column(0) {
-    if (map.columns == 1) return;  // divisions take as long as a row of the product
+    if (map.columns == 1) return;  // a division takes as long as a row of the product
     item = i / map.columns;
     column = i % map.columns;
   }
 };
 
-/// The maps of some items. out_of(i) is where the columns of item i go.
+/// Computes the maps of some items. out_of(i) is the destination of the columns of item i.
 template <class E, class OutOf>
 void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf& out_of) {
   Factor<E> factors[kMostFactors];
@@ -66,7 +66,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf
   }
 }
 
-// dx = W' dy for the right sides of one pair. dy_of(i) is where the columns of item i lie.
+// dx = W' dy for the right sides of one pair. dy_of(i) points to the columns of item i.
 template <class E, class DyOf>
 void right_gradient(const BackwardCall& call, const Affine& map, std::size_t left, Items items,
                     const DyOf& dy_of) {
@@ -100,7 +100,7 @@ void right_gradient(const BackwardCall& call, const Affine& map, std::size_t lef
   }
 }
 
-// dW = dy x' of one item, for matrices that are not shared: chains over the item's columns.
+// dW = dy x' of one item, for matrices that are not shared: one chain over the item's columns.
 template <class E, class DyOf>
 void left_gradient(const BackwardCall& call, const Affine& map, std::size_t left, Items items,
                    const DyOf& dy_of) {
@@ -123,7 +123,7 @@ void left_gradient(const BackwardCall& call, const Affine& map, std::size_t left
   }
 }
 
-// A bias that is not shared gets dy, added over the columns if it has only one.
+// A bias that is not shared gets dy, summed over columns if the bias has only one.
 template <class E, class DyOf>
 void bias_gradient(const BackwardCall& call, const Affine& map, Items items, const DyOf& dy_of) {
   const std::size_t size = call.type->inputs[map.bias].size();
@@ -141,8 +141,7 @@ void bias_gradient(const BackwardCall& call, const Affine& map, Items items, con
   }
 }
 
-/// The gradients of bias, matrices and right sides, as far as they are wanted, from the gradient
-/// dy_of(i) of the result of item i.
+/// The wanted gradients of bias, matrices and right sides, given the gradient dy_of(i) of item i.
 template <class E, class DyOf>
 void affine_gradients(const BackwardCall& call, const Affine& map, Items items, const DyOf& dy_of) {
   if (map.has_bias && call.dx[map.bias].wanted()) bias_gradient<E>(call, map, items, dy_of);

@@ -1,7 +1,7 @@
 // Attention on the CPU: queries that read the same keys and values run together.
 //
 // Scores of all keys lie along the lanes, so keys and values are transposed first. Every sum over
-// rows or keys is one chain in their order. So is what the queries of a node contribute to a key.
+// rows, keys or a node's queries is one chain in their order.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/attention.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -19,7 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// What the type says, and the numbers of an item.
+// The sizes that the type gives, and functions for an item.
 template <class E>
 struct AttentionShape {
   explicit AttentionShape(const Signature& type)
@@ -39,7 +39,7 @@ struct SeenKeys {
   std::size_t all, first, end;
 };
 
-// The items from `begin` on that read the same keys and values, and write to the same gradients.
+// The end of the items from `begin` on that read the same keys and values and write one gradient.
 template <class Call>
 std::size_t end_of_readers(const Call& call, std::size_t begin, const Destination* dx) {
   const auto same = [&](std::size_t i) {
@@ -55,7 +55,7 @@ std::size_t end_of_readers(const Call& call, std::size_t begin, const Destinatio
   return end;
 }
 
-// Row c of `to` has element c of all columns, `stride` apart; zeros behind the last.
+// Row c of `to` gets element c of all columns, followed by zeros up to `stride`.
 template <class E>
 void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::size_t stride,
                        E* to) {
@@ -75,11 +75,11 @@ void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::s
     std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
 }
 
-// Queries that run side by side: one alone would wait for its own sums.
+// The number of queries that run side by side: a single one would wait for its own sums.
 constexpr int kAbreast = 4;
 
-// f(begin, constant) for the queries from `begin` to `end` - 1, kAbreast or 1 of them at a time:
-// the constant says which. Those beside each other see the same keys.
+// Calls f(begin, count) for the queries from `begin` to `end` - 1, with kAbreast or 1 of them at a
+// time; `count` is an integral constant. Queries that run side by side see the same keys.
 template <class F>
 HWY_INLINE void for_queries(const std::uint32_t* integers, std::size_t begin, std::size_t end,
                             const F& f) {
@@ -100,7 +100,7 @@ HWY_INLINE void for_queries(const std::uint32_t* integers, std::size_t begin, st
   }
 }
 
-// combine_rows for kVectors vectors of a row.
+// combine_rows for kVectors vectors of each row.
 template <int kItems, int kVectors, class E, class Weights, class F>
 HWY_INLINE void combine_vectors(const Weights& weights, std::size_t n, const E* rows,
                                 std::size_t stride, std::size_t at, const F& f) {
@@ -122,8 +122,8 @@ HWY_INLINE void combine_vectors(const Weights& weights, std::size_t n, const E* 
   }
 }
 
-// f(i, at, count, sum) for items i below kItems with the sums of weights(i)[k] * rows[k * stride +
-// at...] over k from 0 to n - 1, for all elements of rows that are `width` long.
+// Calls f(i, at, count, sum) for the items i below kItems, where sum is the sum of weights(i)[k] *
+// rows[k * stride + at...] over k from 0 to n - 1. Covers rows of `width` elements.
 template <int kItems, class E, class Weights, class F>
 HWY_INLINE void combine_rows(const Weights& weights, std::size_t n, const E* rows,
                              std::size_t stride, std::size_t width, const F& f) {
@@ -152,7 +152,7 @@ std::size_t padded(std::size_t n) {
   return (n + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
 }
 
-// The scores of all keys for one head of kItems queries, a row of `stride` each.
+// The scores of all keys for one head of kItems queries: one row of `stride` elements per query.
 template <int kItems, class E, class Query>
 HWY_INLINE void find_scores(const AttentionShape<E>& shape, const Query& query,
                             const E* transposed_keys, std::size_t stride, E* scores) {
@@ -162,7 +162,7 @@ HWY_INLINE void find_scores(const AttentionShape<E>& shape, const Query& query,
                            HWY_ATTR { store(sum * scale, scores + i * stride + at, count); });
 }
 
-// Turns the scores of n keys into e^(s - max), and returns the sum of these; `top` is the maximum.
+// Turns the scores of n keys into e^(s - max) and returns their sum; `top` is set to the maximum.
 template <class E>
 HWY_INLINE Lanes<E> exponentiate(E* scores, std::size_t n, Lanes<E>& top) {
   const Row<E> row{n};
@@ -176,7 +176,7 @@ HWY_INLINE Lanes<E> exponentiate(E* scores, std::size_t n, Lanes<E>& top) {
   });
 }
 
-// One head of kItems queries from `begin` on, which see the same keys.
+// One head of kItems queries from `begin` on, all of which see the same keys.
 template <int kItems, class E>
 HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, std::size_t begin,
                        std::size_t head, const E* transposed_keys, std::size_t stride, E* scores) {
@@ -228,8 +228,8 @@ void attention_forward(const ForwardCall& call) {
   }
 }
 
-// One head of the queries [begin, end), which read the same keys: probabilities, and the gradients
-// of scores, a row of `stride` for each of them.
+// One head of the queries [begin, end), which read the same keys. Probabilities and gradients of
+// scores are matrices with a row of `stride` elements for each query.
 template <class E>
 struct HeadGradients {
   const BackwardCall& call;
@@ -254,7 +254,7 @@ struct HeadGradients {
     });
   }
 
-  // dscore = p (dp - sum p dp), where dp = v dy. What is in p are scores, in ds dp.
+  // dscore = p (dp - sum p dp), where dp = v dy. On entry p holds scores and ds holds dp.
   void find_one(std::size_t i, E* p, E* ds) {
     const SeenKeys seen(call.integers + 3 * i);
     const Lanes<E> log_sum(static_cast<double>(call.saved.at<E>(i)[head]));
@@ -290,8 +290,8 @@ struct HeadGradients {
     });
   }
 
-  // To a key or a value, the sum of weights * x over the queries that see it, in their order.
-  // Several keys run side by side.
+  // Adds to each key or value the sum of weights * x over the queries that see it, in their order.
+  // Several keys are computed side by side.
   template <class Factor>
   void add_columns(const E* weights, unsigned input, std::size_t rows, std::size_t head_rows,
                    const Factor& factor) const {
@@ -378,8 +378,8 @@ void weights_forward(const ForwardCall& call) {
   }
 }
 
-// One head of the items [begin, end), the keys of one query that sees those of `seen`: weights, and
-// the gradients of scores.
+// One head of the items [begin, end): the keys of one query that sees the keys `seen`. Has weights
+// and the gradients of scores.
 template <class E>
 struct WeightGradients {
   const BackwardCall& call;
@@ -415,7 +415,7 @@ struct WeightGradients {
     });
   }
 
-  // An item contributes scale p dy (k - sum p k), where p, dy and k are those of its own key.
+  // The query's gradient from one item: scale p dy (k - sum p k), with the item's own p, dy and k.
   void put_queries(E* mean) const {
     const E* const keys = call.in[1].at<E>(begin) + first_row();
     combine_rows<1>([&](int) { return weights + seen.begin; }, seen.size(),
@@ -435,7 +435,7 @@ struct WeightGradients {
     }
   }
 
-  // To the gradients of all keys.
+  // Adds to the gradients of all keys.
   void add_keys(E* sums) const {
     for (std::size_t j = seen.begin; j < seen.end; ++j) {
       const Lanes<E> factor(static_cast<double>(scores[j]));

@@ -1,5 +1,5 @@
-// Cells: the gates' products of some items, then their pointwise part while the sums are in the
-// cache. The order of operations of an item is the same in every batch.
+// Cells: the gates' products of some items, then their pointwise part while the sums are still in
+// the cache. The order of operations of an item is the same in every batch.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/cells.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -15,14 +15,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// Items at a time: their sums leave room for a group of panels in the second-level cache.
+// How many items are computed at a time: their sums and a group of panels fit in the L2 cache.
 template <class E>
 std::size_t items_at_a_time(std::size_t sums) {
   constexpr std::size_t kSumBytes = std::size_t{192} << 10;
   return HWY_MAX(kSumBytes / (sums * sizeof(E)), std::size_t{4 * kTileColumns});
 }
 
-// work(items) for [0, n).
+// Calls work(items) for chunks of [0, n).
 template <class E, class Work>
 HWY_INLINE void for_chunks(std::size_t n, std::size_t sums, const Work& work) {
   const std::size_t most = items_at_a_time<E>(sums), chunks = (n + most - 1) / most;
@@ -32,13 +32,13 @@ HWY_INLINE void for_chunks(std::size_t n, std::size_t sums, const Work& work) {
   }
 }
 
-// Where the sums of an item are, of which there are those of `items` one behind the other.
+// Where the sums of an item lie; those of `items` lie one behind the other.
 template <class E>
 HWY_INLINE auto sums_of(E* sums, std::size_t rows, Items items) {
   return [=](std::size_t i) { return sums + (i - items.first) * rows; };
 }
 
-// A vector's lanes of the numbers of a cell.
+// Reads and writes the numbers of a cell, one vector of lanes at a time.
 struct Here {
   std::size_t at, count;
 
@@ -62,7 +62,7 @@ struct Here {
 
 // ---------------------------------------------------------------------------------------- LSTM
 
-// f(children), which is a constant for the usual numbers.
+// Calls f(children) with an integral constant if the number of children is a usual one.
 template <class F>
 HWY_INLINE void with_children(unsigned children, const F& f) {
   switch (children) {
@@ -159,8 +159,8 @@ void gru_backward(const BackwardCall& call) {
   const GruLayout layout(*call.type);
   const Deferred<E> deferred(call);
   const auto of_x = [&](std::size_t i) HWY_ATTR { return deferred(i) + layout.rows; };
-  // The gradient of h has two terms, through z and through U: they meet in memory of our own, so
-  // that one result is added.
+  // The gradient of h has two terms, through z and through U. They are summed in workspace memory,
+  // so that one result is added to the destination.
   const Destination& dh = call.dx[2];
   const unsigned hidden = layout.hidden;
   E* terms = dh.wanted() ? call.workspace->elements<E>(call.n * hidden) : nullptr;

@@ -1,8 +1,9 @@
-// Sums over all sequences of tags on the CPU: one pass along the columns, and one back.
+// Sums over all sequences of tags on the CPU: a forward pass over the columns, and a backward pass.
 //
-// Between columns go logarithms, less the largest of them. A sum over all tags before is a product
-// with e^transitions, each column of these less its largest. Where that underflows, because a tag
-// can only follow others that are nearly impossible, the sum is made of logarithms instead.
+// From column to column the pass carries logarithms, minus the largest of them. A sum over all
+// previous tags is a product with e^transitions, where each column of the transitions has its
+// largest subtracted. If that underflows, because a tag can only follow tags that are nearly
+// impossible, logarithms are summed instead.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/chains.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -18,10 +19,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// Below this, what underflowed could be part of a sum.
+// Below this, terms that underflowed could matter in a sum.
 constexpr double kTooSmall = 1e-20;
 
-// All vectors of tags are `width` elements long, a whole number of vectors of the processor.
+// Vectors with an element per tag are `width` elements long, a whole number of SIMD vectors.
 template <class E>
 struct ChainShape {
   std::size_t tags, width;
@@ -30,21 +31,21 @@ struct ChainShape {
       : tags(type.inputs[0].rows()), width(hwy::RoundUpTo(tags, Lanes<E>::size)) {}
 
   std::size_t matrix() const { return tags * width; }
-  // f(at, count) for all vectors, `count` elements of which are tags.
+  // Calls f(at, count) for all vectors, `count` elements of which are tags.
   template <class F>
   HWY_INLINE void each(const F& f) const {
     for (std::size_t at = 0; at < tags; at += Lanes<E>::size) {
       f(at, HWY_MIN(Lanes<E>::size, tags - at));
     }
   }
-  // Of a list of the type; -infinity behind the last tag.
+  // Loads from a list by tag; lanes behind the last tag get -infinity.
   static HWY_INLINE Lanes<E> load_scores(const E* from, std::size_t count) {
     return select(Lanes<E>::first(count), load(from, count), none());
   }
   static HWY_INLINE Lanes<E> none() { return Lanes<E>(-std::numeric_limits<double>::infinity()); }
 };
 
-// e^(A - the largest of the column), by column and by row.
+// e^(A - the largest of the column), stored by column and by row.
 template <class E>
 struct Transitions {
   const E* scores = nullptr;
@@ -55,7 +56,7 @@ struct Transitions {
         by_row(workspace.elements<E>(shape.matrix())),
         largest(workspace.elements<E>(shape.width)) {}
 
-  // Most items have the matrix of the one before.
+  // Does nothing if the matrix is that of the previous item, which is usual.
   void read(const ChainShape<E>& shape, const E* matrix) {
     if (matrix == scores) return;
     scores = matrix;
@@ -76,8 +77,8 @@ struct Transitions {
   }
 };
 
-// An item: what its sequences may be, and what the forward pass keeps of it. Of every column these
-// are the logarithms, and the sums over all tags before.
+// An item: the scores of its sequences. The forward pass keeps two vectors per column: the
+// logarithms, and the sums over all previous tags.
 template <class E>
 class Chain {
  public:
@@ -92,7 +93,7 @@ class Chain {
         end_(call.in[3].template at<E>(i)),
         tags_(call.in[4].template at<E>(i)) {}
 
-  // Of a column where its tag is given; elsewhere and of other tags -infinity.
+  // The emissions of a column. If its tag is given, all other tags get -infinity.
   HWY_INLINE Lanes<E> emissions(std::size_t t, std::size_t at, std::size_t count) const {
     const Lanes<E> all = ChainShape<E>::load_scores(emissions_ + t * shape_.tags + at, count);
     if (tags_[t] < 0) return all;
@@ -100,20 +101,20 @@ class Chain {
     const Lanes<E> tag(std::floor(static_cast<double>(tags_[t])));
     return select(hn::Eq(number.v, tag.v), all, ChainShape<E>::none());
   }
-  // The logarithms of the first column, less the result.
+  // Sets the logarithms of the first column, minus their largest, which it returns.
   HWY_INLINE E begin(E* logs) const {
     return without_largest(logs, [&](std::size_t at, std::size_t count) HWY_ATTR {
       return emissions(0, at, count) + ChainShape<E>::load_scores(start_ + at, count);
     });
   }
-  // Whether one tag is possible in a column: then no other has a sum.
+  // Whether only one tag is possible in a column, so that no other tag needs a sum.
   HWY_INLINE bool has_one_tag(std::size_t t) const {
     return tags_[t] >= 0 && tags_[t] < static_cast<E>(shape_.tags);
   }
   std::size_t tag(std::size_t t) const { return static_cast<std::size_t>(tags_[t]); }
-  // Whether column t follows from one transition.
+  // Whether column t is reached by one transition only.
   HWY_INLINE bool is_known(std::size_t t) const { return has_one_tag(t) && has_one_tag(t - 1); }
-  // `step` where it is.
+  // The same as `step` in that case.
   HWY_INLINE E known_step(std::size_t t, const E* before, E* logs) const {
     const E score = before[tag(t - 1)] + transitions_.scores[tag(t) * shape_.tags + tag(t - 1)] +
                     emissions_[t * shape_.tags + tag(t)];
@@ -121,7 +122,7 @@ class Chain {
     logs[tag(t)] = std::isinf(score) ? score : E(0);
     return score;
   }
-  // Of column t, from those before, whose powers of e go to `powers`.
+  // Computes column t from the column before, whose powers of e go to `powers`.
   HWY_INLINE E step(std::size_t t, const E* before, E* powers, E* sums, E* logs) const {
     shape_.each([&](std::size_t at, std::size_t)
                     HWY_ATTR { exp_of_negative(Lanes<E>::load(before + at)).store(powers + at); });
@@ -146,8 +147,8 @@ class Chain {
       return result;
     });
   }
-  // The largest logarithm at the end, and the sum of e^(logarithm - largest), whose terms go to
-  // `terms`.
+  // The largest logarithm at the end, and the sum of e^(logarithm - largest). The terms of the sum
+  // go to `terms`.
   HWY_INLINE void finish(const E* logs, E* terms, E& largest, E& sum) const {
     largest = without_largest(terms, [&](std::size_t at, std::size_t count) HWY_ATTR {
       return Lanes<E>::load(logs + at) + ChainShape<E>::load_scores(end_ + at, count);
@@ -164,7 +165,7 @@ class Chain {
   static HWY_INLINE typename Lanes<E>::Mask is_small(Lanes<E> sum) {
     return sum < Lanes<E>(kTooSmall);
   }
-  // ln of the sum over tags i of e^(before[i] + A[i, j]), exactly.
+  // ln of the sum over tags i of e^(before[i] + A[i, j]), computed without underflow.
   HWY_INLINE E exact(const E* before, std::size_t j) const {
     const E* const column = transitions_.scores + j * shape_.tags;
     E top = -std::numeric_limits<E>::infinity(), sum = 0;
@@ -179,7 +180,7 @@ class Chain {
  private:
   static HWY_INLINE Lanes<E> power(E x) { return Lanes<E>(static_cast<double>(x)); }
 
-  // Stores what f(at, count) gives, less the largest of it, and returns that.
+  // Stores f(at, count) minus the largest of all its results, and returns that largest.
   template <class F>
   HWY_INLINE E without_largest(E* to, const F& f) const {
     Lanes<E> top = ChainShape<E>::none();
@@ -189,7 +190,7 @@ class Chain {
       top = max(each, top);
     });
     const E largest = top.max();
-    if (std::isinf(largest)) return largest;  // -infinity everywhere: so it stays
+    if (std::isinf(largest)) return largest;  // -infinity everywhere: store no differences
     shape_.each([&](std::size_t at, std::size_t)
                     HWY_ATTR { (Lanes<E>::load(to + at) - power(largest)).store(to + at); });
     return largest;
@@ -250,8 +251,8 @@ void chain_forward(const ForwardCall& call) {
   }
 }
 
-// Gradients of one item. With those g of the logarithms of column t, P the share that a tag i
-// before has in the sum of a tag j, and r = g / sum:
+// Gradients of one item. Let g be the gradients of the logarithms of column t, P[i, j] the share of
+// previous tag i in the sum of tag j, and r = g / sum. Then
 //   g before = P g = powers * (e^A r),  dA += P * g = e^A * (powers r').
 template <class E>
 class ChainGradients {
@@ -292,7 +293,7 @@ class ChainGradients {
   }
 
  private:
-  // What the forward pass has kept of a column.
+  // The numbers that the forward pass kept of a column.
   const E* column(const E* saved, std::size_t t) const { return saved + 2 * t * shape_.tags; }
   static HWY_INLINE Lanes<E> all(E x) { return Lanes<E>(static_cast<double>(x)); }
 
@@ -315,7 +316,7 @@ class ChainGradients {
                     HWY_ATTR { put(Lanes<E>::load(slopes_ + at), to + at, count, add); });
   }
 
-  // From the slopes of column t to those of the column before.
+  // Computes the slopes of the previous column from those of column t.
   HWY_INLINE void step(const Chain<E>& chain, const E* before) {
     load_logs(before);
     bool any_small = false;
@@ -345,7 +346,7 @@ class ChainGradients {
     });
     if (any_small) add_small(chain);
   }
-  // The same where one transition is possible: it gets all.
+  // The same if only one transition is possible: it gets the whole slope.
   HWY_INLINE void known_step(const Chain<E>& chain, std::size_t t) {
     const E slope = slopes_[chain.tag(t)];
     std::fill_n(slopes_, shape_.width, E(0));
@@ -358,7 +359,7 @@ class ChainGradients {
     if (!has_exact_) std::fill_n(exact_, shape_.matrix(), E(0));
     has_exact_ = true;
   }
-  // Of tags whose sums are made of logarithms.
+  // Keeps the slopes of tags whose sums were computed by logarithms.
   HWY_NOINLINE void keep_slopes_of_small(const E* sums) {
     small_.clear();
     for (std::size_t j = 0; j < shape_.tags; ++j) {

@@ -1,4 +1,4 @@
-// Gradients of matrices with any number of columns, to which several items contribute.
+// Gradients of matrices with any number of columns, to which several items may contribute.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ void add_column(const E* column, std::size_t rows, E* sum) {
   for (std::size_t r = 0; r < rows; ++r) sum[r] += column[r];
 }
 
-/// For the gradient of every matrix, input 0, whose columns have as many rows as the output: calls
-/// add(item, sums) for all items that contribute to it, and puts the sums there. An item has
-/// type.integers, of which the first is the number of columns.
+/// For the gradient of every matrix (input 0, with as many rows as the output): calls add(item,
+/// sums) for all items that contribute to it, and writes or adds the sums. An item has
+/// type.integers integers; the first is the number of columns.
 template <class E, class Add>
 void put_sums(const BackwardCall& call, const Add& add) {
   const std::size_t rows = call.type->output_size;

@@ -1,4 +1,4 @@
-// Softmax with copying on the CPU: one pass over all words, one over the places that are copied.
+// Softmax with copying on the CPU: one pass over all words, one over the places that may be copied.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/copying.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -20,13 +20,13 @@ HWY_INLINE Lanes<E> lanes_of(E x) {
   return Lanes<E>(static_cast<double>(x));
 }
 
-// What an item of copy_log_softmax is given.
+// The inputs of an item of copy_log_softmax.
 template <class E>
 struct Copying {
   std::size_t words, places;
   const E *x, *weights, *at_places;
   E log_generate, log_copy;  ///< ln g and ln(1 - g)
-  E* copied;                 ///< the weights of a word at these places
+  E* copied;                 ///< the sum of weights of each word over the places
 
   template <class Call>
   Copying(const Call& call, std::size_t i, E* sums)
@@ -43,7 +43,7 @@ struct Copying {
     each_place([&](std::size_t, std::size_t word) { copied[word] = 0; });
     each_place([&](std::size_t place, std::size_t word) { copied[word] += weights[place]; });
   }
-  // f(place, its word)
+  // Calls f(place, word) for every place whose word exists.
   template <class F>
   void each_place(const F& f) const {
     for (std::size_t k = 0; k < places; ++k) {
@@ -51,7 +51,7 @@ struct Copying {
       if (word >= 0 && word < static_cast<E>(words)) f(k, static_cast<std::size_t>(word));
     }
   }
-  // f(word, the logarithm of what is copied of it), once for every word with weights.
+  // Calls f(word, logarithm of its copied probability) once for every word that has weights.
   template <class F>
   void each_word(const F& f) {
     each_place([&](std::size_t, std::size_t word) HWY_ATTR {
@@ -87,8 +87,8 @@ void copying_forward(const ForwardCall& call) {
   }
 }
 
-// With slopes s[i] = dy[i] times the part of word i that is generated: dx = s - softmax(x) sum s,
-// dgate = (1 - g) sum s - g sum of dy times the copied parts, dweight = dy (1 - g) e^-y.
+// With slopes s[i] = dy[i] times the generated share of word i: dx = s - softmax(x) sum s, dgate =
+// (1 - g) sum s - g sum of dy times the copied shares, dweight = dy (1 - g) e^-y.
 template <class E>
 void copying_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;
@@ -128,7 +128,7 @@ void copying_backward(const BackwardCall& call) {
         std::fill_n(to(j), item.places, E(0));
     }
     if (E* const dweights = to(2); dweights != nullptr) {
-      // What is as good as impossible has a large slope, but none that is infinite.
+      // A word that is nearly impossible has a large slope, but not an infinite one.
       item.each_place([&](std::size_t place, std::size_t word) HWY_ATTR {
         const Lanes<E> power = min(lanes_of(item.log_copy - y[word]), Lanes<E>(80.0));
         if (dy[word] != 0) dweights[place] += dy[word] * number(exp(power));

@@ -14,7 +14,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Below this many operations a second thread costs more than it brings.
+// Below this many operations a second thread costs more time than it saves.
 constexpr double kWorthAThread = 100'000;
 
 class ArenaWorkspace : public Workspace {
@@ -34,7 +34,7 @@ KernelMap all_kernels() {
   return map;
 }
 
-// Like the kernels, of the instruction set that was chosen first.
+// For the first instruction set that was chosen, like the kernels.
 const cpu::MatrixFunctions& chosen_functions() {
   static const cpu::MatrixFunctions& functions = cpu::matrix_functions();
   return functions;
@@ -58,7 +58,7 @@ Output from_item(const Output& out, std::size_t first, std::size_t element) {
   return {static_cast<std::byte*>(out.first) + first * out.size * element, out.size};
 }
 
-// The operands and destinations of a call from one of its items on.
+// The operands and destinations of a call, beginning at one of its items.
 std::vector<Operand> from_item(const Operand* in, std::size_t inputs, std::size_t first) {
   std::vector<Operand> result;
   for (std::size_t j = 0; in != nullptr && j < inputs; ++j) {
@@ -74,7 +74,7 @@ std::vector<Destination> from_item(const Destination* dx, std::size_t inputs, st
   return result;
 }
 
-// An op of the user may leave kernels out.
+// A user's op may lack kernels.
 template <class Kernel>
 void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
   if (kernel != nullptr) return;
@@ -82,7 +82,8 @@ void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
                     name_of(type.dtype) + "; got none");
 }
 
-// The first item from i on that shares no destination with the one before it: a part begins there.
+// The first item from i on that shares no destination with the previous item: a part may begin
+// there.
 std::size_t first_of_its_own(const BackwardCall& call, std::size_t i) {
   while (i < call.n && shares_a_destination(call, i)) ++i;
   return i;
@@ -150,7 +151,7 @@ class CpuQueue : public Queue {
   }
 
   void add_outer_products(DType dtype, const OuterProducts& call) override {
-    // Split by rows of the sum, never by addends: every element keeps its one chain.
+    // Split by rows of the sum, never by addends: every element remains one chain.
     const int type = static_cast<int>(dtype);
     const std::size_t panel = functions_.panel_rows[type];
     const std::size_t panels = (call.rows + panel - 1) / panel;
@@ -171,7 +172,7 @@ class CpuQueue : public Queue {
     if (addends.n == 0 && start == SumStart::zero) std::memset(sum, 0, bytes);
     if (addends.n == 0) return;
     const bool fresh = start == SumStart::zero;
-    constexpr std::size_t kStretch = 64;  // elements: parts begin where vectors and lines do
+    constexpr std::size_t kStretch = 64;  // elements: parts begin at vector and line boundaries
     const std::size_t stretches = (size + kStretch - 1) / kStretch;
     const double work = static_cast<double>(kStretch * addends.n);
     for_parts(stretches, stretches, work, [&](unsigned, std::size_t begin, std::size_t end) {
@@ -216,7 +217,7 @@ class CpuQueue : public Queue {
     return type.op->cost != nullptr ? type.op->cost(type) : static_cast<double>(type.output_size);
   }
 
-  // work(part, begin, end) over [0, n), on as many threads as the work is worth.
+  // Calls work(part, begin, end) over [0, n), on as many threads as the work justifies.
   template <class Work>
   void for_parts(std::size_t n, std::size_t most, double cost_each, const Work& work) {
     const double worth = static_cast<double>(n) * cost_each / kWorthAThread;
@@ -234,7 +235,7 @@ class CpuQueue : public Queue {
 
   std::shared_ptr<ThreadPool> pool_;
   std::vector<ArenaWorkspace> workspaces_;
-  std::vector<Block> ones_[2];  ///< by DType; what was asked for before stays
+  std::vector<Block> ones_[2];  ///< by DType; pointers that were returned earlier stay valid
   const cpu::MatrixFunctions& functions_ = chosen_functions();
 };
 

@@ -1,7 +1,8 @@
 // Sums over all paths that spell labels, on the CPU: states lie along the lanes.
 //
-// A path is in the blank before the first label, in this label, in the blank behind it, and so on.
-// It stays in a state or goes on to the next; from a label to the next label only if they differ.
+// The states of a path are the blank before the first label, that label, the blank behind it, and
+// so on. A path stays in a state or moves to the next one. It moves from a label directly to the
+// next label only if they differ.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/ctc.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -16,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The states of an item. Lists of numbers by state are `width` long, with room for two neighbours
-// before and behind them.
+// The states of an item. Lists with a number per state are `width` long, with margins for two
+// neighbours on either side.
 template <class E>
 struct States {
   static constexpr std::size_t kLanes = Lanes<E>::size, kMargin = HWY_MAX(kLanes, 2);
@@ -25,7 +26,7 @@ struct States {
 
   std::size_t classes, steps, labels = 0, count, width;
   const E *x, *label;
-  E* skips = nullptr;  ///< what is added to a path that skips a blank: 0 where it may
+  E* skips = nullptr;  ///< added to a path that skips a blank: 0 if it may do so
 
   template <class Call>
   States(const Call& call, std::size_t i)
@@ -50,12 +51,12 @@ struct States {
   std::size_t class_of(std::size_t k) const { return static_cast<std::size_t>(label[k]); }
   const E* step(std::size_t t) const { return x + t * classes; }
 
-  // The logarithms of the first step.
+  // Sets the logarithms of the first step.
   void begin(E* logs) const {
     logs[0] = step(0)[classes - 1];
     if (labels > 0) logs[1] = step(0)[class_of(0)];
   }
-  // By state what a step emits.
+  // Writes the score of a step for each state.
   void emit(std::size_t t, E* to) const {
     const E *const of = step(t), blank = of[classes - 1];
     to[0] = blank;
@@ -68,7 +69,7 @@ struct States {
   HWY_INLINE void each(const F& f) const {
     for (std::size_t at = 0; at < width; at += kLanes) f(at);
   }
-  // Takes the largest off and returns it; -infinity everywhere stays.
+  // Subtracts the largest and returns it. -infinity everywhere stays unchanged.
   HWY_INLINE E take_largest(E* logs) const {
     Lanes<E> top(kNever);
     each([&](std::size_t at) HWY_ATTR { top = max(Lanes<E>::load(logs + at), top); });
@@ -80,12 +81,12 @@ struct States {
   }
 };
 
-// The ways into states: from itself, from the one before and from the one before that. e^way is
-// e^top times its part.
+// The three ways into each state: from itself, from the state before and from the state before
+// that. e^way is e^top times the way's part.
 template <class E>
 struct Ways {
   Lanes<E> top, parts[3], sum;
-  typename Lanes<E>::Mask none;  ///< no path comes here
+  typename Lanes<E>::Mask none;  ///< no path reaches this state
 
   HWY_INLINE Ways(const E* logs, const E* skips, std::size_t at) {
     const Lanes<E> ways[] = {Lanes<E>::load(logs + at), Lanes<E>::load(logs + at - 1),
@@ -98,7 +99,7 @@ struct Ways {
   }
 };
 
-// Of the two states that a path may end in: their shares of the sum, and its logarithm.
+// The two states in which a path may end: their shares of the sum, and the logarithm of the sum.
 template <class E>
 struct End {
   E blank, label = 0, log_sum;
@@ -106,7 +107,7 @@ struct End {
   End(const States<E>& states, const E* logs) {
     const E last = logs[states.count - 1];
     const E before = states.labels > 0 ? logs[states.count - 2] : static_cast<E>(States<E>::kNever);
-    // A NaN of either wins.
+    // If either is NaN, so is `top`.
     const E top = std::isnan(last) || before < last ? last : before;
     blank = label = 0;
     log_sum = top;
@@ -147,7 +148,7 @@ void ctc_forward(const ForwardCall& call) {
   }
 }
 
-// From the slopes of states to those of the step's classes.
+// Turns slopes of states into slopes of the step's classes.
 template <class E>
 HWY_INLINE void put_slopes(const States<E>& states, const E* slopes, E* of_classes, E* to,
                            bool add) {

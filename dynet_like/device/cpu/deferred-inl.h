@@ -1,5 +1,5 @@
-// Where backward kernels leave what parameters' gradients are made of.
-// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+// Where backward kernels leave the numbers from which gradients of parameters are computed.
+// Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_DEFERRED_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_DEFERRED_INL
@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The place of every item, in memory of our own if nobody asks for them.
+// The place of every item: in workspace memory if the caller does not ask for these numbers.
 template <class E>
 class Deferred {
  public:

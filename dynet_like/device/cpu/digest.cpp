@@ -15,7 +15,7 @@ namespace dynet_like::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Odd, so that no step loses what has come before.
+// Odd factors, so that no step loses information.
 constexpr std::uint32_t kOfWord = 0x85EBCA77, kOfSum = 0x9E3779B1;
 constexpr std::uint64_t kOfEnd = 0x9E3779B185EBCA87;
 
@@ -35,7 +35,7 @@ std::uint64_t digest(const void* memory, std::size_t bytes) {
   const hn::ScalableTag<std::uint32_t> d;
   const std::size_t lanes = hn::Lanes(d), step = 4 * lanes * sizeof(std::uint32_t);
   const auto* from = static_cast<const std::uint8_t*>(memory);
-  auto a = hn::Zero(d), b = a, e = a, f = a;  // four, since a multiplication takes a while
+  auto a = hn::Zero(d), b = a, e = a, f = a;  // four chains, to hide the latency of multiplications
   std::size_t done = 0;
   for (; done + step <= bytes; done += step) {
     a = mix(d, a, from + done);

@@ -1,4 +1,4 @@
-// Tells whether memory has changed.
+// Detects changes of memory.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace dynet_like::detail {
 
-/// A number of these bytes: equal bytes have equal ones, and other bytes another one, but for one
-/// accident in some 2^32. A change of four aligned bytes alone is always seen. It depends on the
-/// instruction set. Reads some 16 bytes a cycle.
+/// A hash of these bytes. Equal bytes have equal hashes; different bytes have different ones, up to
+/// one collision in about 2^32. A change of only four aligned bytes is always detected. The hash
+/// depends on the instruction set. Reads about 16 bytes per cycle.
 std::uint64_t digest(const void* memory, std::size_t bytes);
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// Kernels along one dimension, line by line: a line is n elements at a distance.
+// Kernels along one dimension, line by line: a line is n elements with a constant stride.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ using namespace cpu;
 
 namespace {
 
-// value(x line, y) per line, where y has one element per line.
+// y = value(line of x) for every line; y has one element per line.
 template <class E, class Value>
 void reduce(const ForwardCall& call, const Value& value) {
   const Axis axis = axis_of(*call.type);

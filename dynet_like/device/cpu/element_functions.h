@@ -1,5 +1,5 @@
-// Elementwise formulas over stretches of elements, and the walks over items that call them.
-// Formulas are compiled for every instruction set, the walks once.
+// Elementwise formulas over consecutive elements, and the loops over items that call them. Formulas
+// are compiled for every instruction set, the loops once.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace dynet_like::detail::cpu {
 
-/// What a formula reads, elements one behind the other. What it does not need is not looked at.
+/// The inputs of a formula: consecutive elements. A formula ignores those that it does not need.
 template <class E>
 struct FormulaInputs {
   const E *a = nullptr, *b = nullptr, *y = nullptr, *dy = nullptr;
@@ -18,7 +18,7 @@ struct FormulaInputs {
 };
 
 /// A formula on n elements: out = f(a, b), and for each input dy * df/dinput, which is written or
-/// added to what is there.
+/// added to the destination.
 template <class E>
 struct ElementFunctions {
   void (*value)(const FormulaInputs<E>& in, E* out, std::size_t n) = nullptr;
@@ -31,7 +31,7 @@ void elementwise_forward(const ForwardCall& call, const ElementFunctions<E>& fun
 template <class E>
 void elementwise_backward(const BackwardCall& call, const ElementFunctions<E>& functions);
 
-/// What loops make of a formula: `Loops::value<F, E>` and `Loops::gradient<F, j, E>`.
+/// The functions of a formula from a class of loops with `value<F, E>` and `gradient<F, j, E>`.
 template <class Loops, class F, class E>
 constexpr ElementFunctions<E> functions() {
   ElementFunctions<E> result{Loops::template value<F, E>, {Loops::template gradient<F, 0, E>}};
@@ -48,7 +48,7 @@ void formula_backward(const BackwardCall& call) {
   elementwise_backward<E>(call, functions<Loops, F, E>());
 }
 
-/// The kernels of the ops of a list of formulas.
+/// The kernels of all ops in a list of formulas.
 template <class Loops, class Formulas>
 std::vector<KernelEntry> formula_entries() {
   std::vector<KernelEntry> entries;
@@ -60,8 +60,7 @@ std::vector<KernelEntry> formula_entries() {
   return entries;
 }
 
-/// The kernels of an op that is a program of formulas; the functions are in the order of
-/// ops::Function.
+/// The kernels of an op that is a program of formulas. `functions` is indexed by ops::Function.
 template <class E>
 void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E>> functions);
 template <class E>

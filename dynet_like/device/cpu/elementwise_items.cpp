@@ -1,5 +1,5 @@
-// How elementwise kernels walk items: those that lie one behind the other are one stretch of
-// elements; where dimensions of size 1 stretch, an item is computed run by run.
+// How elementwise kernels loop over items. Consecutive items are treated as one range of elements;
+// an item with stretched dimensions of size 1 is computed run by run.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace dynet_like::detail::cpu {
 namespace {
 
-constexpr std::size_t kBlock = 256;  // elements that stay in the nearest cache
+constexpr std::size_t kBlock = 256;  // elements that stay in the L1 cache
 
 // Whether item i + 1 has the same real number as item i (-0 is not 0).
 template <class E>
@@ -27,7 +27,7 @@ void add_or_copy(const E* from, E* to, std::size_t n, bool add) {
   }
 }
 
-// In an order that does not depend on the instruction set.
+// Sums in an order that does not depend on the instruction set.
 template <class E>
 E sum_of(const E* x, std::size_t n) {
   constexpr std::size_t kLanes = 16;
@@ -46,15 +46,15 @@ const E* moved(const E* from, std::size_t elements) {
   return from == nullptr ? nullptr : from + elements;
 }
 
-/// A part of one run: what a formula reads, where its first element is in the output and in each
-/// operand, and how many there are.
+/// A part of one run: the formula's inputs, the index of its first element in the output and in
+/// each operand, and its size.
 template <class E>
 struct Piece {
   FormulaInputs<E> in;
   std::size_t at, operand_at[2], size;
 };
 
-/// Items run by run. An operand that stays at one element is read from a block of copies.
+/// Loops over an item run by run. An operand that stays at one element is read from copies.
 template <class E>
 class Stretched {
  public:
@@ -67,7 +67,7 @@ class Stretched {
   }
 
   bool advances(unsigned operand) const { return first_.advances[operand]; }
-  std::size_t most() const { return most_; }  ///< elements of a piece
+  std::size_t most() const { return most_; }  ///< the largest size of a piece
 
   template <class F>
   void for_each_piece(const FormulaInputs<E>& item, const F& f) const {
@@ -109,7 +109,7 @@ void stretched_forward(const ForwardCall& call, const ElementFunctions<E>& funct
   }
 }
 
-/// What the gradients of item i are computed from.
+/// The inputs for the gradients of item i.
 template <class E>
 FormulaInputs<E> inputs_of(const BackwardCall& call, std::size_t i) {
   const Op& op = *call.type->op;
@@ -122,7 +122,7 @@ FormulaInputs<E> inputs_of(const BackwardCall& call, std::size_t i) {
   return in;
 }
 
-// A stretched operand gets the sum over the elements that it was stretched to, in their order.
+// A stretched operand gets the sum over the elements that it was stretched to, in a fixed order.
 template <class E>
 void stretched_gradient(const BackwardCall& call, const ElementFunctions<E>& functions,
                         unsigned j) {
@@ -150,7 +150,7 @@ void stretched_gradient(const BackwardCall& call, const ElementFunctions<E>& fun
   }
 }
 
-// Whether the next item's gradients go on with the elements of this one.
+// Whether the next item's gradients follow directly on those of this item.
 template <class E>
 bool all_go_on(const BackwardCall& call, const Destination& dx, std::size_t i, std::size_t size) {
   const Op& op = *call.type->op;

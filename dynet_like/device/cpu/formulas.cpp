@@ -1,4 +1,4 @@
-// Formulas of one's own, step by step, on blocks of elements that stay in the nearest cache.
+// Users' formulas, step by step, on blocks of elements that stay in the L1 cache.
 #include <algorithm>
 
 #include "dynet_like/device/cpu/element_functions.h"
@@ -7,7 +7,7 @@
 namespace dynet_like::detail::cpu {
 namespace {
 
-/// The numbers of a program, one block of elements after the other.
+/// Runs a program on one block of elements after the other.
 template <class E>
 class Evaluation {
  public:
@@ -41,10 +41,10 @@ class Evaluation {
     }
   }
 
-  /// Where input j of the next block lies.
+  /// Sets where input j of the next block lies.
   void set_input(std::size_t j, const E* from) { places_[first_input_ + j] = const_cast<E*>(from); }
-  /// Where output k of the next block lies, and what is saved, one number at `distance` from the
-  /// other. The forward program writes there, the backward program reads.
+  /// Sets where output k of the next block lies, and where the saved numbers lie, `distance` apart.
+  /// The forward program writes them, the backward program reads them.
   void set_output(std::size_t k, const E* output) {
     places_[first_output_ + k] = const_cast<E*>(output);
   }
@@ -52,7 +52,7 @@ class Evaluation {
     for (unsigned k = 0; k < formula_.saved; ++k) places_[first_saved_ + k] = saved + k * distance;
   }
 
-  /// All steps on n elements, at most kBlock.
+  /// Runs all steps on n elements, at most kBlock.
   void run(std::size_t n) const {
     for (const Step *step = steps_, *end = step + step_count_; step < end; ++step) {
       const FormulaInputs<E> in{places_[step->a], places_[step->b], places_[step->y],
@@ -64,8 +64,8 @@ class Evaluation {
       }
     }
   }
-  /// Where a result of the next block will be put, unless it is added: a slot of its own may lie
-  /// there at once.
+  /// Sets the destination of a result of the next block. Unless the result is added, its slot is
+  /// placed there directly.
   void place_result(std::size_t j, E* to, bool add) {
     const auto& [place, slot] = results_[j];
     if (slot != nullptr) places_[place] = to == nullptr || add ? slot : to;
@@ -82,7 +82,7 @@ class Evaluation {
  private:
   static constexpr std::size_t kNowhere = 0;
 
-  /// What it calls, and the places of its numbers.
+  /// The function of a step, and the places of its numbers.
   struct Step {
     decltype(ElementFunctions<E>::value) value;
     void (*gradient)(const FormulaInputs<E>&, E*, std::size_t, bool);
@@ -91,7 +91,7 @@ class Evaluation {
 
   struct Result {
     std::uint32_t place;
-    E* slot;  ///< where it lies by itself; null if that is no slot, or another result's
+    E* slot;  ///< its own slot; null if it lies elsewhere or shares a slot with another result
   };
 
   Step bind(const FormulaStep& step) const {
@@ -106,7 +106,7 @@ class Evaluation {
             place_of(step.to)};
   }
   std::uint32_t place_of(const Source& source) const {
-    // In the order of Source::Kind.
+    // Indexed by Source::Kind.
     const std::size_t first[] = {kNowhere,    first_input_, kNowhere + 1,
                                  first_slot_, first_saved_, first_output_};
     return static_cast<std::uint32_t>(first[source.kind] + source.index);
@@ -122,7 +122,7 @@ class Evaluation {
   Result* results_;
 };
 
-// Whether item i + 1 goes on where item i ends, of all inputs.
+// Whether item i + 1 follows directly on item i in all inputs.
 template <class E>
 bool go_on(const Operand* in, unsigned inputs, std::size_t i, std::size_t size) {
   for (unsigned j = 0; j < inputs; ++j) {
@@ -131,8 +131,8 @@ bool go_on(const Operand* in, unsigned inputs, std::size_t i, std::size_t size) 
   return true;
 }
 
-/// Calls f(first item, first element, elements) for blocks of elements that lie one behind the
-/// other: those of items that go on where the one before ends, as `goes_on(i)` says.
+/// Calls f(first item, first element, elements) for blocks of consecutive elements. A block may
+/// span items that follow directly on one another, as `goes_on(i)` tells.
 template <class E, class GoesOn, class F>
 void for_blocks(std::size_t n, std::size_t size, const GoesOn& goes_on, const F& f) {
   for (std::size_t i = 0, end; i < n; i = end) {
@@ -144,7 +144,7 @@ void for_blocks(std::size_t n, std::size_t size, const GoesOn& goes_on, const F&
   }
 }
 
-// Whether item i + 1 goes on where item i ends, wherever the backward program reads or writes.
+// Whether item i + 1 follows directly on item i in all that the backward program reads or writes.
 template <class E>
 bool all_go_on(const BackwardCall& call, std::size_t i) {
   const Formula& formula = formula_of(*call.type);
@@ -168,7 +168,7 @@ void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E
   const Formula& formula = formula_of(*call.type);
   const std::size_t size = part_size(*call.type);
   Evaluation<E> evaluation(formula, formula.forward, functions, *call.workspace);
-  // Several numbers lie one behind the other in every item, so that none goes on.
+  // With several outputs or saved numbers per item, items do not follow directly on one another.
   const auto goes_on = [&](std::size_t i) {
     return formula.outputs == 1 && formula.saved <= 1 && detail::goes_on<E>(call.out, i, size) &&
            go_on<E>(call.in, formula.inputs, i, size);
@@ -187,7 +187,7 @@ void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E
   });
 }
 
-// Items whose gradients are all unwanted are computed with the others: they are few.
+// Items that want no gradient are computed with the others, since they are few.
 template <class E>
 void program_backward(const BackwardCall& call, std::span<const ElementFunctions<E>> functions) {
   const Formula& formula = formula_of(*call.type);
@@ -204,7 +204,7 @@ void program_backward(const BackwardCall& call, std::span<const ElementFunctions
       evaluation.set_input(formula.inputs + k, call.dy.at<E>(part) + at);
       if (op.needs_output()) evaluation.set_output(k, call.out.at<E>(part) + at);
     }
-    // Only read by the backward program.
+    // The backward program only reads them.
     if (formula.saved > 0) evaluation.set_saved(const_cast<E*>(call.saved.at<E>(i)) + at, size);
     const auto place = [&](unsigned j) {
       return call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr;

@@ -1,6 +1,6 @@
-// Groups: some vectors side by side, with the operations of one, as independent chains that hide
-// each other's latency. Loops over stretches of elements, in groups as long as there are any.
-// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+// Groups: several vectors that behave like one. Their independent chains hide each other's latency.
+// Also loops over consecutive elements that use groups as long as enough elements are left.
+// Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_GROUPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_GROUPS_INL
@@ -40,7 +40,7 @@ struct Group {
   HWY_INLINE void store(E* to) const {
     for (std::size_t i = 0; i < count; ++i) part[i].store(to + i * Lanes<E>::size);
   }
-  // Groups are always whole.
+  // A group is always loaded whole.
   static HWY_INLINE Group load(const E* from, std::size_t) { return load(from); }
 };
 
@@ -115,9 +115,9 @@ HWY_INLINE void store(const Group<E>& group, E* to, std::size_t) {
   group.store(to);
 }
 
-/// Calls f.operator()<T>(at, count) for [0, n), with T = Group<E> as long as there are so many and
-/// T = Lanes<E> for the rest. One body serves both; an element has the same bits in either. Doubles
-/// go without groups: their kernels are smaller, and faster to compile.
+/// Calls f.operator()<T>(at, count) for [0, n), with T = Group<E> while enough elements are left
+/// and T = Lanes<E> for the rest. One body serves both, and an element has the same bits in either.
+/// Doubles do not use groups, so that their kernels are smaller and compile faster.
 template <class E, class F>
 HWY_INLINE void for_groups(std::size_t n, F&& f) {
   std::size_t at = 0;
@@ -131,7 +131,7 @@ HWY_INLINE void for_groups(std::size_t n, F&& f) {
   }
 }
 
-/// Writes f.operator()<T>(at, count) for [0, n) to a destination, or adds it to what is there.
+/// Computes f.operator()<T>(at, count) for [0, n), and writes it to a destination or adds it there.
 template <class E, class F>
 HWY_INLINE void put_groups(std::size_t n, E* to, bool add, F&& f) {
   for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {

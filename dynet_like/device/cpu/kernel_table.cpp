@@ -1,4 +1,4 @@
-// The kernels of all ops.
+// Collects the kernels of all ops.
 #include "dynet_like/device/cpu/kernel_table.h"
 
 namespace dynet_like::detail {

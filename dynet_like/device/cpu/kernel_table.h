@@ -1,4 +1,4 @@
-// The kernels that each CPU source file brings, by the name of their op.
+// The kernels of each CPU source file, by the name of their op.
 #pragma once
 
 #include <span>
@@ -15,22 +15,22 @@ struct KernelEntry {
   Kernels kernels;
 };
 
-// For the best instruction set of this machine, chosen at run time.
+// The kernels for the best instruction set of this machine, chosen at run time.
 #define DECLARE(family) std::span<const KernelEntry> family##_kernels();
 DYNET_LIKE_KERNEL_FAMILIES(DECLARE)
 #undef DECLARE
 
-/// All of them together.
+/// The kernels of all families.
 std::vector<KernelEntry> all_kernels();
 
-// The same for every instruction set; part of shape_kernels().
+// One version for all instruction sets; part of shape_kernels().
 Kernels transpose_kernels();
 // Part of dimension_kernels().
 Kernels logsumexp_kernels();
 // Part of chain_kernels().
 Kernels ctc_kernels();
 
-/// What is no op's kernel, by DType.
+/// Functions that are not kernels of an op, by DType.
 struct MatrixFunctions {
   /// A sum of outer products, for the rows [begin, end) of the result; begin is a multiple of
   /// panel_rows.
@@ -38,7 +38,7 @@ struct MatrixFunctions {
                                 Workspace& workspace);
   void (*add_all[2])(void* sum, std::size_t begin, std::size_t end, const void* const* dy,
                      std::size_t n, bool fresh);
-  /// Elements of a packed matrix, and how it is made.
+  /// The number of elements of a packed matrix, and the function that packs it.
   std::size_t (*packed_size[2])(std::size_t rows, std::size_t columns, bool transposed);
   void (*pack[2])(const void* matrix, std::size_t rows, std::size_t columns, bool transposed,
                   void* to);

@@ -1,5 +1,5 @@
-// SIMD lanes of float or double, for one target: what formulas and kernels are written over.
-// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+// SIMD lanes of float or double, for one target. Formulas and kernels are written in terms of them.
+// Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_LANES_INL
@@ -27,7 +27,7 @@ struct Lanes {
   using Tag = hn::ScalableTag<E>;
   using Mask = hn::Mask<Tag>;
   static constexpr std::size_t size = hn::MaxLanes(Tag());
-  // Without SIMD; x86's own instructions; whether masked loads and stores leave other memory alone.
+  // Whether there is no SIMD; whether this is x86; whether masked accesses touch no other memory.
   static constexpr bool is_emulated = HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR;
   static constexpr bool is_x86 = HWY_ARCH_X86 && !is_emulated;
   static constexpr bool masks_memory = is_x86 && HWY_TARGET <= HWY_AVX2;
@@ -41,7 +41,7 @@ struct Lanes {
   static HWY_INLINE Lanes load(const E* from) { return Lanes(hn::LoadU(Tag(), from)); }
   HWY_INLINE void store(E* to) const { hn::StoreU(v, Tag(), to); }
 
-  // The first n lanes, the others zero; no memory outside [0, n) is read or written.
+  // Loads or stores the first n lanes, the others being zero. Accesses only memory in [0, n).
   static HWY_INLINE Lanes load(const E* from, std::size_t n) {
     if constexpr (masks_memory) {
       return Lanes(hn::MaskedLoad(first(n), Tag(), from));
@@ -68,7 +68,7 @@ struct Lanes {
 
   HWY_INLINE E sum() const { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
   HWY_INLINE E max() const {
-    if constexpr (is_emulated) {  // whose MaxOfLanes takes -infinity for the lowest number
+    if constexpr (is_emulated) {  // its MaxOfLanes treats -infinity as the lowest finite number
       E lanes[size];
       store(lanes);
       return *std::max_element(lanes, lanes + size);
@@ -78,7 +78,7 @@ struct Lanes {
   }
 };
 
-/// For lambdas of kernels: they are compiled for the target, and into the loop that calls them.
+/// For lambdas of kernels: compiles them for the target and inlines them into the calling loop.
 #define DYNET_LIKE_BODY HWY_ATTR __attribute__((always_inline))
 
 #define DYNET_LIKE_LANES \
@@ -95,7 +95,7 @@ DYNET_LIKE_LANES typename Lanes<E>::Mask operator<(Lanes<E> a, Lanes<E> b) {
 DYNET_LIKE_LANES Lanes<E> select(typename Lanes<E>::Mask condition, Lanes<E> a, Lanes<E> b) {
   return Lanes<E>(hn::IfThenElse(condition, a.v, b.v));
 }
-/// a < b ? a : b, and so b if one of them is NaN; max likewise.
+/// a < b ? a : b, which is b if either is NaN; max likewise.
 DYNET_LIKE_LANES Lanes<E> min(Lanes<E> a, Lanes<E> b) {
   if constexpr (Lanes<E>::is_x86) return Lanes<E>(hn::Min(a.v, b.v));
   return select(a < b, a, b);
@@ -115,7 +115,7 @@ DYNET_LIKE_LANES Lanes<E> copy_sign(Lanes<E> x, Lanes<E> sign) {
   return Lanes<E>(hn::CopySign(x.v, sign.v));
 }
 
-// Loads and stores of `count` elements: fewer than all in the last vector of a stretch only.
+// Loads and stores of `count` elements: fewer than all lanes only in the last vector of a range.
 template <class T>
 HWY_INLINE T load_as(const typename T::Element* from, std::size_t count) {
   return count == T::size ? T::load(from) : T::load(from, count);
@@ -128,7 +128,7 @@ DYNET_LIKE_LANES void store(Lanes<E> lanes, E* to, std::size_t count) {
 }
 #undef DYNET_LIKE_LANES
 
-/// Writes a finished result to a destination, or adds it to what is there.
+/// Writes a finished result to a destination, or adds it there.
 template <class T, class E = typename T::Element>
 HWY_INLINE void put(T result, E* to, std::size_t count, bool add) {
   store(add ? load_as<T>(to, count) + result : result, to, count);
@@ -138,9 +138,9 @@ HWY_INLINE void put(E result, E* to, bool add) {
   *to = add ? *to + result : result;
 }
 
-/// Calls f(at, count) for [0, n) in steps of a vector; `count` is less in the tail only. load and
-/// store take the count, so that one body serves both. Floats have a loop whose count the compiler
-/// knows: pointwise passes of cells take a third fewer instructions.
+/// Calls f(at, count) for [0, n) in steps of a vector; `count` is smaller only in the tail. load
+/// and store take the count, so that one body serves both. The loop for floats has a count that the
+/// compiler knows, which saves a third of the instructions in pointwise passes of cells.
 template <class E, class F>
 HWY_INLINE void for_lanes(std::size_t n, F&& f) {
   std::size_t at = 0;

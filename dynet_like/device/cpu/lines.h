@@ -1,4 +1,4 @@
-// Lines of items, one by one: a line is n elements at a distance.
+// Loops over the lines of an item: a line is n elements with a constant stride.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace dynet_like::detail::cpu {
 
-/// f(first element of a line, its place among the lines) for every line of an item.
+/// Calls f(index of the line's first element, number of the line) for every line of an item.
 template <class F>
 void for_lines(const Axis& axis, const F& f) {
   for (std::size_t o = 0; o < axis.outer; ++o) {
@@ -22,13 +22,13 @@ void put(E result, E* to, bool add) {
   *to = add ? *to + result : result;
 }
 
-/// A NaN counts as larger than all numbers.
+/// Whether a is larger than b. A NaN counts as larger than every number.
 template <class E>
 bool is_larger(E a, E b) {
   return b < a || (std::isnan(a) && !std::isnan(b));
 }
 
-/// The place of the first of the largest elements; a NaN counts as larger than all.
+/// The place of the largest element, the first of several. A NaN counts as larger than all numbers.
 template <class E>
 std::size_t place_of_largest(const E* line, const Axis& axis) {
   std::size_t best = 0;

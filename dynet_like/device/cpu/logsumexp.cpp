@@ -1,4 +1,4 @@
-// Logarithms of sums of exponentials on the CPU, the maximum taken off first.
+// Logarithms of sums of exponentials on the CPU. The maximum is subtracted first.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/logsumexp.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// A NaN counts as larger than all numbers.
+// A NaN counts as larger than every number.
 struct MaximumOrNaN {
   static constexpr double neutral = -std::numeric_limits<double>::infinity();
   template <class T>
@@ -25,9 +25,9 @@ struct MaximumOrNaN {
   }
 };
 
-// A largest element that is infinite is the result: its difference to itself would be no number.
-// The parts in the sum are not taken from the result, of which a large maximum leaves few digits.
-// Infinite elements share the gradient; of -infinity everywhere none has any.
+// If the largest element is infinite it is the result, since its difference to itself would be NaN.
+// The gradient does not use the result, because a large maximum leaves it few digits. Elements of
+// +infinity share the gradient. If all elements are -infinity, all gradients are 0.
 struct LogSumExp {
   template <class E, class Along>
   static HWY_INLINE Lanes<E> value(const Along& along, const E* x) {
@@ -72,7 +72,7 @@ struct LogSumExp {
   }
 };
 
-// Vectors that are computed at once.
+// The number of vectors that are computed at once.
 template <class E>
 HWY_INLINE std::size_t count_of(const Row<E>&) {
   return 1;
@@ -82,7 +82,7 @@ HWY_INLINE std::size_t count_of(const Columns<E>& columns) {
   return columns.count;
 }
 
-// f(along, first element, place of the first result) for the vectors of an item that are not
+// Calls f(along, first element, number of the first result) for the vectors of an item that are not
 // gathered.
 template <class E, class F>
 HWY_INLINE void for_lines_of(const Axis& axis, Layout layout, F&& f) {

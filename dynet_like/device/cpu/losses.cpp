@@ -1,4 +1,4 @@
-// Kernels of losses: hinge, and that of a count.
+// Kernels of losses: hinge loss, and Poisson loss of a count.
 #include <cmath>
 #include <utility>
 
@@ -12,7 +12,8 @@ using namespace cpu;
 
 namespace {
 
-// f(k, m - x[i] + x[k]) for all k but the chosen one, i, of every line; line_end(line, i, y) after.
+// For every line with chosen element i: calls f(k, m - x[i] + x[k]) for all other k, then
+// line_end(line, i, y).
 template <class E, class F, class End>
 void for_margins(const Axis& axis, const E* x, const std::uint32_t* chosen, E margin, const F& f,
                  const End& line_end) {
@@ -66,12 +67,12 @@ void hinge_backward(const BackwardCall& call) {
   }
 }
 
-// In double throughout: large terms cancel out.
+// Everything is in double, because large terms cancel out.
 template <class E>
 void poisson_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     const double x = static_cast<double>(*call.in[0].at<E>(i)), count = call.integers[i];
-    const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
+    const double rate = std::exp(x);  // if infinite, no other term compensates for it
     const bool is_alone = count == 0 || std::isinf(rate);
     const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
     *call.out.at<E>(i) = static_cast<E>(rate + rest);

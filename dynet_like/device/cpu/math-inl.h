@@ -1,7 +1,7 @@
-// exp, log, tanh, logistic and normal probabilities over SIMD lanes, for one target: no branches,
-// no tables, and the same bits for an element wherever it lies in a vector.
-// tests/ops/accuracy_test.cpp holds the bounds. Included once per target, after
-// hwy/foreach_target.h; no include guard but the target's own.
+// exp, log, tanh, logistic and normal probabilities over SIMD lanes, for one target. They have no
+// branches and no tables, and the bits of an element do not depend on its place in a vector.
+// tests/ops/accuracy_test.cpp has the error bounds. Included once per target, after
+// hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_MATH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_MATH_INL
@@ -19,8 +19,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// Polynomials are minimax (Remez) for the interval that the argument is reduced to. ln2 is split so
-// that its upper part times any exponent is exact.
+// Polynomials are minimax (Remez) on the interval to which the argument is reduced. ln2 is split
+// such that its upper part times any exponent is exact.
 template <class E>
 struct MathConstants;
 
@@ -97,13 +97,14 @@ HWY_INLINE T polynomial(T x, const double (&c)[n]) {
   return result;
 }
 
-// x within [low, high]; a NaN stays one, since x stands second.
+// x clamped to [low, high]. A NaN stays a NaN, because x is the second operand.
 template <LaneType T>
 HWY_INLINE T within(double low, double high, T x) {
   return max(T(low), min(T(high), x));
 }
 
-// 2^n, from a number whose last digits are n + bias; or a half of n + 2 bias, or the other half.
+// 2^n, from a number whose last digits are n + bias. Or one of two factors of 2^n, from a number
+// whose last digits are n + 2 bias.
 enum class Part { whole, half, rest };
 template <Part part, class E>
 HWY_INLINE Lanes<E> power_of_2(Lanes<E> digits) {
@@ -132,18 +133,18 @@ struct SplitExp {
   }
 };
 
-/// e^x: 1.1 ulp, everywhere; underflow is gradual.
+/// e^x: 1.1 ulp in all cases; underflow is gradual.
 template <LaneType T>
 HWY_INLINE T exp(T x) {
   using C = MathConstants<typename T::Element>;
   const SplitExp<T> split(within(C::exp_is_0, C::exp_is_inf, x), 2 * C::bias);
-  // 2^n may be too large or too small for a number; its halves never are.
+  // 2^n may be too large or too small for a number; its two factors never are.
   const T half = power_of_2<Part::half>(split.digits);
   return fused(split.rest, half, half) * power_of_2<Part::rest>(split.digits);
 }
 
-/// e^x for x <= 0, as softmax needs it: 1.1 ulp; a result that is no normal number may be 0, and is
-/// 0 at -infinity.
+/// e^x for x <= 0, as softmax needs it: 1.1 ulp. A subnormal result may be 0, and the result at
+/// -infinity is 0.
 template <LaneType T>
 HWY_INLINE T exp_of_negative(T x) {
   using C = MathConstants<typename T::Element>;
@@ -152,7 +153,7 @@ HWY_INLINE T exp_of_negative(T x) {
   return fused(split.rest, power, power);
 }
 
-/// 1 / (1 + e^-x): 2.75 ulp, in both tails too; a result that is no normal number may be 0.
+/// 1 / (1 + e^-x): 2.75 ulp, also in both tails; a subnormal result may be 0.
 template <LaneType T>
 HWY_INLINE T logistic(T x) {
   using C = MathConstants<typename T::Element>;
@@ -171,7 +172,7 @@ HWY_INLINE T tanh(T x) {
   return copy_sign(m / (m + T(2)), x);
 }
 
-// x > 0 as 2^n m with m in [sqrt(1/2), sqrt(2)).
+// Splits x > 0 into 2^n m with m in [sqrt(1/2), sqrt(2)).
 template <class E>
 struct SplitLog {
   Lanes<E> n, m;
@@ -187,7 +188,7 @@ struct SplitLog {
     const Lanes<E> normal = select(tiny, x * Lanes<E>(2 * kDigits), x);
     const Bits<E> bits = hn::Add(bits_of(normal), constant(integer(1) - integer(kMiddle)));
     m = from_bits<E>(hn::Add(hn::And(bits, constant(kMantissa)), constant(integer(kMiddle))));
-    // The exponent becomes a number as the last digits of another.
+    // The bits of the exponent become the last digits of a large number, from which n is computed.
     const Bits<E> exponent = hn::ShiftRight<C::mantissa_bits>(bits);
     const Lanes<E> digits = from_bits<E>(hn::Or(exponent, constant(integer(kDigits))));
     n = digits - select(tiny, Lanes<E>(kDigits + C::bias + C::mantissa_bits + 1),
@@ -216,7 +217,7 @@ HWY_INLINE Group<E> log(Group<E> x) {
   return each([](auto lanes) DYNET_LIKE_BODY { return log(lanes); }, x);
 }
 
-/// ln(1 + x) for x >= 0: the logarithm of the rounded 1 + x, corrected for what rounding took
+/// ln(1 + x) for x >= 0: the logarithm of the rounded 1 + x, corrected for the rounding error
 /// (Kahan, in the HP-15C Advanced Functions Handbook, 1982).
 template <LaneType T>
 HWY_INLINE T log1p(T x) {
@@ -232,15 +233,15 @@ HWY_INLINE T expm1(T x) {
 }
 
 /// The probability that a normal number is above x >= 0, (1 - erf(x / sqrt 2)) / 2, to 8 ulp; a
-/// result that is no normal number may be 0. In floats: e^(-x^2 / 2) times a polynomial in
-/// t = 1 / (1 + 0.35 x), fitted at Chebyshev's points of [0, 15]. In doubles: the C++ library's.
+/// subnormal result may be 0. In floats: e^(-x^2 / 2) times a polynomial in t = 1 / (1 + 0.35 x),
+/// fitted at Chebyshev's points of [0, 15]. In doubles: std::erfc.
 HWY_INLINE Lanes<float> normal_tail(Lanes<float> any) {
   using T = Lanes<float>;
   static constexpr double factor[] = {0x1.1df062p-3,  0x1.1e8ba8p-3,  0x1.e921d6p-4,
                                       0x1.b7592cp-4,  -0x1.c24798p-6, 0x1.538fe6p-3,
                                       -0x1.0bfe68p-2, 0x1.2cf49ap-3,  -0x1.e7c246p-6};
   const T x = within(0, 15, any), t = T(1) / fused(T(0.35), x, T(1));
-  // x^2 is upper^2, which has few digits, and the rest.
+  // x^2 = upper^2 + rest, where upper has few digits, so that upper^2 is exact.
   const T upper = x + T(0x1.8p16) - T(0x1.8p16), rest = (x - upper) * (x + upper);
   const T power = exp_of_negative(T(-0.5) * rest) * exp_of_negative(T(-0.5) * upper * upper);
   return t * polynomial(t, factor) * power;

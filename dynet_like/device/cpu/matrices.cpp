@@ -13,7 +13,7 @@ namespace {
 template <class E>
 using Matrix = Eigen::Matrix<E, Eigen::Dynamic, Eigen::Dynamic>;
 
-// A copy of its own, at an aligned address: elsewhere the order of sums would depend on the place.
+// An aligned copy: otherwise the order of Eigen's sums would depend on the address.
 template <class E>
 Matrix<E> matrix_at(const E* from, const Signature& type) {
   const unsigned n = type.inputs[0].rows();
@@ -27,7 +27,7 @@ void put(const Matrix<E>& result, E* to, bool add) {
   }
 }
 
-// A singular matrix has a pivot of 0, and no sign.
+// A singular matrix has a pivot of 0 and no sign.
 template <class E>
 E log_determinant(const Matrix<E>& x) {
   constexpr E kInfinity = std::numeric_limits<E>::infinity();

@@ -13,8 +13,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The root of the sum or mean of the squares of n numbers at a distance, of which some overflow or
-// vanish: numbers are scaled by a power of 2, which is exact.
+// The root of the sum or mean of the squares of n numbers, `distance` apart, for squares that
+// overflow or underflow: the numbers are scaled by a power of 2, which is exact.
 template <class E, bool mean>
 E scaled_norm(const E* numbers, std::size_t n, std::size_t distance) {
   E largest = 0;
@@ -33,7 +33,7 @@ E scaled_norm(const E* numbers, std::size_t n, std::size_t distance) {
   return std::ldexp(std::sqrt(sum_or_mean<mean>(sum, n)), exponent);
 }
 
-// The same, given the sum of squares as it was added up.
+// The same, given the sum of squares as it was computed.
 template <class E, bool mean>
 HWY_INLINE E norm_of(E sum, const E* numbers, std::size_t n, std::size_t distance) {
   constexpr E kLeast = std::numeric_limits<E>::min() / std::numeric_limits<E>::epsilon();
@@ -56,7 +56,7 @@ void norm_forward(const ForwardCall& call) {
   });
 }
 
-// dx = x / y dy, of a mean divided by n; 0 where y is 0: no direction is steeper than another.
+// dx = x / y dy, divided by n for a mean. 0 if y is 0, since then no direction is steepest.
 template <class E, bool mean>
 void norm_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
@@ -91,8 +91,8 @@ void norm_backward(const BackwardCall& call) {
 
 // ------------------------------------------------------------------------- layer normalisation
 
-// What differences to the mean are divided by at least: far below what numbers differ by that mean
-// something, so that a column of equal numbers becomes b.
+// The least divisor of differences to the mean. It is far below meaningful differences between
+// numbers, and makes a column of equal numbers become b.
 constexpr double kLeastDeviation = 1e-12;
 
 template <class E>
@@ -100,8 +100,8 @@ HWY_INLINE Lanes<E> in_all_lanes(E x) {
   return Lanes<E>(static_cast<double>(x));
 }
 
-// The differences of a column's numbers to their mean. That is found as a distance to the first
-// number: of equal numbers it is exactly 0, while their mean may be rounded.
+// The differences of a column's numbers to their mean. The mean is computed as a distance from the
+// first number: for equal numbers it is exactly 0, whereas a plain mean may be rounded.
 template <class E>
 struct Centred {
   const E* x;
@@ -115,8 +115,8 @@ struct Centred {
   }
 };
 
-// A column of x becomes one of y. `saved`: where the mean's distance to the first number and what
-// differences are multiplied with go, or null.
+// Normalises a column of x into one of y. `saved`, if not null, gets the mean's distance from the
+// first number and the factor of the differences.
 template <class E>
 HWY_INLINE void normalise(const E* x, const E* g, const E* b, std::size_t n, E* y, E* saved) {
   const Row<E> column{n};
@@ -155,9 +155,9 @@ void layer_norm_forward(const ForwardCall& call) {
   }
 }
 
-// Of one column. With z = (x - mean) / deviation: dg = z dy, db = dy, both added up over columns,
-// and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, but 0 where numbers are taken for
-// equal: what rounding makes of them would count for more than all other columns together.
+// The gradients of one column. With z = (x - mean) / deviation: dg = z dy and db = dy, both summed
+// over columns, and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation. But dx is 0 if the
+// numbers count as equal: rounding errors would otherwise outweigh all other columns together.
 template <class E>
 HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E* saved,
                                    std::size_t n, E* dg, E* db, bool is_first, E* dx, bool add) {

@@ -1,6 +1,6 @@
 // Sums of thousands of gradients: outer products for weights, plain sums for biases and rows.
 //
-// Every element of a sum is one chain over the addends, in their order, whatever is split how.
+// Every element of a sum is one chain over the addends in their order, however the work is split.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/outer_products.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -12,18 +12,18 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// So many addends at a time stay in the second-level cache for all tiles.
+// So many addends at a time stay in the L2 cache for all tiles.
 constexpr std::size_t kAddends = 256;
 
-// Addends lie anywhere, and tiles read them there. If so many tiles read them again, they are
-// copied together first: earlier if a tile reads only a line of each, and always if the last vector
-// cannot be read in part.
+// Tiles can read addends at their scattered addresses. If at least so many tiles read the same
+// addends, copying them together first pays. The number is smaller if a tile reads only a cache
+// line of each, and 0 if the last vector cannot be read in part.
 template <class E>
 constexpr std::size_t kWorthCopying = !Lanes<E>::masks_memory           ? 0
                                       : kPanelRows<E> * sizeof(E) < 256 ? 8
                                                                         : 32;
 
-// One side of the addends: where they lie, and the element of each that is meant.
+// One side of the addends: their addresses, and the element of each at which to begin.
 struct Side {
   const void* const* places;
   std::size_t begin;
@@ -33,8 +33,8 @@ struct Side {
   }
 };
 
-// sum[v, c] += wide_1[v] narrow_1[c] + wide_2[v] narrow_2[c] + ...: V vectors, the last of them
-// with `tail` elements (kMasked: no more are there to be read), and C numbers, whose sums lie
+// sum[v, c] += wide_1[v] narrow_1[c] + wide_2[v] narrow_2[c] + ... for V vectors, the last of which
+// has `tail` elements (kMasked: only these may be read), and C numbers. The sums of two numbers lie
 // `stride` elements apart.
 template <class E, int V, int C, bool kMasked>
 HWY_NOINLINE void outer_tile(Side wide, Side narrow, std::size_t n, bool fresh, std::size_t tail,
@@ -68,7 +68,7 @@ HWY_NOINLINE void outer_tile(Side wide, Side narrow, std::size_t n, bool fresh, 
                DYNET_LIKE_BODY { store(lanes, at, count); });
 }
 
-// The side of which a tile has vectors, up to kPanelRows elements.
+// The side that a tile reads as vectors, up to kPanelRows elements.
 struct WideSide {
   Side side;
   std::size_t size;
@@ -113,9 +113,9 @@ class Copies {
       : memory_(workspace.elements<E>(addends * size)),
         places_(workspace.elements<const void*>(addends)) {}
 
-  // In whole vectors, which zeros fill up.
+  // Copies whole vectors and fills them up with zeros.
   HWY_INLINE WideSide copy_wide(Side from, std::size_t n, std::size_t size) const {
-    constexpr std::size_t kAhead = 8;  // addends lie anywhere: ask for them early
+    constexpr std::size_t kAhead = 8;  // addends are scattered in memory: prefetch them
     E* to = memory_;
     for (std::size_t i = 0; i < n; ++i, to += padded_rows<E>(size)) {
       const E *elements = from.at<E>(i), *next = i + kAhead < n ? from.at<E>(i + kAhead) : elements;
@@ -128,7 +128,7 @@ class Copies {
     return {{places_, 0}, size, true};
   }
 
-  // Tile by tile, and for every addend its numbers; the tile at number c begins at c * n.
+  // Copies tile by tile, and within a tile addend by addend. The tile of number c begins at c * n.
   HWY_INLINE Side copy_numbers(const void* const* from, std::size_t n, std::size_t size) const {
     for (std::size_t i = 0; i < n; ++i) {
       const E* numbers = static_cast<const E*>(from[i]);
@@ -148,7 +148,7 @@ class Copies {
   const void** places_;
 };
 
-// Some addends of a call.
+// Some consecutive addends of a call.
 template <class E>
 struct OuterBlock {
   const OuterProducts& call;
@@ -161,8 +161,8 @@ struct OuterBlock {
   Side x(std::size_t column) const { return {call.addends.x + first, column}; }
 };
 
-// Rows that do not fill a vector: columns take their place. A tile's sums are turned before and
-// after; a product of two numbers has the same bits either way.
+// For rows that do not fill a vector, columns lie along the lanes. The tile's sums are transposed
+// before and after. A product of two numbers has the same bits either way.
 template <class E>
 HWY_INLINE void add_turned(const OuterBlock<E>& block, std::size_t begin, std::size_t end) {
   alignas(64) E tile[kTileColumns * kPanelRows<E>];
@@ -216,7 +216,7 @@ void add_outer_products(const OuterProducts& call, std::size_t begin, std::size_
   }
 }
 
-// V vectors of the sum, the last of them with `tail` elements.
+// Adds to V vectors of the sum, the last of which has `tail` elements.
 template <class E, int V>
 HWY_INLINE void add_vectors(E* sum, std::size_t at, std::size_t tail, const void* const* dy,
                             std::size_t n, bool fresh) {

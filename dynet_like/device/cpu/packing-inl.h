@@ -1,4 +1,4 @@
-// Matrices packed into panels, as products read them fastest.
+// Matrices packed into panels, the layout that products read fastest.
 // Included once per target, like lanes-inl.h.
 
 #if defined(DYNET_LIKE_PACKING_INL) == defined(HWY_TARGET_TOGGLE)
@@ -15,8 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// A tile is kPanelVectors vectors of rows times kTileColumns columns: as many accumulators as the
-// registers hold, beside the vectors of a panel and one broadcast element.
+// A tile is kPanelVectors vectors of rows times kTileColumns columns: as many accumulators as fit
+// in the registers beside the vectors of a panel and one broadcast element.
 #if HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM_A64
 constexpr int kPanelVectors = 4;
 #else
@@ -27,14 +27,14 @@ constexpr int kTileColumns = 6;
 template <class E>
 constexpr std::size_t kPanelRows = kPanelVectors* Lanes<E>::size;
 
-/// Rows of a packed matrix: whole vectors, the last of them filled with zeros.
+/// Rows of a packed matrix: rounded up to whole vectors, padded with zeros.
 template <class E>
 constexpr std::size_t padded_rows(std::size_t rows) {
   return (rows + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
 }
 
-/// Rows of the next panel, where so many are left. One vector alone would wait for its own sums:
-/// the last five share two panels.
+/// The width of the next panel if so many rows are left. A panel of one vector would wait for its
+/// own sums, so the last five vectors are split into panels of three and two.
 template <class E>
 constexpr std::size_t panel_width(std::size_t rows) {
   const std::size_t padded = padded_rows<E>(rows);
@@ -86,7 +86,7 @@ HWY_INLINE void transpose_square(const E* from, std::size_t rows, E* to, std::si
   transpose_block(from, rows, kSquare, kSquare, to, width);
 }
 
-/// Packs the transpose {k, rows} of a matrix {rows, k}: what gradients of right sides multiply
+/// Packs the transpose {k, rows} of a matrix {rows, k}, which gradients of right sides multiply
 /// with.
 template <class E>
 HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k_count, E* to) {

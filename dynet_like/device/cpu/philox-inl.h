@@ -1,5 +1,5 @@
-// Words of random streams (core/random.h), as many blocks at a time as there are 64-bit lanes.
-// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+// Words of random streams (core/random.h), computed for one block per 64-bit lane at a time.
+// Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_PHILOX_INL
@@ -20,7 +20,7 @@ namespace dynet_like::detail::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Philox4x32-10 with one block per lane. Between rounds only the lower half of a lane counts.
+/// Philox4x32-10 with one block per lane. Between rounds only the lower halves of lanes count.
 class PhiloxLanes {
  public:
   using Tag = hn::ScalableTag<std::uint64_t>;
@@ -50,7 +50,7 @@ class PhiloxLanes {
       c1 = b;
       c3 = a;
     }
-    // Two words are one element here, the first in its lower half and so first in memory.
+    // A 64-bit element is two words. The first word is its lower half and so the first in memory.
     const auto lower = hn::Set(d, 0xFFFFFFFFu);
     const auto pair = [&](auto low, auto high)
                           HWY_ATTR { return hn::Or(hn::And(low, lower), hn::ShiftLeft<32>(high)); };
@@ -60,7 +60,7 @@ class PhiloxLanes {
   }
 
  private:
-  // The lower halves of the lanes times a factor.
+  // Multiplies the lower halves of the lanes by a factor.
   static HWY_INLINE hn::Vec<Tag> multiply(hn::Vec<Tag> x, std::uint32_t factor) {
 #if HWY_TARGET == HWY_SCALAR
     return hn::Mul(hn::And(x, hn::Set(Tag(), 0xFFFFFFFFu)), hn::Set(Tag(), factor));
@@ -70,7 +70,7 @@ class PhiloxLanes {
 #endif
   }
 
-  std::uint64_t keys_[10][2];  // of every round, as lanes
+  std::uint64_t keys_[10][2];  // for every round, broadcast to lanes
 };
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE

@@ -1,9 +1,8 @@
-// The product of matrices with many columns that lie anywhere: packed panels, tiles in registers.
+// The product of matrices with many scattered columns: packed panels, tiles in registers.
 // Included once per target, like lanes-inl.h.
 //
 // Every output element is one chain of fused multiply-adds over the columns of all matrices, from
-// the first to the last, whatever it is computed with: a column has the same bits alone and in any
-// batch, and from packed weights as from others.
+// the first to the last. So a column has the same bits alone and in any batch, packed or not.
 
 #if defined(DYNET_LIKE_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_PRODUCT_INL
@@ -21,12 +20,12 @@ namespace dynet_like::detail::HWY_NAMESPACE {
 
 constexpr std::size_t kMostFactors = 16;
 
-// Panels that are read again for every block of columns should stay in the second-level cache.
+// Panels that every block of columns reads again should stay in the L2 cache.
 constexpr std::size_t kPanelBytes = std::size_t{448} << 10;
 
-/// A matrix {rows, k}, one of those whose products are added up. Packed, it is panels of kPanelRows
-/// rows, each with its k columns one behind the other; the last panel is as wide as the vectors
-/// that it needs. Otherwise its columns lie one behind the other.
+/// One of the matrices {rows, k} whose products are summed. If packed, it consists of panels of
+/// kPanelRows rows, each with its k columns one behind the other; the last panel is only as wide as
+/// the vectors that it needs. If not packed, its columns lie one behind the other.
 template <class E>
 struct Factor {
   const E* matrix = nullptr;
@@ -34,14 +33,14 @@ struct Factor {
   bool packed = false;
 };
 
-/// Up to `most` columns: for every factor its right sides, and where results go.
+/// Up to `most` columns: their right sides for every factor, and their destinations.
 template <class E, int most = kTileColumns>
 struct ColumnBlock {
   int count = 0;
   const E* x[kMostFactors][most];
-  const E* bias[most] = {};  ///< null: none
+  const E* bias[most] = {};  ///< null: no bias
   E* out[most];
-  bool add[most] = {};  ///< the finished result is added to what is there
+  bool add[most] = {};  ///< the finished result is added to the destination
 };
 
 template <class E>
@@ -51,7 +50,7 @@ struct Product {
   bool all_packed;
 };
 
-// f(0), f(1), ..., f(n - 1), with constants: accumulators that are named by them stay in registers.
+// Calls f(0), f(1), ..., f(n - 1) with constants, so that arrays indexed by them stay in registers.
 template <int n, class F>
 HWY_INLINE void unrolled(F&& f) {
   [&]<int... i>(std::integer_sequence<int, i...>) DYNET_LIKE_BODY {
@@ -60,9 +59,9 @@ HWY_INLINE void unrolled(F&& f) {
   (std::make_integer_sequence<int, n>());
 }
 
-// The rows of one panel, V vectors, the last of them with `tail` rows. kMasked: no more than those
-// are there to be read. The loop of one column, which is short, would be some percent slower where
-// it begins in one line of the code's cache and ends in the next.
+// The rows of one panel: V vectors, the last of which has `tail` rows. kMasked: only these may be
+// read. Aligned, because the short loop for one column would be a few percent slower if it crossed
+// a line of the instruction cache.
 template <class E, int V, int C, bool kMasked>
 HWY_NOINLINE __attribute__((aligned(64))) void multiply_panel(const Product<E>& product,
                                                               std::size_t row, std::size_t tail,
@@ -145,20 +144,20 @@ void multiply_block(const Product<E>& product, std::size_t begin, std::size_t en
   }
 }
 
-// Where all rows fill no more than half a vector, columns stand along the lanes instead.
+// If all rows fill at most half a vector, columns lie along the lanes instead.
 template <class E>
 constexpr int kFewRows = static_cast<int>(Lanes<E>::size / 2);
 template <class E>
 using LaneBlock = ColumnBlock<E, static_cast<int>(Lanes<E>::size)>;
 
-// f(lanes) for elements k, k + 1, ... of as many columns as there are lanes.
+// Calls f(lanes) for the elements k = 0, 1, ... of as many columns as there are lanes.
 #if HWY_TARGET == HWY_SCALAR
 template <class E, class F>
 HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
   for (std::size_t k = 0; k < k_count; ++k) f(Lanes<E>::load(*x + k));
 }
 #else
-// Block b of 16 bytes begins at element k of column b * 16 / sizeof(E).
+// Loads blocks of 16 bytes: block b begins at element k of column b * 16 / sizeof(E).
 template <class D, class E>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const E* const* x, std::size_t k) {
   if constexpr (hn::MaxLanes(D()) * sizeof(E) == 16) {
@@ -168,7 +167,7 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const E* const* x, std::size_t k) {
     return hn::Combine(d, load_blocks(half, x + hn::MaxLanes(half), k), load_blocks(half, x, k));
   }
 }
-// Square blocks of so many columns and elements are transposed.
+// Transposes square blocks of columns and elements.
 template <class F>
 HWY_INLINE void transpose_blocks(const float* const* x, std::size_t k, const F& f) {
   const Lanes<float>::Tag d;
@@ -201,7 +200,7 @@ HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f)
 }
 #endif
 
-// All R rows.
+// Computes all R rows.
 template <class E, int R>
 HWY_NOINLINE void multiply_rows(const Product<E>& product, const LaneBlock<E>& block) {
   constexpr std::size_t kLanes = Lanes<E>::size;
@@ -230,7 +229,7 @@ HWY_NOINLINE void multiply_rows(const Product<E>& product, const LaneBlock<E>& b
   }
 }
 
-// Of n columns as many as fill the lanes well; returns how many.
+// Multiplies as many of n columns as fill the lanes well; returns how many.
 template <class E, class Describe>
 HWY_INLINE std::size_t multiply_few_rows(const Product<E>& product, std::size_t n,
                                          const Describe& describe) {
@@ -240,7 +239,7 @@ HWY_INLINE std::size_t multiply_few_rows(const Product<E>& product, std::size_t 
   for (; n - done > kLanes / 2; done += block.count) {
     block.count = static_cast<int>(HWY_MIN(n - done, kLanes));
     describe(block, done);
-    for (std::size_t p = 0; p < product.factor_count; ++p) {  // columns that are not there
+    for (std::size_t p = 0; p < product.factor_count; ++p) {  // lanes without a column
       for (std::size_t c = block.count; c < kLanes; ++c) block.x[p][c] = block.x[p][0];
     }
     unrolled<kFewRows<E>>([&](auto r) DYNET_LIKE_BODY {
@@ -251,7 +250,7 @@ HWY_INLINE std::size_t multiply_few_rows(const Product<E>& product, std::size_t 
 }
 
 /// The product with columns [0, n). describe(block, first) fills in block.count columns from
-/// `first` on. Columns are split evenly into blocks, panels into groups that stay in the cache.
+/// `first` on. Columns are split evenly into blocks, and panels into groups that stay in the cache.
 template <class E, class Describe>
 HWY_INLINE void multiply(const Product<E>& product, std::size_t n, const Describe& describe) {
   const std::size_t done =

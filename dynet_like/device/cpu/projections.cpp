@@ -1,4 +1,4 @@
-// Kernels of projections onto the simplex: an item is a vector, and few of them are long.
+// Kernels of projections onto the simplex. Items are vectors, and few of them are long.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -15,9 +15,9 @@ void put(E result, E* to, bool add) {
   *to = add ? *to + result : result;
 }
 
-// sparsemax(x) = max(0, x - top - t), where top is the largest element and t, in [-1, 0], such that
-// the sum is 1. Elements less the largest keep their digits, however large they are. Of NaN and
-// infinity, t is NaN.
+// sparsemax(x) = max(0, x - top - t), where top is the largest element and t, in [-1, 0], makes the
+// sum 1. Subtracting the largest keeps the digits of elements of any size. If x contains NaN or
+// +infinity, t is NaN.
 template <class E>
 struct Support {
   E top, threshold;
@@ -31,12 +31,12 @@ struct Support {
     double sum = 0;
     for (std::size_t k = 0; k < n; ++k) {
       const double element = static_cast<double>(sorted[k]), count = static_cast<double>(k + 1);
-      if (1 + count * element <= sum + element) break;  // the support are the largest elements
+      if (1 + count * element <= sum + element) break;  // the largest elements are the support
       sum += element;
       threshold = static_cast<E>((sum - 1) / count);
     }
   }
-  /// As loss_forward has kept it.
+  /// Restores what loss_forward saved.
   explicit Support(const E* saved) : top(saved[0]), threshold(saved[1]) {}
 
   E part(E x) const {
@@ -56,7 +56,8 @@ void sparsemax_forward(const ForwardCall& call) {
     for (std::size_t e = 0; e < n; ++e) out[e] = support.part(x[e]);
   }
 }
-// dy less its mean over the support, there. What is NaN is no zero, and has a NaN.
+// Inside the support, dx is dy minus the mean of dy over the support. Elements that are NaN are not
+// 0, so they get a NaN.
 template <class E>
 void sparsemax_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;
@@ -77,7 +78,7 @@ void sparsemax_backward(const BackwardCall& call) {
   }
 }
 
-// Moving all elements by the same amount changes no loss: they are taken less the largest.
+// Adding one number to all elements does not change the loss, so the largest is subtracted.
 template <class E>
 void loss_forward(const ForwardCall& call) {
   const std::size_t n = call.type->inputs[0].size(), targets = call.type->integers;
@@ -118,8 +119,8 @@ void loss_backward(const BackwardCall& call) {
   }
 }
 
-// Elements that reach their bound stay there; the others share what is left as softmax does, their
-// own largest element taken off, until none is above. A NaN anywhere leaves nothing to share.
+// Elements that reach their bound stay there. The others share the rest by a softmax, with their
+// own largest subtracted, until none exceeds its bound. A NaN makes all free elements NaN.
 template <class E>
 void bounded_softmax(const E* x, const E* bound, std::size_t n, bool* bounded, E* y) {
   std::fill_n(bounded, n, false);
@@ -152,8 +153,8 @@ void bounded_forward(const ForwardCall& call) {
     bounded_softmax(call.in[0].at<E>(i), call.in[1].at<E>(i), n, bounded, call.out.at<E>(i));
   }
 }
-// With s, the share of the free elements, and m = the sum of y dy over them / s: what is free has
-// dx = y (dy - m); what is bounded has dbound = dy - m. A NaN is free.
+// Let s be the share of the free elements and m = (sum of y dy over them) / s. Free elements have
+// dx = y (dy - m); bounded elements have dbound = dy - m. A NaN counts as free.
 template <class E>
 void bounded_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;

@@ -1,5 +1,5 @@
-// Kernels that draw random numbers. Element e of a node takes word e of the stream that the node's
-// three integers and the key name, so that it is the same whatever runs with it.
+// Kernels that draw random numbers. Element e of a node is made from word e of the stream that the
+// node's three integers and the key identify, so it does not depend on the batch.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/random.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -39,7 +39,7 @@ Kernels source_kernels() {
   return {{draw<Distribution, float>, draw<Distribution, double>}, {}};
 }
 
-// A word of random bits per lane, as a signed number of its upper 24 bits.
+// One word of random bits per lane, as a signed number made of its upper 24 bits.
 template <class E>
 HWY_INLINE auto load_uniform(const std::uint32_t* words) {
   const hn::RebindToSigned<typename Lanes<E>::Tag> d;
@@ -53,9 +53,9 @@ HWY_INLINE auto load_uniform(const std::uint32_t* words) {
   }
 }
 
-// y = kept ? x / (1 - p) : 0, and the same for gradients; the mask is computed again, not kept.
-// Element e of the node takes word e of the stream that its three integers and the key name, and is
-// kept if unit_interval(word) >= p.
+// y = kept ? x / (1 - p) : 0, and the same for gradients. The mask is computed again instead of
+// saved. Element e of the node is kept if unit_interval(word) >= p, where word is word e of the
+// stream that the node's three integers and the key identify.
 template <class E>
 void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E* from, E* to,
           std::size_t n, bool add) {

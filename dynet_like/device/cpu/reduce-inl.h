@@ -1,5 +1,5 @@
-// Reductions of vectors that lie along the lanes, or side by side in them.
-// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+// Reductions of vectors that lie along the lanes, or side by side, one per lane.
+// Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_REDUCE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_REDUCE_INL
@@ -39,17 +39,17 @@ struct Sum {
   }
 };
 
-// One vector of n elements, along the lanes. Reductions are four chains, then one across lanes.
+// One vector of n elements, along the lanes. A reduction is four chains, then one across lanes.
 template <class E>
 struct Row {
   std::size_t n;
 
-  // f<T>(at, count), as in for_groups.
+  // Calls f<T>(at, count) as for_groups does.
   template <class F>
   HWY_INLINE void each(F&& f) const {
     for_groups<E>(n, f);
   }
-  // f<T>(at, count) of all elements, combined; in all lanes.
+  // f<T>(at, count) over all elements, combined; the result is in all lanes.
   template <class Operation, class F>
   HWY_INLINE Lanes<E> reduce(F&& f) const {
     const Lanes<E> neutral(Operation::neutral);
@@ -71,7 +71,7 @@ struct Row {
   }
 };
 
-// `count` vectors of n elements side by side, one per lane; element k of all stands at k * stride.
+// `count` vectors of n elements side by side, one per lane; their elements k begin at k * stride.
 template <class E>
 struct Columns {
   std::size_t n, stride, count;
@@ -90,13 +90,13 @@ struct Columns {
   }
 };
 
-// For lanes and for numbers.
+// For lanes and for plain numbers.
 template <bool average, class T>
 HWY_INLINE T sum_or_mean(T sum, std::size_t count) {
   return average ? sum / T(static_cast<double>(count)) : sum;
 }
 
-// finish(sum of term(x)) along the dimension, for all lines that lie side by side.
+// Writes finish(sum of term(x)) along the dimension, for all lines that lie side by side.
 template <class E, class Term, class Finish>
 HWY_INLINE void sum_lines(const Axis& axis, const E* from, E* to, Term term, Finish finish) {
   if (axis.inner == 1) {
@@ -114,7 +114,7 @@ HWY_INLINE void sum_lines(const Axis& axis, const E* from, E* to, Term term, Fin
   });
 }
 
-// f(lines of an input that lie side by side, their results) for all items of a call.
+// Calls f(lines of an input that lie side by side, their results) for all items of a call.
 template <class E, class F>
 HWY_INLINE void for_lines(const ForwardCall& call, const Axis& axis, F f) {
   for (std::size_t i = 0; i < call.n; ++i) {

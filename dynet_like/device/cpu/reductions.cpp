@@ -22,7 +22,7 @@ void sum_forward(const ForwardCall& call) {
     E* const out = call.out.at<E>(i);
     end = i + 1;
     while (end < call.n && all_go_on(end - 1)) ++end;
-    if ((end - i) * size == 1) {  // one number, such as a loss: a vector would cost more
+    if ((end - i) * size == 1) {  // a single number, such as a loss: a vector would cost more
       E total = *call.in[0].at<E>(i);
       for (std::size_t j = 1; j < inputs; ++j) total += *call.in[j].at<E>(i);
       *out = sum_or_mean<average>(total, inputs);

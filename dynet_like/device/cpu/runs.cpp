@@ -1,4 +1,4 @@
-// Finding the runs of a stretched item.
+// Finds the runs of a stretched item.
 #include "dynet_like/device/cpu/runs.h"
 
 namespace dynet_like::detail::cpu {
@@ -8,7 +8,7 @@ Runs::Runs(const Signature& type) {
   for (unsigned j = 0; j < 2; ++j) {
     advances[j] = type.inputs[j].size() == type.output_size || type.inputs[j][0] == type.output[0];
   }
-  // The inner run: leading dimensions in which every operand keeps advancing, or keeps standing.
+  // The inner run: the leading dimensions along which each operand always advances or always stays.
   std::size_t inner[2] = {1, 1};
   for (; d < type.output.nd; ++d) {
     bool same = true;

@@ -1,4 +1,4 @@
-// How the items of an elementwise op are walked where dimensions of size 1 stretch.
+// How an elementwise op loops over an item if dimensions of size 1 are stretched.
 #pragma once
 
 #include "dynet_like/ops/op.h"
@@ -13,8 +13,8 @@ inline bool stretches(const Signature& type) {
   return false;
 }
 
-/// A stretched item as runs of `length` output elements. In a run an operand either advances with
-/// the output or stays at one element; `next` steps to where the operands' next run begins.
+/// A stretched item as `count` runs of `length` output elements. In a run an operand either
+/// advances with the output or stays at one element; `next` moves to the operands' next run.
 struct Runs {
   std::size_t length = 1, count = 1;
   bool advances[2] = {true, true};

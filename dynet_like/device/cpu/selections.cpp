@@ -1,4 +1,4 @@
-// Kernels of elements that are chosen along a dimension: by integers, or by their size.
+// Kernels that choose elements along a dimension, by integers or by size.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -29,7 +29,7 @@ void select_forward(const ForwardCall& call) {
     }
   }
 }
-// Elements that are chosen several times get the sum; what is not chosen gets zero.
+// An element that is chosen several times gets the sum; one that is not chosen gets zero.
 template <class E>
 void select_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
@@ -50,8 +50,8 @@ void select_backward(const BackwardCall& call) {
   }
 }
 
-// f(the first row, how many, whether they are filled) for rows that follow one another in a column
-// and have one mask, or are alone.
+// Calls f(first row, number of rows, whether they are filled): for all rows of a mask at once if
+// they agree, otherwise row by row.
 template <class F>
 void for_masked_rows(const Signature& type, const std::uint32_t* masks, const F& f) {
   const std::size_t rows = type.output.rows(), columns = type.output_size / rows;
@@ -99,7 +99,7 @@ void fill_rows_backward(const BackwardCall& call) {
   }
 }
 
-// The places in a line of its largest elements, in their order.
+// The places of a line's largest elements, in the order of places.
 template <class E>
 void find_largest(const E* line, const Axis& axis, std::size_t count, std::size_t* places) {
   std::size_t* all = places;
@@ -148,7 +148,7 @@ void kmax_backward(const BackwardCall& call) {
   }
 }
 
-// The columns of an item.
+// The range of columns of an item.
 struct Segment {
   std::size_t begin, end;
   Segment(const std::uint32_t* integers, std::size_t item)
@@ -182,7 +182,7 @@ void segment_sum_backward(const BackwardCall& call) {
   });
 }
 
-// The column of the first of the largest elements of a row.
+// The column of the largest element of a row, the first of several.
 template <class E>
 std::size_t largest_of(const E* x, const Segment& segment, std::size_t rows, std::size_t row) {
   std::size_t best = segment.begin;

@@ -25,7 +25,7 @@ void identity_backward(const BackwardCall& call) {
   }
 }
 
-// An item of input j is `outer` blocks of the output, each `inner * n_j` elements long.
+// An item of input j fills `outer` blocks of the output, each `inner * n_j` elements long.
 template <class E>
 void concatenate_forward(const ForwardCall& call) {
   const unsigned d = call.type->attributes[0];
@@ -76,7 +76,7 @@ void pick_range_forward(const ForwardCall& call) {
   }
 }
 
-// A contribution is added whole, its zeros too: -0 + 0 is 0.
+// The zeros of a contribution are added, too, because -0 + 0 is 0.
 template <class E>
 HWY_INLINE void put_zeros(E* to, std::size_t n, bool add) {
   put_groups(n, to, add, []<class T>(std::size_t, std::size_t) DYNET_LIKE_BODY { return T(0); });

@@ -1,10 +1,10 @@
-// What all kinds of softmax have in common: how vectors lie, and their maxima and sums.
+// The common parts of all kinds of softmax: the layout of vectors, and their maxima and sums.
 //
 // A vector of many classes is read along the lanes. Vectors of few classes stand side by side, one
-// per lane: their elements are gathered, and nothing is summed across lanes. Which it is depends on
+// per lane: their elements are gathered, and nothing is summed across lanes. The choice depends on
 // the shape alone, and a vector's arithmetic is the same in every lane.
 //
-// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+// Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_SOFTMAX_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_LIKE_SOFTMAX_INL
@@ -21,7 +21,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The maximum and the sum of e^(x - maximum), whose terms go to `terms` unless it is null.
+// The maximum, and the sum of e^(x - maximum). Its terms go to `terms` unless that is null.
 template <class E, class Largest = Maximum>
 struct Total {
   Lanes<E> top, sum;
@@ -40,7 +40,7 @@ struct Total {
   }
 };
 
-// Up to this many classes are gathered, so that vectors stand side by side.
+// Vectors of up to this many classes are gathered, so that they stand side by side.
 template <class E>
 inline constexpr std::size_t few_classes = Lanes<E>::size;
 
@@ -51,14 +51,14 @@ HWY_INLINE Layout layout_of(const Axis& axis) {
   return axis.inner > Lanes<E>::size / 2 ? Layout::columns : Layout::gathered;
 }
 
-// Vectors of n elements, `stride` apart, side by side in a buffer; as many as there are lanes.
+// Vectors of n elements with stride `stride`, gathered side by side in a buffer: one per lane.
 template <class E>
 struct Gathered {
   static constexpr std::size_t size = Lanes<E>::size;
   std::size_t n, stride;
 
   Columns<E> columns() const { return {n, size, size}; }
-  // Lanes without a vector are zero.
+  // Lanes without a vector are set to zero.
   HWY_INLINE void gather(const E* const* from, std::size_t count, E* to) const {
     for (std::size_t k = 0; count < size && k < n; ++k) Lanes<E>(0).store(to + k * size);
     for (std::size_t lane = 0; lane < count; ++lane) {
@@ -70,14 +70,14 @@ struct Gathered {
   }
 };
 
-// f(start) for every vector of an item: where its first element stands.
+// Calls f(start) for every vector of an item, where `start` is the index of its first element.
 template <class F>
 HWY_INLINE void for_vectors(const Axis& axis, F&& f) {
   for (std::size_t o = 0; o < axis.outer; ++o) {
     for (std::size_t i = 0; i < axis.inner; ++i) f(o * axis.inner * axis.n + i);
   }
 }
-// f(columns, start) for the vectors of an item, as many side by side as there are lanes.
+// Calls f(columns, start) for the vectors of an item, as many at a time as there are lanes.
 template <class E, class F>
 HWY_INLINE void for_columns(const Axis& axis, F&& f) {
   for (std::size_t o = 0; o < axis.outer; ++o) {

@@ -1,4 +1,4 @@
-// Softmax, log-softmax and their loss on the CPU: two passes, the maximum taken off first.
+// Softmax, log-softmax and their loss on the CPU: two passes. The maximum is subtracted first.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/softmax.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -149,7 +149,7 @@ void along_backward(const BackwardCall& call) {
   }
 }
 
-// The first `count` numbers, one to each item from `first` on.
+// Writes the first `count` numbers, one to each item from `first` on.
 template <class E>
 HWY_INLINE void put_numbers(Lanes<E> numbers, const Output& out, std::size_t first,
                             std::size_t count) {
@@ -159,9 +159,9 @@ HWY_INLINE void put_numbers(Lanes<E> numbers, const Output& out, std::size_t fir
   for (std::size_t k = 0; k < count; ++k) *out.at<E>(first + k) = list[k];
 }
 
-// The loss keeps the maximum and log sum e^(x - maximum) for the gradient, apart: their sum has few
-// digits left of a small logarithm. Logarithms are taken of as many items at a time as there are
-// lanes.
+// The loss saves the maximum and log sum e^(x - maximum) separately for the gradient, because their
+// sum would keep few digits of a small logarithm. Logarithms are computed for as many items at a
+// time as there are lanes.
 template <class E>
 void loss_forward(const ForwardCall& call) {
   constexpr std::size_t kLanes = Lanes<E>::size;
@@ -223,7 +223,7 @@ void loss_backward(const BackwardCall& call) {
         put(part.template operator()<T>(begin + at, count), dx + begin + at, count, add);
       });
     };
-    // The vector with the class in it, and what stands before and after it.
+    // First the elements before the vector with the class in it, then that vector, then the rest.
     const std::size_t lane = call.integers[i] % kLanes, begin = call.integers[i] - lane;
     const std::size_t end = std::min(begin + kLanes, n);
     put_parts(0, begin);
@@ -235,7 +235,7 @@ void loss_backward(const BackwardCall& call) {
   }
 }
 
-// f(along, start) for the softmax along n columns of `rows` elements.
+// Calls f(along, start) for the softmax along n columns of `rows` elements.
 template <class E, class F>
 HWY_INLINE void along_columns(std::size_t rows, std::size_t n, F&& f) {
   if (rows == 1) return f(Row<E>{n}, std::size_t{0});
@@ -261,7 +261,7 @@ void segments_forward(const ForwardCall& call) {
     const auto place = [&](std::size_t k) {
       return cpu::SoftmaxItem(call.integers, k).own - first.begin;
     };
-    bool in_order = end - i == first.size();  // and where the columns are to go
+    bool in_order = end - i == first.size();  // and their destinations are consecutive
     for (std::size_t k = i; k < end && in_order; ++k) {
       in_order = place(k) == k - i && (k == i || goes_on<E>(call.out, k - 1, rows));
     }
@@ -277,7 +277,7 @@ void segments_forward(const ForwardCall& call) {
   }
 }
 
-// What the items of a softmax contribute is found at the first of them.
+// The first item of each softmax computes the contributions of all its items.
 template <class E>
 void segments_backward(const BackwardCall& call) {
   if (!call.dx[0].wanted()) return;

@@ -1,4 +1,4 @@
-// Items that are elements of one softmax follow one another, and it is computed once for them.
+// Items that are elements of one softmax are consecutive, and it is computed once for them.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace dynet_like::detail::cpu {
 
-/// The integers of an item: the number of columns, those that the softmax is over, and its own.
+/// The integers of an item: the number of columns, those of the softmax, and the item's own column.
 struct SoftmaxItem {
   SoftmaxItem(const std::uint32_t* integers, std::size_t i)
       : all(integers[4 * i]),
@@ -18,7 +18,7 @@ struct SoftmaxItem {
   std::size_t all, begin, end, own;
 };
 
-/// The end of the items from i on that are of one softmax. Backward, they write to one gradient.
+/// The end of the items from i on that belong to one softmax, and backward write one gradient.
 template <class Call>
 std::size_t end_of_softmax(const Call& call, std::size_t i) {
   const auto same = [&](std::size_t k) {

@@ -1,4 +1,4 @@
-// Kernels that bring values in: constants, and rows of tables.
+// Kernels of ops without inputs: constants, and rows of tables.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/sources.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -21,7 +21,7 @@ void constant(const ForwardCall& call) {
 
 template <class E>
 void lookup(const ForwardCall& call) {
-  constexpr std::size_t kAhead = 8;  // rows are random accesses to memory: ask for them early
+  constexpr std::size_t kAhead = 8;  // rows are random accesses to memory: prefetch them
   const std::size_t size = call.type->output_size;
   const E* table = call.in[0].at<E>(0);
   const auto row = [&](std::size_t i) { return table + std::size_t{call.integers[i]} * size; };
@@ -34,7 +34,7 @@ void lookup(const ForwardCall& call) {
   }
 }
 
-// For a table that is no parameter; what parameters get is added up row by row elsewhere.
+// For a table that is not a parameter; gradients of parameters are summed row by row elsewhere.
 template <class E>
 void lookup_backward(const BackwardCall& call) {
   const std::size_t size = call.type->output_size, table = call.type->inputs[0].size();

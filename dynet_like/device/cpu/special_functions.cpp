@@ -1,5 +1,5 @@
-// The elementwise ops that the C++ library's functions compute, element by element: rarely used,
-// and not worth code for every instruction set.
+// Elementwise ops that the C++ standard library's functions compute, element by element. They are
+// rarely used, so they are not compiled for every instruction set.
 #include "dynet_like/device/cpu/element_functions.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/ops/special_formulas.h"

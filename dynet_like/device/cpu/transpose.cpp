@@ -1,4 +1,4 @@
-// Transposition on the CPU: plain code, since vector instructions that gather are slower.
+// Transposition on the CPU: plain code, because SIMD gather instructions are slower.
 #include <cstdint>
 #include <span>
 
@@ -8,7 +8,7 @@ namespace dynet_like::detail::cpu {
 
 namespace {
 
-// Where the elements of a transposed item come from, in the order of the output.
+// The source index of each element of a transposed item, in the order of the output.
 std::span<const std::uint32_t> transposed_order(const Signature& type, Workspace& workspace) {
   const Dim& from = type.inputs[0];
   std::size_t stride[Dim::kMaxDimensions], step = 1;

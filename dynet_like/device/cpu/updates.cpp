@@ -1,6 +1,6 @@
-// The passes of device/updates.h. Every element is by itself, so that rows that are updated alone
-// have the bits of a whole table; products and sums are rounded one by one, as in plain code. Where
-// elements are summed the order depends on their number alone.
+// The passes of device/updates.h. Elements are independent, so that rows that are updated alone
+// have the same bits as in a whole table. Products and sums are rounded one by one, as in plain
+// code. The order of sums depends on their number of elements alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/updates.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -50,7 +50,7 @@ HWY_INLINE void update_row(const Elements& e, typename Elements::Row<E> row,
   E* const values = static_cast<E*>(e.values) + row.first;
   E* moments[Elements::kMaxMoments];
   for (std::size_t k = 0; k < kMoments; ++k) moments[k] = static_cast<E*>(e.moments[k]) + row.first;
-  // Where there is no gradient, all steps read the same zeros.
+  // Without a gradient, all steps read the same zeros.
   static constexpr E kZeros[Group<E>::size] = {};
   const E* const gradient = row.gradient == nullptr ? kZeros : row.gradient;
   const std::size_t places = row.gradient == nullptr ? 0 : ~std::size_t{0};
@@ -65,7 +65,7 @@ HWY_INLINE void update_row(const Elements& e, typename Elements::Row<E> row,
   });
 }
 
-// Rows of a list are random accesses to memory.
+// The rows of a list are random accesses to memory.
 template <class E>
 void prefetch(const Elements& e, std::size_t first) {
   const auto fetch = [&](void* numbers) {
@@ -137,7 +137,7 @@ HWY_INLINE Lanes<double> load_squares(const float* x) {
   return lanes * lanes;
 }
 
-// Four chains of vectors, as numbers become twice as long on the way.
+// Four chains of vectors; numbers are converted to double first.
 template <class E>
 double sum_of_element_squares(const E* x, std::size_t n) {
   constexpr std::size_t kLanes = Lanes<double>::size;

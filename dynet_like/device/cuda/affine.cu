@@ -1,11 +1,11 @@
-// Affine maps as gathered products, and the gradients of what they multiply with.
+// Affine maps as gathered products, and the gradients of their inputs.
 #include "dynet_like/device/cuda/affine.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-// dW = dy x' of every item: a thread per element, one chain over the item's columns.
+// dW = dy x' of every item: one thread per element, one chain over the item's columns.
 template <class T>
 __global__ void matrix_gradients(Places<T> dy, Places<T> x, Destination to, std::size_t count,
                                  unsigned rows, unsigned inner, unsigned columns) {
@@ -24,7 +24,7 @@ __global__ void matrix_gradients(Places<T> dy, Places<T> x, Destination to, std:
   put(sum, result + element, to.add[item] != 0);
 }
 
-// dy, added over the columns if the bias has only one.
+// dy, summed over columns if the bias has only one.
 template <class T>
 __global__ void bias_gradients(Places<T> dy, Destination to, std::size_t count, unsigned size,
                                unsigned repeats) {
@@ -65,7 +65,7 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
 
 namespace {
 
-// Of the pair that begins with input `left`.
+// For the pair that begins with input `left`.
 template <class T>
 GatheredProduct<T> right_gradient(const BackwardCall& call, const Affine& map, std::size_t left) {
   GatheredProduct<T> product;

@@ -6,20 +6,20 @@
 
 namespace dynet_like::detail::cuda {
 
-/// The maps of all items, one behind the other.
+/// Adds the maps of all items; results lie one behind the other.
 template <class T>
 void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map,
                 const Output& out);
 
-/// dx = W' dy for the right sides, as far as they are wanted; `dy` says where the gradients of the
-/// results lie, and `other` where what is added to W' dy does, if it is anywhere. To be launched
-/// with transposed matrices.
+/// Adds the wanted gradients dx = W' dy of right sides. `dy` has the places of the results'
+/// gradients, and `other`, if given, the places of numbers that are added to W' dy. Must be
+/// launched with transposed matrices.
 template <class T>
 void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call, const Affine& map,
                          const Places<T>& dy, const Places<T>& other = {});
 
-/// The gradients of matrices and bias, as far as they are wanted from the kernel: parameters get
-/// theirs elsewhere.
+/// The gradients of matrices and bias that the kernel must compute: those of parameters are
+/// computed elsewhere.
 template <class T>
 void launch_left_gradients(const BackwardCall& call, const Affine& map, const Places<T>& dy);
 

@@ -1,5 +1,5 @@
-// Attention: a warp for every head of a query, and of a key for its gradient. Scores are computed
-// again where they are needed, so that nothing grows with the number of keys.
+// Attention: a warp for every head of a query, and for every head of a key for the key's gradient.
+// Scores are computed again where needed, so that memory does not grow with the number of keys.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// Rows of a head that a lane has at a time.
+// Rows of a head that a lane handles at a time.
 constexpr unsigned kRows = 4, kRowsOfWarp = kRows * kWarp;
 
 struct AttentionShape {
@@ -25,7 +25,7 @@ struct AttentionShape {
   unsigned heads, key_rows, value_rows;
 };
 
-// One head of one query, and what it sees.
+// One head of one query, and the keys and values that it sees.
 template <class T>
 struct Reader {
   AttentionShape shape;
@@ -46,7 +46,7 @@ struct Reader {
         values(in_v->at<T>(i) + h * of.value_head()),
         scale(1 / std::sqrt(static_cast<T>(of.key_head()))) {}
 
-  // By one lane.
+  // Called by one lane.
   __device__ T score(unsigned key) const {
     const T* const k = keys + std::size_t{key} * shape.key_rows;
     T sum = 0;
@@ -61,7 +61,7 @@ struct Reader {
   }
 };
 
-// put(row, sum) with the sums over keys of weight(key) times the key's row, for all rows of a head.
+// Calls put(row, sum) for all rows of a head: sum is that of weight(key) times the key's row.
 template <class T, class Weight, class Put>
 __device__ void combine_columns(const T* columns, unsigned stride, unsigned rows, unsigned first,
                                 unsigned end, const Weight& weight, const Put& put_row) {
@@ -122,7 +122,7 @@ void forward(const ForwardCall& call) {
                static_cast<T*>(call.saved));
 }
 
-// What backward kernels are given.
+// The inputs of backward kernels.
 struct Given {
   Operand q, k, v, out, saved, dy;
   const std::uint32_t* integers;
@@ -157,7 +157,7 @@ __global__ void query_gradients(std::size_t warps, AttentionShape shape, Given g
       [&](unsigned row, T sum) { target.put(sum, head * shape.key_head() + row); });
 }
 
-// The queries of one call that write to the same gradients.
+// The queries of one call that contribute to the same gradients.
 struct Readers {
   std::size_t begin, end;
 
@@ -173,7 +173,7 @@ struct Readers {
   }
 };
 
-// The sum over lanes of the products of two heads.
+// The inner product of two heads; the lanes share the work.
 template <class T>
 __device__ T product_of_warp(const T* a, const T* b, unsigned size) {
   T sum = 0;
@@ -181,7 +181,7 @@ __device__ T product_of_warp(const T* a, const T* b, unsigned size) {
   return sum_of_warp(sum);
 }
 
-// Gradients of one key and its value: the sum of what queries contribute, in their order.
+// The gradient of one key or its value: the sum of the contributions of queries, in their order.
 template <class T, bool of_values>
 __device__ void add_for_key(const AttentionShape& shape, const Given& given, const Readers& readers,
                             unsigned head, unsigned key, const Target<T>& target) {
@@ -219,7 +219,7 @@ __device__ void add_for_key(const AttentionShape& shape, const Given& given, con
   }
 }
 
-// The warps of the queries that read the same keys share these out.
+// The warps of all queries that read the same keys share these keys.
 template <class T, bool of_values>
 __global__ void column_gradients(std::size_t n, AttentionShape shape, Given given, Destination dk,
                                  Destination dv) {
@@ -254,7 +254,7 @@ void backward(const BackwardCall& call) {
   }
 }
 
-// One head of a query, at the first of the items that are weights of its keys.
+// One head of a query, at the first of the consecutive items that are its weights.
 template <class T>
 struct QueryOfKeys {
   AttentionShape shape;
@@ -273,7 +273,7 @@ struct QueryOfKeys {
         scale(1 / std::sqrt(static_cast<T>(of.key_head()))) {}
 
   __device__ const T* key(unsigned j) const { return keys + std::size_t{j} * shape.key_rows; }
-  // By one lane.
+  // Called by one lane.
   __device__ T score(unsigned j) const {
     T sum = 0;
     for (unsigned c = 0; c < shape.key_head(); ++c) sum = std::fma(q[c], key(j)[c], sum);
@@ -281,7 +281,7 @@ struct QueryOfKeys {
   }
 };
 
-// Whether the items a and b are weights of one softmax; `dk` is null in a forward call.
+// Whether the items a and b are weights of one softmax. `dk` is null in a forward call.
 __device__ bool are_of_one_query(const Operand& q, const Operand& k, void* const* dk,
                                  const std::uint32_t* integers, std::size_t a, std::size_t b) {
   for (unsigned i = 0; i < 3; ++i) {
@@ -290,7 +290,7 @@ __device__ bool are_of_one_query(const Operand& q, const Operand& k, void* const
   return q.items[a] == q.items[b] && k.items[a] == k.items[b] && (dk == nullptr || dk[a] == dk[b]);
 }
 
-// The first of these items finds the softmax for all.
+// The first of these items computes the softmax for all of them.
 template <class T>
 __global__ void weigh(std::size_t n, AttentionShape shape, Operand q, Operand k,
                       const std::uint32_t* integers, Output out, T* saved) {
@@ -319,13 +319,13 @@ __global__ void weigh(std::size_t n, AttentionShape shape, Operand q, Operand k,
   }
 }
 
-// What backward kernels of weights are given.
+// The inputs of backward kernels of weights.
 struct GivenWeights {
   Operand q, k, out, saved, dy;
   const std::uint32_t* integers;
 };
 
-// An item contributes scale p dy (k - sum p k), where p, dy and k are those of its own key.
+// An item contributes scale p dy (k - sum p k), where p, dy and k belong to its own key.
 template <class T>
 __global__ void gradients_of_weighers(std::size_t n, AttentionShape shape, GivenWeights given,
                                       Destination dq) {
@@ -352,7 +352,7 @@ __global__ void gradients_of_weighers(std::size_t n, AttentionShape shape, Given
       });
 }
 
-// The weights of one query from `begin` on, and what they contribute to the score of key j.
+// The gradient of the score of key j, from all weights of one query, which begin at `begin`.
 template <class T>
 __device__ T slope_of_score(const QueryOfKeys<T>& query, const GivenWeights& given,
                             std::size_t begin, std::size_t end, unsigned head, unsigned j) {
@@ -368,7 +368,7 @@ __device__ T slope_of_score(const QueryOfKeys<T>& query, const GivenWeights& giv
   return query.scale * (std::exp(score - given.saved.at<T>(begin)[head]) * (own - mean));
 }
 
-// The warps of the items that write to the same gradients share the keys out.
+// The warps of all items that write to the same gradients share the keys.
 template <class T>
 __global__ void gradients_of_weighed(std::size_t n, AttentionShape shape, GivenWeights given,
                                      Destination dk) {

@@ -1,4 +1,4 @@
-// Marks around submissions, which are used again once the device has passed them.
+// Marks around submissions. They are reused after the device has passed them.
 #include "dynet_like/device/cuda/busy_time.h"
 
 #include "dynet_like/core/make_room.h"
@@ -7,7 +7,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// So many may be under way before it is looked which have ended.
+// If so many are under way, it is time to find out which have ended.
 constexpr std::size_t kMostUnderWay = 256;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How long a device was at work, for benchmarks.
+// How long a device was busy, for benchmarks.
 #pragma once
 
 #include <utility>
@@ -8,9 +8,9 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Adds up the time of submissions, each from a timed mark before it to one behind it. If the
-/// device waits in between, for a host that launches more slowly than kernels run, that counts as
-/// well: nothing but a profiler sees it.
+/// Sums up the time of submissions, each from a timed mark before it to one behind it. That
+/// includes idle time within a submission, when the host launches more slowly than kernels run:
+/// only a profiler can tell it apart.
 class BusyTime {
  public:
   explicit BusyTime(Runtime& runtime) : runtime_(runtime) {}

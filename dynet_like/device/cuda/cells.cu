@@ -1,5 +1,5 @@
-// Kernels of ops: LSTM and GRU cells. The products of all gates are one launch, what is pointwise
-// another; for few columns it is the same one.
+// Kernels of ops: LSTM and GRU cells. The products of all gates are one launch, the pointwise part
+// is another one. For few columns both are one launch.
 #include <bit>
 
 #include "dynet_like/device/cuda/affine.h"
@@ -12,7 +12,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// An element of the vectors of a cell.
+// One element of the vectors of a cell.
 struct Here {
   std::size_t at;
 
@@ -36,7 +36,7 @@ using formulas::fused, formulas::logistic, formulas::tanh;
 #include "dynet_like/device/cell_formulas.h"
 #undef LANE
 
-// For few columns the block that has summed the gates of some elements goes on with them.
+// For few columns: the block that has summed the gates of some elements computes these elements.
 template <class Tile, class T>
 struct BlockOfGates {
   TilePart part;
@@ -55,7 +55,7 @@ struct BlockOfGates {
                     unsigned e) const {
     return product.bias.at(item)[gate * rows.hidden + part.row + e];
   }
-  /// Calls f(element, column, item) for what this thread has to do.
+  /// Calls f(element, column, item) for the elements of this thread.
   template <class F>
   __device__ void for_elements(const F& f) const {
     const unsigned size = Tile::columns << rows.shift, threads = blockDim.x * blockDim.y;
@@ -69,15 +69,15 @@ struct BlockOfGates {
   std::size_t first_item_;
 };
 
-// Calls launch.operator()<Tile>(shape, shift) if one launch is to do all. A tile must have at least
-// a vector of every gate: 1 << shift elements.
+// Calls launch.operator()<Tile>(shape, shift) if one launch can do all. A tile must have room for
+// at least one vector of every gate: 1 << shift elements.
 template <class Tile, class T, class Launch>
 bool in_joined_tiles_of(Commands& commands, GatheredProducts<T>& products, unsigned gates,
                         const Launch& launch) {
   const unsigned elements = std::bit_floor(Tile::rows / gates);
   if (elements < kVector<T>) return false;
   Shape shape = products.shape_in_warps(commands, gates * elements, Tile::columns);
-  shape.blocks_x /= static_cast<unsigned>(products.size());  // each has all products of its part
+  shape.blocks_x /= static_cast<unsigned>(products.size());  // a block does all of its part
   launch.template operator()<Tile>(shape, std::countr_zero(elements));
   return true;
 }
@@ -192,7 +192,7 @@ __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, c
               output_at<T>(out, item), item_of(saved, item, 4 * hidden));
 }
 
-// Few columns: a block computes the sums of h, then those of x, then the elements.
+// For few columns: a block computes the sums of h, then those of x, then the elements.
 template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_gru_items(unsigned hidden, unsigned shift, const GatheredProduct<T>* products,
@@ -272,7 +272,7 @@ void gru_backward(const BackwardCall& call) {
   launch_left_gradients(call, layout.of_h, of_h);
   if (layout.has_x()) launch_left_gradients(call, layout.of_x, of_x);
   GatheredProducts<T> products;
-  // The gradient of h has two terms; that through z is added as a bias is.
+  // The gradient of h has two terms. The one through z is added like a bias.
   add_right_gradients(products, call, layout.of_h, of_h, Places<T>(through_z, layout.hidden));
   if (layout.has_x()) add_right_gradients(products, call, layout.of_x, of_x);
   products.launch(commands, true);

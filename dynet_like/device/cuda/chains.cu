@@ -1,5 +1,5 @@
-// Sums over all sequences of tags, and over all paths that spell labels: a warp for every item,
-// which goes along its columns and back. Between columns go logarithms, less the largest of them.
+// Sums over all sequences of tags, and over all paths that spell labels: one warp per item goes
+// forward and back over its columns. It carries logarithms minus the largest of them.
 #include <cmath>
 #include <limits>
 
@@ -11,14 +11,14 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// f(j) for j < n by one lane each; what they have written is there for all afterwards.
+// Calls f(j) for j < n, each in one lane. Afterwards all lanes see what was written.
 template <class F>
 __device__ void each_of(unsigned n, const F& f) {
   for (unsigned j = lane_of_warp(); j < n; j += kWarp) f(j);
   __syncwarp();
 }
 
-// ln of the sum of e^f(k) over k < n, by one lane; -infinity where all are.
+// ln of the sum of e^f(k) over k < n, computed by one lane; -infinity if all f(k) are.
 template <class T, class F>
 __device__ T log_sum(unsigned n, const F& f) {
   T top = -std::numeric_limits<T>::infinity(), sum = 0;
@@ -28,7 +28,7 @@ __device__ T log_sum(unsigned n, const F& f) {
   return top + std::log(sum);
 }
 
-// Takes the largest off and returns it; -infinity everywhere stays.
+// Subtracts the largest and returns it. -infinity everywhere stays unchanged.
 template <class T>
 __device__ T take_largest(unsigned n, T* logs) {
   T top = -std::numeric_limits<T>::infinity();
@@ -54,7 +54,7 @@ struct Chain {
         end(in[3].at<T>(i)),
         given(in[4].at<T>(i)) {}
 
-  // -infinity where another tag is given.
+  // -infinity if another tag is given.
   __device__ T emission(unsigned t, unsigned j) const {
     const bool is_possible = given[t] < 0 || std::floor(given[t]) == static_cast<T>(j);
     return is_possible ? emissions[std::size_t{t} * tags + j] : -std::numeric_limits<T>::infinity();
@@ -62,11 +62,11 @@ struct Chain {
   __device__ T transition(unsigned i, unsigned j) const {
     return transitions[std::size_t{j} * tags + i];
   }
-  // ln of the sum over tags i of e^(before[i] + transition(i, j)), by one lane.
+  // ln of the sum over tags i of e^(before[i] + transition(i, j)), computed by one lane.
   __device__ T sum_before(const T* before, unsigned j) const {
     return log_sum<T>(tags, [&](unsigned i) { return before[i] + transition(i, j); });
   }
-  // The same of the end, by the warp.
+  // The same for the end of a sequence, computed by the warp.
   __device__ T sum_at_end(const T* logs) const {
     T top = -std::numeric_limits<T>::infinity(), sum = 0;
     for (unsigned j = lane_of_warp(); j < tags; j += kWarp) top = Larger()(top, logs[j] + end[j]);
@@ -79,7 +79,7 @@ struct Chain {
   }
 };
 
-// Of every column are kept the logarithms, and the sums over all tags before the next column.
+// For every column the kernel keeps the logarithms, and the sums over its tags for the next column.
 template <class T>
 __global__ void add_up(std::size_t items, unsigned tags, const Operand* in,
                        const std::uint32_t* integers, T* kept, std::size_t kept_size,
@@ -89,7 +89,7 @@ __global__ void add_up(std::size_t items, unsigned tags, const Operand* in,
   T* const y = output_at<T>(out, item);
   const Chain<T> chain(item, tags, in, integers);
   T* const all = kept + item * kept_size;
-  // Of those that are not kept, every other one is written over.
+  // If not all columns are kept, two buffers alternate.
   const auto column = [&](unsigned t) {
     return all + std::size_t{keeps_all ? t : t % 2} * 2 * tags;
   };
@@ -113,13 +113,13 @@ struct ChainBackward {
   const Operand* in;
   Operand saved, dy;
   const std::uint32_t* integers;
-  T* slopes;    ///< of every item, those of a column and of the one before
-  T* products;  ///< and what its transitions get
+  T* slopes;    ///< for every item: slopes of a column and of the column before
+  T* products;  ///< for every item: the contributions to transitions
 };
 
-// The slope of a tag before is the sum over tags j of the slope of j times the share that it has
-// in its sum. The first of the items that share the gradient of emissions adds all of them up, one
-// behind the other.
+// The slope of a previous tag is the sum over tags j of the slope of j times the previous tag's
+// share in j's sum. The first of the items that share the gradient of emissions adds up the
+// contributions of all, one after the other.
 template <class T>
 __global__ void go_back(std::size_t items, ChainBackward<T> given, const Destination* dx) {
   const std::size_t first = item_of_warp();
@@ -180,7 +180,7 @@ __global__ void go_back(std::size_t items, ChainBackward<T> given, const Destina
   }
 }
 
-// Tags and labels have no slope.
+// Tags and labels have slope 0.
 template <class T>
 __global__ void clear_tags(std::size_t items, const std::uint32_t* integers, Destination dx) {
   const std::size_t item = item_of_warp();
@@ -220,7 +220,7 @@ void launch_chains(const BackwardCall& call) {
 
 // ------------------------------------------------------------------------- ctc_log_probability
 
-// What a path can be in: the blank before the first label, this label, the blank behind it, ...
+// The states of a path: the blank before the first label, that label, the blank behind it, ...
 template <class T>
 struct States {
   unsigned classes, steps, labels = 0, count;
@@ -241,7 +241,7 @@ struct States {
   __device__ bool skips_blank(unsigned state) const {
     return state % 2 == 1 && state > 1 && class_of(state) != class_of(state - 2);
   }
-  // How many states before it a path may come from: itself, the next one, and perhaps one more.
+  // From how many states a path may come: this one, the one before, and perhaps one before that.
   __device__ unsigned ways_into(unsigned state) const {
     return skips_blank(state) ? 3 : state > 0 ? 2 : 1;
   }
@@ -284,11 +284,11 @@ struct PathsBackward {
   unsigned classes;
   Operand in_x, in_labels, saved, dy;
   const std::uint32_t* integers;
-  T* slopes;               ///< of every item, those of a step and of the one before
+  T* slopes;               ///< for every item: slopes of a step and of the step before
   std::size_t slope_size;  ///< of one step
 };
 
-// The first of the items that share a gradient adds all of them up, one behind the other.
+// The first of the items that share a gradient adds up the contributions of all, in order.
 template <class T>
 __global__ void follow_back(std::size_t items, PathsBackward<T> given, Destination dx) {
   const std::size_t first = item_of_warp();
@@ -317,7 +317,7 @@ __global__ void follow_back(std::size_t items, PathsBackward<T> given, Destinati
       });
       if (t == 0) break;
       logs -= states.count;
-      // What the states behind give to the one that their paths come from.
+      // Each state gets slopes from the states that its paths move to.
       each_of(states.count, [&](unsigned s) {
         T sum = 0;
         for (unsigned k = 0; k < 3 && s + k < states.count; ++k) {
@@ -346,7 +346,7 @@ void launch_paths(const ForwardCall& call) {
 template <class T>
 void launch_paths(const BackwardCall& call) {
   Commands& commands = commands_of(call);
-  const std::size_t size = call.type->attributes[0];  // there are no more states than that
+  const std::size_t size = call.type->attributes[0];  // there are never more states
   if (call.dx[0].wanted()) {
     const PathsBackward<T> given{call.type->inputs[0].rows(),
                                  call.in[0],

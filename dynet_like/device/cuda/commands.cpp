@@ -9,7 +9,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// More is copied by itself.
+// Larger lists are copied separately.
 constexpr std::size_t kLargestList = std::size_t{1} << 20;
 
 }  // namespace
@@ -38,8 +38,8 @@ void Commands::read(void* to, const void* from, std::size_t size, Mark arrived) 
   });
 }
 
-// Whether it may run beside those that wait: it reads none of their results, and its own place is
-// that of one of them or apart from all.
+// Whether a sum may run together with those that wait. It must not read their results, and its
+// place must be equal to one of theirs or overlap none.
 bool Commands::joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                           const Addends& addends) const {
   if (segments_.empty()) return true;
@@ -68,8 +68,8 @@ void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& 
   const auto* place = static_cast<const std::byte*>(sum);
   if (!joins_sums(dtype, place, size, addends)) finish_sums();
   const bool starts_anew = start != SumStart::there && segment_at_.contains(place);
-  if (starts_anew) finish_sums();  // what was added before is not wanted
-  // What can fail comes first, so that there is no half of a sum.
+  if (starts_anew) finish_sums();  // the earlier addends are not wanted
+  // Reserve memory first, so that a failure leaves no half of a sum.
   make_room(segments_);
   if (addends_.capacity() < addends_.size() + addends.n) {
     addends_.reserve(2 * (addends_.size() + addends.n));
@@ -103,11 +103,11 @@ void Commands::forget_sums() {
   segment_at_.clear();
 }
 
-// Comes before every call that is asked for.
+// Must be called before every other call is added.
 void Commands::finish_sums() {
   Loans& loans = runtime_.loans();
   if (segments_.empty()) return loans.expect_call(calls_.size());
-  // The addends of a segment together, in the order in which they came.
+  // Groups the addends by segment, in the order in which they came.
   std::vector<const void*> sorted(addends_.size());
   std::vector<SumSegment> segments = segments_;
   std::size_t first = 0;
@@ -120,7 +120,7 @@ void Commands::finish_sums() {
     SumSegment& segment = segments[index];
     sorted[segment.first + segment.count++] = addend;
   }
-  // Whoever launches asks for finished sums; if there is no memory they wait on.
+  // Launching a sum calls finish_sums. If there is no memory, the sums keep waiting.
   std::vector<SumSegment> waiting;
   waiting.swap(segments_);
   loans.begin_late_calls();

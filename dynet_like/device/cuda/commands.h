@@ -1,4 +1,4 @@
-// What a device was asked to do and has not begun: lists, kernels and their arguments.
+// The calls of a device that have not begun: lists, kernels and their arguments.
 #pragma once
 
 #include <algorithm>
@@ -21,20 +21,20 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Calls to be made later, one behind the other in memory.
+/// Calls to be made later, stored one behind the other in memory.
 class CallList {
  public:
   template <class Call>
   void append(const Call& call) {
     static_assert(std::is_trivially_copyable_v<Call> && alignof(Call) <= kUnit);
     const std::size_t units = (sizeof(Call) + kUnit - 1) / kUnit, at = memory_.size();
-    memory_.resize(at + units);  // if there is no memory the call is not in the list
+    memory_.resize(at + units);  // if there is no memory, the call is not added
     ::new (static_cast<void*>(&memory_[at])) Call(call);
     calls_.push_back(
         {[](Runtime& runtime, const void* at) { (*static_cast<const Call*>(at))(runtime); }, at});
   }
   std::size_t size() const { return calls_.size(); }
-  /// Only the first `size` calls stay.
+  /// Keeps only the first `size` calls.
   void shrink(std::size_t size) {
     if (size < calls_.size()) calls_.resize(size);
   }
@@ -60,7 +60,7 @@ class CallList {
   std::vector<Unit> memory_;
 };
 
-/// One of several sums that run in one launch: its addends are `count` of a list of all of them.
+/// One of several sums that run in one launch. Its addends are `count` entries of a common list.
 struct SumSegment {
   void* sum = nullptr;
   std::size_t size = 0;
@@ -68,15 +68,15 @@ struct SumSegment {
   SumStart start = SumStart::there;
 };
 
-/// The commands of a device, in order. What launches kernels is given this as its workspace: its
-/// memory is scratch memory of the device, valid for the kernels that one call launches.
+/// The commands of a device, in order. Launchers get this as their workspace: its memory is scratch
+/// memory of the device, valid for the kernels that one call launches.
 ///
-/// Nothing begins before `submit`: lists travel in one copy, then the kernels are launched.
+/// Nothing begins before `submit`: the lists travel in one copy, then the kernels are launched.
 class Commands : public Workspace {
  public:
   Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory);
 
-  /// A kernel whose threads are independent of each other, or wait for each other.
+  /// Adds a kernel whose threads are independent of each other, or (the second function) cooperate.
   template <class... Parameters, class... Arguments>
   void launch(const Shape& shape, void (*kernel)(Parameters...), const Arguments&... arguments) {
     append_launch(shape, Threads::independent, kernel, static_cast<Parameters>(arguments)...);
@@ -87,41 +87,41 @@ class Commands : public Workspace {
     append_launch(shape, Threads::cooperating, kernel, static_cast<Parameters>(arguments)...);
   }
   void multiply(const LibraryProduct& product);
-  /// Asks for a product whose threads have chains of so many terms; this only counts.
+  /// Counts a product whose threads have chains of so many terms. It does not launch anything.
   void count_terms(std::size_t terms) { product_terms_ += terms; }
   std::uint64_t product_terms() const { return product_terms_; }
   LargeProducts large_products() const { return large_products_; }
   void set_large_products(LargeProducts how) { large_products_ = how; }
   void copy(void* to, const void* from, std::size_t size);
   void zero(void* to, std::size_t size);
-  /// To pinned memory of this process; the mark is put behind it.
+  /// Copies to pinned memory of this process, and puts the mark behind the copy.
   void read(void* to, const void* from, std::size_t size, Mark arrived);
 
-  /// Where a list will lie on the device when the kernels of this submission run.
+  /// The address that a list will have on the device when the kernels of this submission run.
   template <class T>
   T* stage(const T* list, std::size_t count) {
     return static_cast<T*>(stagings_.current().add(list, count * sizeof(T)));
   }
   void* bytes(std::size_t size) override { return scratch_.allocate(size); }
-  /// The next call may use the scratch memory again.
+  /// The next call may reuse the scratch memory.
   void reset_scratch() { scratch_.reset(); }
 
-  /// A sum that may run together with those before and after it.
+  /// Adds a sum that may run together with those before and after it.
   void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends, SumStart start);
-  /// A copy of this process's memory, which may change, in the same way.
+  /// Adds a copy of memory of this process, which may change after the call, in the same way.
   void write(void* to, const void* from, std::size_t size);
-  /// Launches the sums and copies so far: what comes next is to see them.
+  /// Launches the sums and copies so far, so that later calls see their results.
   void finish_sums();
 
   void submit();
-  /// From now on, or no longer; and what it took since then.
+  /// Starts or stops measuring; the time since the start.
   void measure_busy_time(bool wanted) {
     busy_time_.reset();
     if (wanted) busy_time_.emplace(runtime_);
   }
   double busy_seconds() { return busy_time_ ? busy_time_->seconds() : 0; }
-  /// Submits the first dozen calls, then twice as many, then always four dozen, so that the device
-  /// begins while its commands are still being asked for.
+  /// Submits the first 12 calls, then 24, then 48 at a time, so that the device begins while
+  /// further calls are still being added.
   void end_call() {
     reset_scratch();
     if (++calls_asked_ < calls_wanted_ || !segments_.empty()) return;
@@ -130,7 +130,7 @@ class Commands : public Workspace {
     calls_wanted_ = next;
   }
 
-  /// Asks for what `calls` asks for, or for nothing if it throws and has submitted nothing.
+  /// Adds all calls that `calls` adds, or none if it throws before anything was submitted.
   template <class Calls>
   void together(const Calls& calls) {
     finish_sums();
@@ -172,7 +172,7 @@ class Commands : public Workspace {
   Arena scratch_;
   LargeProducts large_products_ = LargeProducts::exact;
   std::uint64_t product_terms_ = 0;
-  std::optional<BusyTime> busy_time_;  ///< if somebody wants to know
+  std::optional<BusyTime> busy_time_;  ///< if busy time is measured
 
   // Sums that have not been launched.
   DType sums_dtype_ = DType::f32;
@@ -184,10 +184,10 @@ class Commands : public Workspace {
 /// Launches sums that do not depend on each other.
 void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> segments,
                  std::span<const void* const> addends);
-/// From so many multiply-adds on a sum of outer products is large. Copying both sides to where a
+/// A sum of outer products is large from so many multiply-adds on. Copying both sides to where a
 /// library can read them then takes a small part of the time.
 constexpr std::size_t kLargeOuterProducts = std::size_t{1} << 24;
-/// sum += dy x', or = if it is fresh; addends lie in lists of this process.
+/// sum += dy x', or sum = dy x' if it is fresh. The lists of addends are in memory of this process.
 void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call);
 
 inline Commands& commands_of(const ForwardCall& call) {

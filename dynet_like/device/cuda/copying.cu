@@ -9,7 +9,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// One item of copy_log_softmax, by a warp.
+// One item of copy_log_softmax, computed by a warp.
 template <class T>
 struct Copying {
   std::uint32_t words, places;
@@ -27,7 +27,7 @@ struct Copying {
     log_generate = (gate < 0 ? gate : T(0)) - rest;
     log_copy = (gate < 0 ? T(0) : -gate) - rest;
   }
-  // f(place, its word) by one lane each.
+  // Calls f(place, word) for every place, each in one lane.
   template <class F>
   __device__ void each_place(const F& f) const {
     for (std::uint32_t k = lane_of_warp(); k < places; k += kWarp) {
@@ -36,7 +36,8 @@ struct Copying {
       }
     }
   }
-  // f(word, the logarithm of what is copied of it) by one lane, at the first place of a word.
+  // Calls f(word, logarithm of its copied probability) once per word, in the lane of its first
+  // place.
   template <class F>
   __device__ void each_word(const F& f) const {
     each_place([&](std::uint32_t place, std::uint32_t word) {
@@ -80,8 +81,8 @@ __global__ void copy(std::size_t items, std::uint32_t n, const Operand* in,
   });
 }
 
-// What backward kernels of copy_log_softmax are given, and slopes that they leave: of the parts
-// that are generated, n for every item, and of the copied ones, all in one.
+// The inputs of backward kernels of copy_log_softmax, and the slopes that they compute: n per item
+// for the generated shares, and the sum of all for the copied shares.
 template <class T>
 struct CopyingBackward {
   std::uint32_t n;
@@ -116,7 +117,7 @@ __global__ void slopes_of_copies(std::size_t items, CopyingBackward<T> given) {
   if (lane_of_warp() == 0) given.of_copies[i] = sum;
 }
 
-// dx = s - softmax(x) sum s, dgate = (1 - g) sum s - g sum of dy times the copied parts.
+// dx = s - softmax(x) sum s, dgate = (1 - g) sum s - g sum of dy times the copied shares.
 template <unsigned size, class T>
 __global__ void gradients_of_scores(Part part, CopyingBackward<T> given, Destination dx,
                                     Destination dgate) {
@@ -137,8 +138,8 @@ __global__ void gradients_of_scores(Part part, CopyingBackward<T> given, Destina
   gate.put(sum * std::exp(item.log_copy) - given.of_copies[i] * std::exp(item.log_generate), 0);
 }
 
-// dweight = dy (1 - g) e^-y, added up by the first of the items that write to one gradient. Of
-// words, `are_words`, there is none.
+// dweight = dy (1 - g) e^-y. The first of the items that write to one gradient sums up all. Words
+// (`are_words`) have no gradient.
 template <class T>
 __global__ void gradients_of_places(std::size_t items, CopyingBackward<T> given, bool are_words,
                                     Destination dx) {

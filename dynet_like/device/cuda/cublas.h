@@ -1,11 +1,11 @@
-// The functions of cuBLAS in use, loaded when library products are asked for.
+// The functions of cuBLAS that are used, loaded when library products are chosen.
 #pragma once
 
 #include <cublas_v2.h>
 
 namespace dynet_like::detail::cuda {
 
-/// Not linked: programs start, and use the CPU, where the library is not installed.
+/// cuBLAS is not linked, so that programs start, and use the CPU, where it is not installed.
 struct Cublas {
   decltype(&cublasCreate_v2) create;
   decltype(&cublasDestroy_v2) destroy;
@@ -16,7 +16,7 @@ struct Cublas {
   decltype(&cublasDgemm_v2) dgemm;
   decltype(&cublasGetStatusString) status_string;
 
-  /// Throws DeviceError, with what the loader says, if it is not there.
+  /// Throws DeviceError, with the loader's text, if the library is not installed.
   static Cublas load();
   /// Throws DeviceError with the call and cuBLAS's text unless the status is success.
   void check(cublasStatus_t status, const char* call) const;

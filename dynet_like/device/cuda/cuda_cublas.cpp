@@ -1,4 +1,4 @@
-// cuBLAS by way of the dynamic loader.
+// cuBLAS, loaded by the dynamic loader.
 #include <string>
 
 #include "dynet_like/core/errors.h"
@@ -8,7 +8,7 @@
 namespace dynet_like::detail::cuda {
 
 Cublas Cublas::load() {
-  // The version that the headers describe.
+  // The version of the headers.
   const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
   void* const library = open_library(name.c_str());
   if (library == nullptr) throw DeviceError("[cuda] need " + name + "; got: " + loader_error());

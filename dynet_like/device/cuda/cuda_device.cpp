@@ -1,4 +1,4 @@
-// The device: memory, copies, and one list of commands for all who use it.
+// The device: memory, copies, and one list of commands for all users.
 #include "dynet_like/device/cuda/cuda_device.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// Commands that wait may use the memory: they run before it is freed, or it is freed later.
+// Waiting commands may use the memory: they run before it is freed, or it is freed later.
 class DeviceMemory final : public MemorySource {
  public:
   explicit DeviceMemory(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
@@ -30,7 +30,7 @@ class DeviceMemory final : public MemorySource {
     freed_.push_back(memory);
     try {
       shared_->commands.submit();
-    } catch (...) {  // an error that the next call will meet again
+    } catch (...) {  // the next call will report the same error
       return;
     }
     for (std::byte* const freed : freed_) shared_->runtime.free(freed);
@@ -48,7 +48,7 @@ class DeviceMemory final : public MemorySource {
  private:
   std::shared_ptr<Shared> shared_;
   std::size_t in_use_ = 0;
-  std::vector<std::byte*> freed_;  // with room for all that is in use
+  std::vector<std::byte*> freed_;  // has room for all blocks in use
 };
 
 class OwnMemory final : public MemorySource {

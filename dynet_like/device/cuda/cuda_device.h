@@ -18,7 +18,7 @@ std::vector<std::string> device_names();
 /// "cuda", "cuda:1", or "cuda-host" in a build for the CPU. Throws DeviceError.
 std::shared_ptr<Device> open_device(std::string_view name);
 
-/// What the device, its memory, its queues and its updates share: they are used by several threads.
+/// The state that the device, its memory, its queues and its updates share. Several threads use it.
 struct Shared {
   explicit Shared(unsigned device);
 
@@ -27,14 +27,14 @@ struct Shared {
   Commands commands;
   std::uint64_t fallbacks = 0;
 
-  /// At least `size` ones, which stay.
+  /// A list of at least `size` ones; it stays valid.
   const void* ones(DType dtype, std::size_t size);
 
  private:
   std::vector<Block> ones_[2];  ///< by DType
 };
 
-/// Scratch memory and lists of the commands themselves, which the runtime must outlive.
+/// Memory for scratch data and lists of the commands themselves. The runtime must outlive it.
 std::shared_ptr<MemorySource> own_memory(Runtime& runtime);
 std::unique_ptr<Queue> make_queue(std::shared_ptr<Shared> shared);
 std::unique_ptr<Reading> make_reading(std::shared_ptr<Shared> shared);

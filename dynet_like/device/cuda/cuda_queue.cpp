@@ -1,5 +1,5 @@
-// A queue of the device: gives calls lists that the device can read. Ops without a kernel there run
-// on the CPU.
+// A queue of the device: copies the lists of calls to the device. Ops without a kernel there run on
+// the CPU.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -25,7 +25,7 @@ const KernelMap& kernel_map() {
   return map;
 }
 
-// Those of the device; null if it has none.
+// The kernels of the device; null if it has none for the op.
 const Kernels* kernels_here(const Op& op) {
   if (op.kernels != nullptr || op.cuda_kernels != nullptr) return op.cuda_kernels;
   const auto found = kernel_map().find(op.name);
@@ -115,7 +115,7 @@ class CudaQueue final : public Queue {
     shared_->commands.submit();
   }
 
-  // Products read matrices as they are.
+  // Products read unpacked matrices.
   std::size_t packing(DType) const override { return 0; }
   std::size_t packed_bytes(DType, std::size_t, std::size_t, bool) const override { return 0; }
   void pack(DType, const void*, std::size_t, std::size_t, bool, void*) const override {}

@@ -18,8 +18,8 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// What CUDA's documents recommend for Hopper. Of one size, so that a product has the same bits in
-// every run.
+// The size that CUDA's documentation recommends for Hopper. It is fixed, so that a product has the
+// same bits in every run.
 constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
 constexpr int kLeastCapability = 80, kEarlyCapability = 90;
 
@@ -29,7 +29,7 @@ void check(cudaError_t error, const char* call) {
                     " to succeed; got: " + cudaGetErrorString(error));
 }
 
-// Also says how to find out what failed where an error comes later than its cause.
+// Errors may be reported later than their cause, so the message says how to find it.
 void check_work(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
   const char* const hint =
@@ -44,7 +44,7 @@ std::string name_of(int device) {
   return std::string(family) + (is_alone ? "" : ":" + std::to_string(device));
 }
 
-// The calling thread's, for a while. Errors come again in the calls that follow.
+// Sets the calling thread's device for a while. Errors are ignored: later calls report them again.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
@@ -80,10 +80,10 @@ struct Runtime::Implementation {
   int device = 0, device_before = 0, capability = 0;
   Early early = Early::unknown;
   unsigned depth = 0;
-  bool is_busy = false;  ///< something was begun that nobody has waited for
+  bool is_busy = false;  ///< work has begun that nobody has waited for
   cudaStream_t stream = nullptr;
   std::vector<cudaEvent_t> marks;
-  std::vector<MarkKind> kinds;      ///< of these
+  std::vector<MarkKind> kinds;      ///< of these marks
   std::vector<Mark> free_marks[2];  ///< by MarkKind, with room for all
   Cublas cublas{};
   cublasHandle_t products = nullptr;
@@ -103,8 +103,8 @@ struct Runtime::Implementation {
     }
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
-  // Whether kernels may begin before the one before has ended. The GPU must know how, and kernels
-  // must have been compiled for such a GPU: code for others does not wait.
+  // Whether a kernel may begin before the previous one has ended. The GPU must support it, and the
+  // kernel must have been compiled for such a GPU: code for older ones does not wait.
   bool begins_early(const void* kernel) {
     if (early == Early::unknown) {
       cudaFuncAttributes attributes{};
@@ -116,7 +116,7 @@ struct Runtime::Implementation {
     return early == Early::yes;
   }
 
-  // Errors are of no use here: the process may end, and the driver with it.
+  // Errors are ignored here: the process may be ending, and the driver with it.
   ~Implementation() {
     const CurrentDevice current(device);
     if (stream != nullptr) cudaStreamSynchronize(stream);
@@ -177,7 +177,7 @@ void* Runtime::allocate(std::size_t size) {
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(size, 1));
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // has been seen
+    cudaGetLastError();  // clear the error
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
     throw DeviceError("[" + name_of(implementation_->device) + "] need " + counted(size, "byte") +
@@ -284,7 +284,7 @@ void Runtime::open_products() {
     cublas.check(cublas.set_stream(own.products, own.stream), "cublasSetStream");
     cublas.check(cublas.set_workspace(own.products, own.workspace, kProductWorkspace),
                  "cublasSetWorkspace");
-    // No TF32, and the same algorithm whatever else runs.
+    // No TF32, and the same algorithm in every run.
     cublas.check(cublas.set_math_mode(own.products, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
   } catch (...) {
     if (own.products != nullptr) cublas.destroy(own.products);
@@ -358,7 +358,7 @@ bool Runtime::has_passed(Mark mark) {
   const RuntimeUse use(*this);
   const cudaError_t state = cudaEventQuery(implementation_->marks[mark]);
   if (state != cudaErrorNotReady) check_work(state, "cudaEventQuery");
-  if (state == cudaErrorNotReady) cudaGetLastError();  // says only that it is not ready
+  if (state == cudaErrorNotReady) cudaGetLastError();  // clear the error: it only says "not ready"
   return state == cudaSuccess;
 }
 

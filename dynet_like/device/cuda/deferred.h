@@ -1,11 +1,11 @@
-// Where backward kernels leave what parameters' gradients are made of.
+// Where backward kernels leave the numbers from which gradients of parameters are computed.
 #pragma once
 
 #include "dynet_like/device/cuda/items.h"
 
 namespace dynet_like::detail::cuda {
 
-/// The place of every item, in memory of our own if nobody asks for them.
+/// The place of every item: in scratch memory if the caller does not ask for these numbers.
 template <class T>
 struct Deferred {
   void* const* items = nullptr;
@@ -19,7 +19,7 @@ struct Deferred {
   __device__ T* at(std::size_t i) const {
     return items != nullptr ? static_cast<T*>(items[i]) : own + i * size;
   }
-  /// The same as addends of products, from some element on.
+  /// The same as addends of products, beginning at element `offset`.
   Places<T> places(std::size_t offset = 0) const {
     return items != nullptr ? Places<T>(items, offset) : Places<T>(own + offset, size);
   }

@@ -54,8 +54,8 @@ __global__ void pass_on(Part part, Operand dy, Destination dx) {
   if (target.to != nullptr) target.put(dy.at<T>(place.item)[place.at], place.at);
 }
 
-// Calls result(k, x[0] + ... + x[k]) for every element of a line. A warp adds up as many elements
-// at a time as it has threads, by doubling distances (Hillis and Steele 1986).
+// Calls result(k, x[0] + ... + x[k]) for every element of a line. A warp sums as many elements at a
+// time as it has threads, by doubling distances (Hillis and Steele 1986).
 template <unsigned size, class T, class Read, class Result>
 __device__ void running_sums(const Team<size>& team, std::uint32_t n, const Read& read,
                              const Result& result) {
@@ -85,7 +85,7 @@ __global__ void cumsum_forward(Part part, Lines lines, Operand in, Output out) {
       Team<size>(), lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; },
       [&](std::uint32_t k, T sum) { y[lines.at(place.at, k)] = sum; });
 }
-// From the last element to the first.
+// Sums from the last element to the first.
 template <unsigned size, class T>
 __global__ void cumsum_backward(Part part, Lines lines, Operand dy, Destination dx) {
   Place place;
@@ -99,7 +99,7 @@ __global__ void cumsum_backward(Part part, Lines lines, Operand dy, Destination 
       [&](std::uint32_t k, T sum) { target.put(sum, at(k)); });
 }
 
-// A largest element that is infinite is the result: its difference to itself would be no number.
+// If the largest element is infinite it is the result, since its difference to itself would be NaN.
 template <unsigned size, class T>
 __global__ void logsumexp_forward(Part part, Lines lines, Operand in, Output out) {
   Place place;
@@ -116,8 +116,8 @@ __global__ void logsumexp_forward(Part part, Lines lines, Operand in, Output out
   }
   if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
 }
-// The parts in the sum: softmax(x). They are not taken from the result, of which a large maximum
-// leaves few digits. Infinite elements share the gradient; of -infinity everywhere none has any.
+// The gradient is softmax(x) dy, not computed from the result, because a large maximum leaves that
+// few digits. Elements of +infinity share the gradient. If all are -infinity, all gradients are 0.
 template <unsigned size, class T>
 __global__ void logsumexp_backward(Part part, Lines lines, Operand in, Operand dy, Destination dx) {
   Place place;

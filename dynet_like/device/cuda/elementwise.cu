@@ -1,4 +1,4 @@
-// Kernels of the elementwise ops whose formulas are written over lanes: here these are numbers.
+// Kernels of the elementwise ops whose formulas are written over lanes: here a lane is one number.
 #include "dynet_like/device/cuda/elementwise.h"
 
 namespace dynet_like::detail::cuda {

@@ -1,5 +1,5 @@
-// Elementwise kernels: any formula over plain numbers, a thread for each element. Dimensions of
-// size 1 that are stretched have kernels of their own, in stretched.h.
+// Elementwise kernels: any formula over plain numbers, one thread per element. Ops with stretched
+// dimensions of size 1 have kernels of their own, in stretched.h.
 #pragma once
 
 #include "dynet_like/device/cuda/kernel_table.h"
@@ -64,7 +64,7 @@ KernelEntry elementwise_entry() {
            {backward_elements<F, float>, backward_elements<F, double>}}};
 }
 
-/// Those of a list of formulas.
+/// The kernels of all ops in a list of formulas.
 template <class Formulas>
 std::vector<KernelEntry> elementwise_entries() {
   std::vector<KernelEntry> entries;

@@ -1,5 +1,5 @@
-// The largest element of a line, as ops along a dimension mean it: of equal ones the first, and a
-// NaN counts as larger than all numbers.
+// The largest element of a line, as ops along a dimension define it: the first of equal ones, and a
+// NaN counts as larger than every number.
 #pragma once
 
 #include <cmath>
@@ -26,14 +26,14 @@ __device__ inline Element<T> from_partner(Element<T> element, unsigned bits) {
   return {from_partner(element.value, bits), from_partner(element.place, bits)};
 }
 
-/// Whether it stands before another if the largest come first.
+/// Whether a comes before b if the largest come first.
 template <class T>
 __device__ bool precedes(const Element<T>& a, const Element<T>& b) {
   if (is_larger(a.value, b.value)) return true;
   return !is_larger(b.value, a.value) && a.place < b.place;
 }
 
-/// The first of the largest of element(k), k < n.
+/// The largest of element(k), k < n, the first of several.
 template <class T, unsigned size, class F>
 __device__ Element<T> find_largest(const Team<size>& team, std::uint32_t n, const F& element) {
   const auto first = [](const Element<T>& a, const Element<T>& b) {

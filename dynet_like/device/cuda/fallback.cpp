@@ -1,4 +1,4 @@
-// Copies of operands, one item after the other: this is for what is rare.
+// Copies of operands, item by item: speed does not matter, since this is rare.
 #include "dynet_like/device/cuda/fallback.h"
 
 #include <vector>
@@ -17,7 +17,7 @@ std::size_t input_bytes(const Call& call, unsigned j, std::size_t i) {
   return input_size(*call.type, j, integers) * size_of(call.type->dtype);
 }
 
-// Items of the device in this process's memory.
+// Copies of the device's items in memory of this process.
 class Copies {
  public:
   explicit Copies(Runtime& runtime) : runtime_(runtime) {}
@@ -107,8 +107,8 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   here.dy = copies.read(call.dy, call.n * type.op->parts, part_size(type) * element);
   shared_.runtime.wait();
 
-  // The kernel writes to places of this process; what it gives is added on the device. Items that
-  // share a destination share such a place.
+  // The kernel writes to memory of this process; then its results are added on the device. Items
+  // that share a destination share one place.
   const std::vector<std::uint8_t> add(call.n, 0);
   std::vector<Destination> dx(inputs);
   std::vector<std::vector<void*>> places(inputs);

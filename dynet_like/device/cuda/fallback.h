@@ -9,8 +9,8 @@ namespace dynet_like::detail::cuda {
 
 struct Shared;
 
-/// Copies what a call reads to this process, makes it on the CPU, and copies back what it has
-/// written. Waits for the device each time.
+/// Copies the inputs of a call to this process, makes the call on the CPU, and copies its results
+/// back. Waits for the device each time.
 class Fallback {
  public:
   explicit Fallback(Shared& shared) : shared_(shared), cpu_(make_cpu_queue()) {}

@@ -1,11 +1,10 @@
-// Formulas of one's own, step by step: a thread for each element, which has all numbers of the
-// formula to itself.
+// Users' formulas, step by step: one thread per element, with all numbers in its own memory.
 #include "dynet_like/device/cuda/stretched.h"
 #include "dynet_like/device/formula_kernels.h"
 
 namespace dynet_like::detail::cuda {
 
-/// A program as the device reads it.
+/// The steps of a program in memory of the device.
 struct Steps {
   const FormulaStep* steps;
   unsigned count;
@@ -45,7 +44,7 @@ __device__ T step_slope(ops::Function function, unsigned j, const Numbers<T>& x)
   return T(0);
 }
 
-/// The numbers of one element; it reads from `at` what is not its own, and writes there.
+/// The numbers of one element. Inputs and outputs are read and written through `at`.
 template <class T, class At>
 struct Evaluation {
   const Steps& program;

@@ -1,8 +1,9 @@
-// The tiled kernels of products with columns that lie anywhere.
+// The tiled kernels of products with scattered columns.
 //
-// A tile of the matrix and one of the right sides are in shared memory, twice: while one pair is
-// multiplied the next is on its way in registers. For many columns a block of four warps computes a
-// large tile, chunk after chunk. For few columns each warp computes a chunk of a small tile.
+// Shared memory has a tile of the matrix and one of the right sides, twice: while one pair is
+// multiplied, the next one is being loaded into registers. For many columns a block of four warps
+// computes a large tile, chunk by chunk. For few columns each warp computes a chunk of a small
+// tile.
 #include <algorithm>
 
 #include "dynet_like/device/cuda/gathered_tiles.h"
@@ -25,12 +26,12 @@ struct BlockTiles<double> {
   using Medium = Tile<double, 64, 32, 16, 4, 4>;
 };
 
-// A tile is large enough for the device's multiprocessors only if there are so many of them.
+// A tile size is used only if there are so many tiles, which keep the multiprocessors busy.
 constexpr std::size_t kEnoughBlocks = 128;
-// Tiny tiles are for no more than this, where time is latency.
+// Tiny tiles are used up to this number of blocks, where latency dominates.
 constexpr std::size_t kMostTinyBlocks = 264;
 
-// Where a result goes, and what is added to it: first the bias, then what is there.
+// Where a result goes, and what is added to it: first the bias, then the old contents.
 template <class T>
 struct ResultPlace {
   T* to = nullptr;  // null if it is not wanted
@@ -62,7 +63,7 @@ struct ResultPlace {
 template <class Tile, class T>
 __device__ void finish_chunk(Accumulators<Tile>& results, const GatheredProduct<T>& product,
                              bool first, bool last) {
-  const TilePart part = tile_part_of<Tile>(product);  // once more, which spares registers
+  const TilePart part = tile_part_of<Tile>(product);  // computed again to save registers
   results.for_groups([&](unsigned row, unsigned column, T* group) {
     if (row >= part.rows || column >= part.columns) return;
     const ResultPlace<T> place(product, part, row, column);
@@ -108,7 +109,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
     multiply_all(results, loader, left_tiles, right_tiles);
     finish_chunk(results, product, begin == 0, last);
     if (last) break;
-    __syncthreads();  // the tiles were read
+    __syncthreads();  // the tiles have been read
   }
 }
 

@@ -1,8 +1,7 @@
 // The part of a gathered product that one block, or one warp of it, computes.
 //
-// The terms of a product are cut into chunks by their number alone. A chunk is one chain of fused
-// multiply-adds, and the chunks' sums are added in order: that fixes the bits, whatever tile
-// computes them.
+// The number of terms alone decides how they are cut into chunks. A chunk is one chain of fused
+// multiply-adds, and the sums of chunks are added in order. So the bits do not depend on the tile.
 #pragma once
 
 #include "dynet_like/device/cuda/gathered_products.h"
@@ -10,7 +9,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// A chunk has up to kChunkTerms terms, but there are never more than kMostChunks.
+/// A chunk has up to kChunkTerms terms, but there are at most kMostChunks chunks.
 constexpr unsigned kMostChunks = 4, kChunkTerms = 128;
 
 struct Chunks {
@@ -20,7 +19,7 @@ struct Chunks {
     if (all <= kChunkTerms) return;
     count = (all + kChunkTerms - 1) / kChunkTerms;
     if (count > kMostChunks) count = kMostChunks;
-    length = ((all + count - 1) / count + 31) / 32 * 32;  // vectors begin at aligned places
+    length = ((all + count - 1) / count + 31) / 32 * 32;  // vectors must begin at aligned addresses
   }
   constexpr unsigned begin(unsigned chunk) const { return chunk * length; }
   constexpr unsigned end(unsigned chunk) const {
@@ -28,7 +27,7 @@ struct Chunks {
   }
 };
 
-/// Which rows and columns of a product a block computes, of the columns of all items from
+/// The rows and columns of a product that a block computes. Columns are counted over all items from
 /// `first_item` on.
 struct TilePart {
   unsigned row, column, rows, columns, first_item;
@@ -47,7 +46,7 @@ __device__ TilePart tile_part_of(const GatheredProduct<T>& product) {
   return part;
 }
 
-/// Item and column in it of a column of the part.
+/// The item of a column of the part, and the column's number in the item.
 struct ColumnPlace {
   unsigned item, column;
 };
@@ -59,18 +58,18 @@ __device__ ColumnPlace place_of(const GatheredProduct<T>& product, const TilePar
   return {part.first_item + at / product.columns, at % product.columns};
 }
 
-/// Lines of a tile are the rows of a part, one after the other.
+/// The lines of a tile are consecutive rows of a part.
 struct RowsInOrder {
   unsigned first, rows;
 
   __device__ explicit RowsInOrder(const TilePart& part) : first(part.row), rows(part.rows) {}
   __device__ unsigned row(unsigned line) const { return first + line; }
-  /// How many rows from this line on lie together.
+  /// How many consecutive rows begin at this line.
   __device__ unsigned count(unsigned line) const { return line < rows ? rows - line : 0; }
 };
 
-/// Lines of a tile are the same elements of several gates, which have `hidden` rows each. There are
-/// 1 << shift elements, a number of whole vectors.
+/// The lines of a tile are the same elements of several gates, which have `hidden` rows each. The
+/// number of elements, 1 << shift, is a whole number of vectors.
 struct RowsOfGates {
   unsigned first, rows, gates, shift, hidden;
 
@@ -83,8 +82,8 @@ struct RowsOfGates {
   }
 };
 
-/// Brings the tiles of both sides to shared memory, those of all factors one after the other, as
-/// far as they belong to a chunk.
+/// Loads the tiles of both sides into shared memory, for all factors one after the other, as far as
+/// they belong to a chunk.
 template <class Tile, bool kTransposed, class Rows>
 class Loader {
   using T = typename Tile::Element;
@@ -104,12 +103,12 @@ class Loader {
     load();
   }
 
-  /// Terms of the tiles that were loaded last.
+  /// The number of terms of the tiles that were loaded last.
   __device__ unsigned terms() const {
     const unsigned left = end_ - done_;
     return left < Tile::depth ? left : Tile::depth;
   }
-  /// Begins to load the next tiles, if there are any.
+  /// Begins to load the next tiles; false if there are none.
   __device__ bool load_next() {
     done_ += Tile::depth;
     if (done_ >= end_) {
@@ -182,14 +181,14 @@ class Loader {
   const Rows rows_;
   const unsigned stride_;  // of the matrix, unless it is transposed
   const Factor<T>* factor_;
-  unsigned left_in_chunk_;       // terms, in factors to come
-  unsigned inner_, done_, end_;  // of the factor: all its terms, and those of the chunk
+  unsigned left_in_chunk_;       // terms, in later factors
+  unsigned inner_, done_, end_;  // of the factor: terms, those done, end of the chunk's
   const T* matrix_;
   const T* column_[Tile::right_loads];
   T left_[Tile::left_loads][kVector<T>], right_[Tile::right_loads][kVector<T>];
 };
 
-/// Tiles for few columns. A warp has one for a chunk, and waits for nobody before the end.
+/// Tiles for few columns. Each warp has tiles for one chunk, and only synchronises at the end.
 template <class T>
 struct WarpTiles;
 template <>
@@ -203,8 +202,8 @@ struct WarpTiles<double> {
   using Tiny = Tile<double, 16, 8, 16, 4, 1>;
 };
 
-/// The sums of the chunks of a tile, a warp for each, with threadIdx.y; in shared memory, column by
-/// column.
+/// The sums of the chunks of a tile, in shared memory, column by column. Each warp (threadIdx.y)
+/// computes one chunk.
 template <class Tile, bool kTransposed>
 class ChunkSums {
   using T = typename Tile::Element;
@@ -214,7 +213,7 @@ class ChunkSums {
   static_assert(kSize <= kLeft * kVector<T>);
 
  public:
-  /// Of all threads of the block, of which those of warp 0 have a tile in any case.
+  /// Called by all threads of the block. The threads of warp 0 always have a tile.
   template <class Rows>
   __device__ void compute(const GatheredProduct<T>& product, const Factor<T>* factors,
                           const TilePart& part, const Rows& rows) {

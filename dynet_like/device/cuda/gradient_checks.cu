@@ -1,5 +1,5 @@
-// Sums over gradients, in an order that depends on sizes alone; and the first number whose size is
-// not below a limit.
+// Sums over gradients, in an order that depends on sizes alone; and the first number whose absolute
+// value is not below a limit.
 #include "dynet_like/device/cuda/gradient_checks.h"
 
 #include <cmath>
@@ -22,14 +22,14 @@ struct Plus {
   }
 };
 
-/// The values of all threads of a block combined, in the same order in each of them.
+/// Combines the values of all threads of a block, in the same order in each of them.
 template <class T, class Combine>
 __device__ T reduce_block(T value, const Combine& combine) {
   SHARED_ARRAY(T, of_warp, kWarps);
   for (unsigned by = kWarp / 2; by > 0; by /= 2) {
     value = combine(value, __shfl_xor_sync(kWholeWarp, value, by));
   }
-  __syncthreads();  // an earlier result has been read
+  __syncthreads();  // wait until an earlier result has been read
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
   __syncthreads();
   value = of_warp[0];
@@ -73,7 +73,7 @@ __global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double limit, doub
   faults[blockIdx.x] = fault;
 }
 
-// The factor of gradients whose squares have that sum; without a threshold it is 1.
+// The factor for gradients whose squares have this sum; 1 if there is no threshold.
 __device__ double factor_for(double sum, double threshold, bool has_fault) {
   const bool is_finite = sum * 0 == 0;
   if (!is_finite || has_fault) return std::numeric_limits<double>::quiet_NaN();
@@ -106,7 +106,7 @@ __global__ void decide(Pieces<Stretch> pieces, const double* sums, const std::ui
 
 std::size_t blocks_of(const Stretch& stretch) { return count_blocks(stretch.count, kPerBlock); }
 
-// False if there are no numbers.
+// Returns false if there are no numbers.
 template <class Term>
 bool launch_sum(Commands& commands, DType dtype, std::span<const Stretch> stretches, Term term,
                 double limit, double threshold, Verdict* verdict) {
@@ -134,8 +134,8 @@ class CudaGradientCheck final : public GradientCheck {
   ~CudaGradientCheck() override {
     const Lock lock(shared_->mutex);
     try {
-      shared_->commands.submit();  // what waits may write there
-    } catch (...) {                // an error that the next call will meet again
+      shared_->commands.submit();  // waiting commands may write there
+    } catch (...) {                // the next call will report the same error
     }
     shared_->runtime.free(verdict_);
   }

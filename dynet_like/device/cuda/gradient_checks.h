@@ -1,5 +1,5 @@
-// Sums over gradients: whether they are below a limit, their norm, and what an update makes of
-// that.
+// Sums over gradients: whether they are below a limit, their norm, and the clipping factor that
+// updates use.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Sums for which the host waits.
+/// Sums that the host waits for.
 class GradientSums {
  public:
   explicit GradientSums(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
@@ -27,7 +27,7 @@ class GradientSums {
 };
 
 std::unique_ptr<GradientCheck> make_gradient_check(std::shared_ptr<Shared> shared);
-/// Where the device finds the result of such a check.
+/// Where the device stores the result of such a check.
 const Verdict* verdict_of(const GradientCheck& check);
 
 }  // namespace dynet_like::detail::cuda

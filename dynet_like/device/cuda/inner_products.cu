@@ -1,4 +1,4 @@
-// Kernels of ops: inner products and squared distances, a warp for every item.
+// Kernels of ops: inner products and squared distances, one warp per item.
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/warps.h"
 
@@ -11,7 +11,7 @@ struct DotProduct {
   __device__ static T add(T a, T b, T sum) {
     return std::fma(a, b, sum);
   }
-  // With respect to a.
+  // The derivative with respect to a.
   template <class T>
   __device__ static T gradient(T, T b, T dy) {
     return b * dy;
@@ -44,7 +44,7 @@ void forward(const ForwardCall& call) {
                call.in[0], call.in[1], call.out);
 }
 
-// Of both inputs in one launch: thread by thread one element of both.
+// The gradients of both inputs in one launch: each thread computes one element of both.
 template <class Kind, class T>
 __global__ void gradients(std::size_t count, unsigned size, Operand left, Operand right, Operand dy,
                           Destination dleft, Destination dright) {

@@ -1,4 +1,4 @@
-// Where the items of a call lie, whether they have a pointer each or a distance; threads for them.
+// The places of the items of a call, given by pointers or by a stride; and launches over items.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,8 @@ namespace dynet_like::detail::cuda {
 
 constexpr std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-/// A number of blocks, items or columns of a launch; throws DeviceError if there are too many.
+/// Converts a number of blocks, items or columns of a launch; throws DeviceError if it is too
+/// large.
 inline unsigned launch_size(std::size_t count) {
   if (count > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw DeviceError("[cuda] need at most 2147483647 blocks, items or columns in a launch; got " +
@@ -20,7 +21,7 @@ inline unsigned launch_size(std::size_t count) {
   return static_cast<unsigned>(count);
 }
 
-/// Launches a kernel whose thread i is to do piece i of `count`; none if there are none.
+/// Launches a kernel whose thread i does piece i of `count`. Launches nothing if `count` is 0.
 template <class... Parameters, class... Arguments>
 void launch_each(Commands& commands, std::size_t count, void (*kernel)(Parameters...),
                  const Arguments&... arguments) {
@@ -28,15 +29,14 @@ void launch_each(Commands& commands, std::size_t count, void (*kernel)(Parameter
   commands.launch(early({launch_size(ceil_divide(count, kThreads)), 1, 1, kThreads}), kernel,
                   arguments...);
 }
-/// The number of this thread in a launch of one dimension. Every kernel begins with this, or with
-/// what says which other part of the work is the thread's: they wait for the kernels before.
+/// The number of this thread in a one-dimensional launch. Every kernel begins with this, or with
+/// another function that tells a thread its part of the work: they wait for earlier kernels.
 __device__ inline std::size_t thread_index() {
   wait_for_earlier();
   return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
-/// One element of one item of the output, or of the input whose gradient is written: what a thread
-/// has to do.
+/// The work of a thread: one element of one item of the output, or of the input's gradient.
 struct ItemElement {
   std::size_t item;
   unsigned element;
@@ -46,8 +46,8 @@ __device__ inline ItemElement item_element(unsigned size) {
   return {at / size, static_cast<unsigned>(at % size)};
 }
 
-/// Where items lie: one pointer each, or at the same distance from each other; at distance 0 all
-/// are the same. Offsets and distances are counted in elements.
+/// The places of items: one pointer each, or a constant distance between them; at distance 0 all
+/// items are the same. Offsets and distances are counted in elements.
 template <class T>
 struct Places {
   const void* const* items = nullptr;

@@ -1,4 +1,4 @@
-// The launchers of all ops.
+// Collects the launchers of all ops.
 #include "dynet_like/device/cuda/kernel_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The launchers that each source file of kernels brings, by the name of their op.
+// The launchers of each source file of kernels, by the name of their op.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace dynet_like::detail::cuda {
 
-/// What stands for a kernel here launches one or several: it is given a call whose lists (of
-/// pointers, integers and reals) lie on the device, while `type`, `in` and `dx` themselves are this
-/// process's. Its workspace is Commands.
+/// On a GPU, functions of the type of kernels are launchers. The lists of their call (pointers,
+/// integers and reals) lie on the device, while `type`, `in` and `dx` themselves are in memory of
+/// this process. The call's workspace is Commands.
 struct KernelEntry {
   std::string_view op;
   Kernels kernels;
@@ -23,10 +23,10 @@ struct KernelEntry {
 DYNET_LIKE_KERNEL_FAMILIES(DECLARE)
 #undef DECLARE
 
-/// All of them together.
+/// The launchers of all families.
 std::vector<KernelEntry> all_kernels();
 
-/// The library's ops whose batches run on the CPU, with copies, for want of a kernel here.
+/// The ops of the library without a kernel here, whose batches run on the CPU, with copies.
 std::vector<std::string> ops_without_kernels();
 
 }  // namespace dynet_like::detail::cuda

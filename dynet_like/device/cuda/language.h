@@ -1,8 +1,8 @@
-// The language of kernels: CUDA C++ under nvcc; elsewhere the same words for execution on the CPU.
+// The language of kernels: CUDA C++ under nvcc, and the same keywords for execution on the CPU.
 //
 // Kernels use what both have: __global__, __device__, threadIdx, blockIdx, blockDim, gridDim,
 // __syncthreads, __syncwarp, __shfl_sync, __shfl_down_sync, __shfl_xor_sync, float4, double2 and
-// the functions of <cmath>. A product and a sum become one fma only where it is written.
+// the functions of <cmath>. The compiler never joins a product and a sum into an fma.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -21,8 +21,7 @@ constexpr const char* kFamily = "cuda-host";  // of devices
 constexpr const char* kFamily = "cuda";
 #endif
 
-/// Lets the next kernel begin, and waits until those before have ended and what they wrote is
-/// there.
+/// Lets the next kernel begin. Then waits until the results of earlier kernels are visible.
 #if defined(__CUDACC__)
 __device__ inline void wait_for_earlier() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -35,8 +34,8 @@ inline void wait_for_earlier() { host::note_wait(); }
 #endif
 
 #if defined(__CUDACC__) || defined(DYNET_LIKE_CUDA_HOST)
-/// The same pointer, which nvcc then knows to be one of the device's memory: of those that come
-/// from lists it thinks that they could be of shared memory, and makes slower loads.
+/// Returns the same pointer, but tells nvcc that it points to global memory. For pointers from
+/// lists nvcc must assume that they may point to shared memory, and generates slower loads.
 template <class T>
 __device__ T* global(T* at) {
 #ifdef __CUDA_ARCH__

@@ -1,4 +1,4 @@
-// Beginning a kernel with its arguments, whichever compiler has built it.
+// Starts a kernel with its arguments, whichever compiler has built it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Defined where kernels are compiled.
+/// Defined in files that are compiled as kernels.
 template <class... Parameters>
 void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
             Parameters... arguments);

@@ -1,11 +1,11 @@
-// Launchers of an op with one input as a class: launch<T>(call), forward and backward.
+// Makes an op's launchers, forward and backward, from a class with launch<T>(call).
 #pragma once
 
 #include "dynet_like/device/cuda/commands.h"
 
 namespace dynet_like::detail::cuda {
 
-// Where no gradient is wanted there is nothing to do.
+// The backward launcher does nothing if no gradient is wanted.
 template <class Launcher, class T>
 void forward(const ForwardCall& call) {
   Launcher::template launch<T>(call);

@@ -1,4 +1,4 @@
-// Shared libraries that are loaded when they are asked for.
+// Loads shared libraries at run time.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Null if there is none. It stays: other parts of the process may use what it began.
+/// Null if there is no such library. It is never unloaded, because other code may still use it.
 void* open_library(const char* name);
 /// Null if the library has no such function.
 void* find_function(void* library, std::string_view name);
-/// Why the last of these found nothing.
+/// The reason why the last of these calls failed.
 std::string loader_error();
 
 }  // namespace dynet_like::detail::cuda

@@ -1,5 +1,4 @@
-// Which bytes of arenas kernels may touch: those that somebody was given. The emulator looks; what
-// runs on a GPU does not.
+// Which bytes of arenas kernels may access: those handed out. Only the emulator checks this.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Kernels of losses: hinge, and that of a count.
+// Kernels of losses: hinge loss, and Poisson loss of a count.
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/teams.h"
@@ -60,13 +60,13 @@ __global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
   });
 }
 
-// In double throughout: large terms cancel out.
+// Everything is in double, because large terms cancel out.
 template <class T>
 __global__ void poisson_forward(Part part, Operand in, const std::uint32_t* counts, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const double x = static_cast<double>(*in.at<T>(place.item)), count = counts[place.item];
-  const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
+  const double rate = std::exp(x);  // if infinite, no other term compensates for it
   const bool is_alone = count == 0 || std::isinf(rate);
   const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
   *output_at<T>(out, place.item) = static_cast<T>(rate + rest);

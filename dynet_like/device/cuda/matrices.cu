@@ -1,5 +1,4 @@
-// Kernels of ops on square matrices as a whole, by LU decomposition with partial pivoting: a block
-// for every matrix.
+// Kernels on square matrices, by LU decomposition with partial pivoting: one block per matrix.
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
@@ -16,14 +15,14 @@ void launch_blocks(Commands& commands, std::size_t n, void (*kernel)(Parameters.
   commands.launch_cooperating({launch_size(n), 1, 1, kBlock}, kernel, arguments...);
 }
 
-// Calls f(e) for all e below n, shared by the threads of the block, and waits for all of them.
+// Calls f(e) for all e below n, shared by the threads of the block, and waits for all threads.
 template <class F>
 __device__ void for_block(unsigned n, const F& f) {
   for (unsigned e = threadIdx.x; e < n; e += kBlock) f(e);
   __syncthreads();
 }
 
-// Scratch memory of one matrix of m rows: its factors, the order of its rows, and another matrix.
+// Scratch memory for one matrix of m rows: its factors, the order of its rows, and another matrix.
 template <class T>
 struct Decomposition {
   unsigned m;
@@ -40,7 +39,7 @@ struct Decomposition {
     return {m, lu + item * size, other + item * size, order + item * m};
   }
 
-  /// Decomposes a matrix; whether an odd number of rows changed places with another.
+  /// Decomposes a matrix; returns whether the permutation of rows is odd.
   __device__ bool decompose(const T* from) {
     SHARED_ARRAY(unsigned, pivot, 1);
     bool odd = false;
@@ -72,7 +71,7 @@ struct Decomposition {
     return odd;
   }
 
-  /// The inverse of what was decomposed, in `other`, row by row: threads beside each other have
+  /// Puts the inverse of the decomposed matrix into `other`, row by row: neighbouring threads have
   /// neighbouring columns.
   __device__ void invert() {
     for_block(m, [&](unsigned c) {
@@ -150,7 +149,7 @@ void inverse_backward(const BackwardCall& call) {
 
 // -------------------------------------------------------------------------------------- logdet
 
-// A singular matrix has a pivot of 0, and no sign.
+// A singular matrix has a pivot of 0 and no sign.
 template <class T>
 __global__ void log_determinants(Decomposition<T> scratch, Operand in, Output out) {
   Decomposition<T> x = scratch.of(blockIdx.x);

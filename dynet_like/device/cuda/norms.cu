@@ -10,7 +10,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// The root of the sum or mean of squares, some of which overflow or vanish: numbers are scaled by a
+// The root of the sum or mean of squares that overflow or underflow: the numbers are scaled by a
 // power of 2, which is exact.
 template <bool mean, unsigned size, class T, class Element>
 __device__ T scaled_norm(const Team<size>& team, std::uint32_t n, const Element& element) {
@@ -28,7 +28,7 @@ __device__ T scaled_norm(const Team<size>& team, std::uint32_t n, const Element&
   return std::ldexp(std::sqrt(sum_or_mean<mean>(sum, n)), exponent);
 }
 
-// The same, given the sum of squares as it was added up.
+// The same, given the sum of squares as it was computed.
 template <bool mean, unsigned size, class T, class Element>
 __device__ T norm_of(const Team<size>& team, T sum, std::uint32_t n, const Element& element) {
   constexpr T kLeast = std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
@@ -51,7 +51,7 @@ __global__ void norm(Part part, Lines lines, Operand in, Output out) {
   if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
 }
 
-// dx = x / y dy, of a mean divided by n; 0 where y is 0: no direction is steeper than another.
+// dx = x / y dy, divided by n for a mean. 0 if y is 0, since then no direction is steepest.
 template <bool mean, class T>
 __global__ void norm_backward(Part part, Lines lines, Operand in, Operand out, Operand dy,
                               Destination dx) {
@@ -67,12 +67,12 @@ __global__ void norm_backward(Part part, Lines lines, Operand in, Operand out, O
 
 // ------------------------------------------------------------------------- layer normalisation
 
-// What differences to the mean are divided by at least: far below what numbers differ by that mean
-// something, so that a column of equal numbers becomes b.
+// The least divisor of differences to the mean. It is far below meaningful differences between
+// numbers, and makes a column of equal numbers become b.
 constexpr double kLeastDeviation = 1e-12;
 
-// The mean is found as a distance to the first number: of equal numbers it is exactly 0, while
-// their mean may be rounded. It is saved, and so is what differences are multiplied with.
+// The mean is computed as a distance from the first number: for equal numbers it is exactly 0,
+// whereas a plain mean may be rounded. The distance and the factor of the differences are saved.
 template <unsigned size, class T>
 __global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs,
                            Output out, T* saved) {
@@ -107,8 +107,8 @@ struct Normal {
   __device__ T at(std::uint32_t k) const { return (x[k] - first - mean) * factor; }
 };
 
-// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, but 0 where numbers are
-// taken for equal.
+// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, but 0 if the numbers
+// count as equal.
 template <unsigned size, class T>
 __global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Operand gs,
                                      Operand saved, Operand dys, Destination dx) {

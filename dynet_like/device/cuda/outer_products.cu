@@ -1,8 +1,8 @@
-// Sums of outer products, which weights get as gradients: a tiled product over the addends. Few
-// addends are one chain per element.
+// Sums of outer products, the gradients of weights: a tiled product over the addends. With few
+// addends each element is one chain.
 //
-// Where a sum has too few elements to keep a device busy, chunks of addends are summed by blocks of
-// their own, and their sums added in order. Chunks depend on shape and number of addends alone.
+// If a sum has too few elements to keep a device busy, separate blocks sum chunks of addends, and
+// the sums of chunks are added in order. Chunks depend only on the shape and the number of addends.
 #include <algorithm>
 
 #include "dynet_like/device/cuda/items.h"
@@ -15,20 +15,20 @@ namespace {
 template <class T>
 using OuterTile = Tile<T, 64, 64, 4 * kVector<T>, 8, 4>;
 
-// Twice as many blocks as there are multiprocessors are enough, and fewer addends than this for a
-// block are not worth its beginning and end.
+// Twice as many blocks as there are multiprocessors are enough. A block with fewer addends than
+// this spends too much of its time on beginning and ending.
 constexpr std::size_t kEnoughBlocks = 264, kShortestChunk = 64;
-// So many addends are one chunk, whatever the shape: a small batch has the bits that its items have
-// one after the other.
+// So many addends are one chunk, whatever the shape: a small batch then has the same bits as its
+// items one after the other.
 constexpr std::size_t kOneChunk = 256;
 
-// The addends of a block, and where its part of the sum begins.
+// The addends of a block, and the first row and column of its part of the sum.
 struct OuterBlock {
   std::size_t first, end;
   unsigned row, column, chunk;
 };
 
-// Brings the tiles of the next addends to shared memory.
+// Loads the tiles of the next addends into shared memory.
 template <class Tile>
 class OuterLoader {
   using T = typename Tile::Element;
@@ -97,8 +97,8 @@ class OuterLoader {
   T left_[Tile::left_loads][kVector<T>], right_[Tile::right_loads][kVector<T>];
 };
 
-// The sum of chunk c goes to sums + c * rows * columns. `add`: it begins with what is there, so
-// that a chain does not depend on how many calls it is made of.
+// The sum of chunk c goes to sums + c * rows * columns. `add`: a chain begins with the old
+// contents, so that it does not depend on the number of calls that it is split into.
 template <class Tile, class T>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
     outer_products(T* sums, unsigned rows, unsigned columns, const void* const* dy,

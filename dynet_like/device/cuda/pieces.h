@@ -1,4 +1,4 @@
-// Many stretches of numbers in one launch.
+// Many ranges of numbers in one launch.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Pieces {
   unsigned count, blocks;
 };
 
-/// What a block works on: the last piece that does not begin after it.
+/// The piece that a block works on: the last one that begins at this block or before.
 template <class Thing>
 __device__ const Piece<Thing>& piece_of_block(const Pieces<Thing>& pieces, std::size_t block) {
   wait_for_earlier();
@@ -61,11 +61,11 @@ auto with_type(DType dtype, const F& f) {
   return dtype == DType::f32 ? f(float()) : f(double());
 }
 
-/// What a check of gradients leaves on the device for the passes that depend on it.
+/// The result of a check of gradients, in device memory, for the passes that depend on it.
 struct Verdict {
-  double factor;  ///< of gradients; NaN: nothing may be changed
+  double factor;  ///< of the gradients; NaN: nothing may be changed
   double sum;
-  std::uint64_t fault_at;  ///< the first number that is not below the limit, by blocks; or kNoFault
+  std::uint64_t fault_at;  ///< index, by blocks, of the first fault; or kNoFault
   double fault;
 };
 constexpr std::uint64_t kNoFault = ~std::uint64_t{0};

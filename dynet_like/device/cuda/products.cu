@@ -6,7 +6,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// W x or b + W1 x1 + ...: with a bias, the number of inputs is odd.
+// W x, or b + W1 x1 + ...: the number of inputs is odd if there is a bias.
 Affine map_of(const Signature& type) {
   const std::size_t first = type.inputs.size() % 2;
   return {first == 1, 0, first, type.inputs.size() / 2, type.output.rows(), type.output.cols()};

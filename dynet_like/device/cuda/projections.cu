@@ -1,4 +1,4 @@
-// Kernels of projections onto the simplex: a warp for every item.
+// Kernels of projections onto the simplex: one warp per item.
 #include <limits>
 
 #include "dynet_like/device/cuda/kernel_table.h"
@@ -14,7 +14,7 @@ __device__ void for_lane(unsigned n, const F& f) {
   for (unsigned e = lane_of_warp(); e < n; e += kWarp) f(e);
 }
 
-// The smallest power of two that is not less than n.
+// The smallest power of two that is at least n.
 unsigned power_of_two(std::size_t n) {
   unsigned power = 1;
   while (power < n) power *= 2;
@@ -42,9 +42,9 @@ __device__ void sort_descending(T* x, unsigned count) {
   __syncwarp(kWholeWarp);
 }
 
-// sparsemax(x) = max(0, x - top - t), where top is the largest element and t, in [-1, 0], such that
-// the sum is 1. Elements less the largest keep their digits, however large they are. Of NaN and
-// infinity, t is NaN.
+// sparsemax(x) = max(0, x - top - t), where top is the largest element and t, in [-1, 0], makes the
+// sum 1. Subtracting the largest keeps the digits of elements of any size. If x contains NaN or
+// +infinity, t is NaN.
 template <class T>
 struct Support {
   T top, threshold;
@@ -61,14 +61,14 @@ struct Support {
     });
     sort_descending(sorted, padded);
     double sum = 0;
-    for (unsigned k = 0; k < n; ++k) {  // every lane the same
+    for (unsigned k = 0; k < n; ++k) {  // the same in every lane
       const double element = static_cast<double>(sorted[k]), count = k + 1.0;
-      if (1 + count * element <= sum + element) break;  // the support are the largest elements
+      if (1 + count * element <= sum + element) break;  // the largest elements are the support
       sum += element;
       threshold = static_cast<T>((sum - 1) / count);
     }
   }
-  /// As loss_forward has kept it.
+  /// Restores what loss_forward saved.
   __device__ explicit Support(const T* saved) : top(saved[0]), threshold(saved[1]) {}
 
   __device__ T part(T x) const {
@@ -97,7 +97,8 @@ void sparsemax_forward(const ForwardCall& call) {
                commands.elements<T>(call.n * padded), padded, call.out);
 }
 
-// dy less its mean over the support, there. What is NaN is no zero, and has a NaN.
+// Inside the support, dx is dy minus the mean of dy over the support. Elements that are NaN are not
+// 0, so they get a NaN.
 template <class T>
 __global__ void project_gradients(std::size_t n, unsigned size, Operand ys, Operand dys,
                                   Destination dx) {
@@ -127,7 +128,7 @@ void sparsemax_backward(const BackwardCall& call) {
 
 // ------------------------------------------------------------------------------ sparsemax_loss
 
-// Moving all elements by the same amount changes no loss: they are taken less the largest.
+// Adding one number to all elements does not change the loss, so the largest is subtracted.
 template <class T>
 __global__ void losses(std::size_t n, unsigned size, Operand in, const std::uint32_t* integers,
                        unsigned targets, T* scratch, unsigned padded, Output out, T* saved) {
@@ -185,8 +186,8 @@ void loss_backward(const BackwardCall& call) {
 
 // ------------------------------------------------------------------------- constrained_softmax
 
-// Elements that reach their bound stay there; the others share what is left as softmax does, their
-// own largest element taken off, until none is above. A NaN anywhere leaves nothing to share.
+// Elements that reach their bound stay there. The others share the rest by a softmax, with their
+// own largest subtracted, until none exceeds its bound. A NaN makes all free elements NaN.
 template <class T>
 __global__ void bounded_softmax(std::size_t n, unsigned size, Operand in, Operand bounds,
                                 std::uint8_t* scratch, Output out) {
@@ -228,8 +229,8 @@ void bounded_forward(const ForwardCall& call) {
                commands.elements<std::uint8_t>(call.n * size), call.out);
 }
 
-// With s, the share of the free elements, and m = the sum of y dy over them / s: what is free has
-// dx = y (dy - m); what is bounded has dbound = dy - m. A NaN is free.
+// Let s be the share of the free elements and m = (sum of y dy over them) / s. Free elements have
+// dx = y (dy - m); bounded elements have dbound = dy - m. A NaN counts as free.
 template <class T>
 __global__ void bounded_gradients(std::size_t n, unsigned size, Operand bounds, Operand ys,
                                   Operand dys, Destination dx, Destination dbound) {

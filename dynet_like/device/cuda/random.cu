@@ -1,5 +1,5 @@
-// Kernels that draw random numbers, with the CPU's bits: element e of a node takes word e of the
-// stream that the node's three integers and the key name.
+// Kernels that draw random numbers, with the CPU's bits: element e of a node is made from word e of
+// the stream that the node's three integers and the key identify.
 #include <array>
 
 #include "dynet_like/core/philox.h"
@@ -35,7 +35,7 @@ __global__ void draw(Part part, std::uint64_t key, const std::uint32_t* integers
       words.block, words.chosen, static_cast<double>(real[0]), static_cast<double>(real[1])));
 }
 
-// kept ? x / (1 - p) : 0; the mask is computed again backward, not kept.
+// kept ? x / (1 - p) : 0. The backward kernel computes the mask again instead of reading it.
 template <class T>
 __device__ T drop(std::uint64_t key, const std::uint32_t* integers, T p, std::uint32_t element,
                   T x) {

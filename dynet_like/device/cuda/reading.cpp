@@ -42,12 +42,12 @@ class CudaReading final : public Reading {
     const Lock lock(shared.mutex);
     return shared.runtime.make_mark();
   }
-  // A copy to it may have been asked for.
+  // A copy to this memory may still be waiting.
   void free_memory() noexcept {
     if (memory_ == nullptr) return;
     try {
       shared_->commands.submit();
-    } catch (...) {  // an error that the next call will meet again; the copy was forgotten
+    } catch (...) {  // the next call will report the same error; the copy was discarded
     }
     shared_->runtime.free_pinned(std::exchange(memory_, nullptr));
     size_ = 0;

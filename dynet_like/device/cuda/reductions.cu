@@ -16,7 +16,7 @@ __global__ void add_inputs(Part part, const Operand* in, std::uint32_t inputs, O
   output_at<T>(out, place.item)[place.at] = sum_or_mean<average>(sum, inputs);
 }
 
-// The "items" of this launch are those of all inputs, one input after the other.
+// The "items" of this launch are the items of all inputs, one input after the other.
 template <bool average, class T>
 __global__ void pass_to_inputs(Part part, Operand dy, std::size_t n, std::uint32_t inputs,
                                const Destination* dx) {

@@ -1,4 +1,4 @@
-// Elements chosen along a dimension: by integers, or the largest ones.
+// Chooses elements along a dimension, by integers or by size.
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/ops/row_masks.h"
@@ -7,7 +7,7 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
-// `chosen` are the lines of the output, as long as there are integers.
+// `chosen` are the lines of the output; each has as many elements as there are integers.
 template <class T>
 __global__ void select_forward(Part part, Lines lines, Lines chosen, Operand in,
                                const std::uint32_t* integers, Output out) {
@@ -18,7 +18,7 @@ __global__ void select_forward(Part part, Lines lines, Lines chosen, Operand in,
       in.at<T>(place.item)[lines.at(chosen.line_of(place.at), k)];
 }
 
-// An element that is chosen several times gets the sum; what is not chosen gets zero.
+// An element that is chosen several times gets the sum; one that is not chosen gets zero.
 template <class T>
 __global__ void select_backward(Part part, Lines lines, Lines chosen, Operand dy,
                                 const std::uint32_t* integers, Destination dx) {
@@ -60,7 +60,7 @@ __global__ void fill_rows_backward(Part part, std::uint32_t rows, std::uint32_t 
   target.put(filled ? T(0) : dy.at<T>(place.item)[place.at], place.at);
 }
 
-// Marks the `count` largest elements of every line: those that fewer others precede.
+// Marks the `count` largest elements of every line: those that fewer than `count` others precede.
 template <class T>
 __global__ void mark_largest(Part part, Lines lines, std::uint32_t count, Operand in,
                              std::uint8_t* marks) {
@@ -76,7 +76,7 @@ __global__ void mark_largest(Part part, Lines lines, std::uint32_t count, Operan
   marks[place.item * part.size + place.at] = before < count;
 }
 
-// The place of an element among the marked ones of its line.
+// The place of an element among the marked elements of its line.
 __device__ std::size_t place_of_marked(const Lines& lines, const Lines& marked,
                                        const std::uint8_t* marks, std::uint32_t at) {
   const std::uint32_t line = lines.line_of(at), here = lines.place_in_line(at);
@@ -170,7 +170,7 @@ void launch_kmax(const BackwardCall& call) {
                   lines_of_output(type), call.dy, marks, call.dx[0]);
 }
 
-// The columns of an item.
+// The range of columns of an item.
 struct Segment {
   std::uint32_t begin, end;
 
@@ -192,7 +192,7 @@ __global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers
   output_at<T>(out, place.item)[place.at] = sum;
 }
 
-// The column of the first of the largest elements of a row.
+// The column of the largest element of a row, the first of several.
 template <class T>
 __device__ std::uint32_t largest_of(const T* row, const Segment& segment, std::uint32_t rows) {
   std::uint32_t best = segment.begin;
@@ -213,8 +213,9 @@ __global__ void segment_max(Part part, Operand in, const std::uint32_t* integers
           : row[std::size_t{largest_of(row, segment, part.size)} * part.size];
 }
 
-// The items that contribute to the gradient of one matrix share its columns out. To an element go
-// the dy of all of them whose segment has it (`of_largest`: as its row's largest), in their order.
+// The threads of all items that contribute to the gradient of one matrix share its columns. An
+// element gets the sum of dy over the items whose segment contains it (`of_largest`: as its row's
+// largest), in order.
 template <class T, bool of_largest>
 __global__ void segment_gradients(Part part, std::size_t n, Operand in, Operand dy,
                                   const std::uint32_t* integers, Destination dx) {

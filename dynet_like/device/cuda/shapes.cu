@@ -36,15 +36,15 @@ void identity_backward(const BackwardCall& call) {
 
 // --------------------------------------------------------------------------------- concatenate
 
-// Of the `block` elements that lie together in the output, an input has those from `begin` on, up
-// to where the next one begins.
+// Of each `block` consecutive elements of the output, an input has those from `begin` to the
+// `begin` of the next input.
 template <class Side>
 struct Piece {
   Side side;
   unsigned begin = 0;
 };
 
-// The pieces of all inputs, and one behind the last.
+// The pieces of all inputs, followed by an end marker.
 template <class Side>
 std::vector<Piece<Side>> pieces_of(const Signature& type, const Side* sides) {
   const unsigned d = type.attributes[0];
@@ -57,7 +57,7 @@ std::vector<Piece<Side>> pieces_of(const Signature& type, const Side* sides) {
   return pieces;
 }
 
-// The piece that has an element of a block, by bisection.
+// Finds the piece that has an element of a block, by bisection.
 template <class Side>
 __device__ unsigned find_piece(const Piece<Side>* pieces, unsigned count, unsigned at) {
   unsigned first = 0;
@@ -117,7 +117,7 @@ void concatenate_backward(const BackwardCall& call) {
 
 // ---------------------------------------------------------------------------------- pick_range
 
-// A range of `length` elements in every `stride` of the input.
+// A range of `length` elements out of every `stride` elements of the input.
 struct Range {
   unsigned inner, length, stride;
 
@@ -145,7 +145,7 @@ void pick_range_forward(const ForwardCall& call) {
               call.in[0], call.integers, call.out);
 }
 
-// A contribution is added whole, its zeros too: -0 + 0 is 0.
+// The zeros of a contribution are added, too, because -0 + 0 is 0.
 template <class T>
 __global__ void range_gradients(std::size_t n, unsigned size, Range range, Operand dy,
                                 const std::uint32_t* starts, Destination dx) {
@@ -153,7 +153,7 @@ __global__ void range_gradients(std::size_t n, unsigned size, Range range, Opera
   if (item >= n) return;
   T* const to = dx.at<T>(item);
   if (to == nullptr) return;
-  // Before the range the difference wraps around and is too large as well.
+  // Before the range, the unsigned difference wraps around and is too large as well.
   const unsigned at = element % range.stride - range.inner * starts[item];
   T result = 0;
   if (at < range.length) {
@@ -171,7 +171,7 @@ void pick_range_backward(const BackwardCall& call) {
 
 // ----------------------------------------------------------------------------------- transpose
 
-// For every dimension of the output its size, and how far apart its elements are in the input.
+// For every dimension of the output: its size, and the stride of its elements in the input.
 struct Order {
   unsigned dimensions = 0;
   unsigned size[Dim::kMaxDimensions] = {}, stride[Dim::kMaxDimensions] = {};
@@ -183,10 +183,10 @@ struct Order {
       for (unsigned d = 0; d < type.attributes[i]; ++d) stride[i] *= type.inputs[0][d];
     }
   }
-  /// Where an element of the output comes from.
+  /// The index in the input of an element of the output.
   __device__ unsigned source(unsigned element) const {
     unsigned from = 0;
-    for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {  // constant: sizes stay where they are
+    for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {  // constant: sizes stay in place
       if (i == dimensions) break;
       from += element % size[i] * stride[i];
       element /= size[i];

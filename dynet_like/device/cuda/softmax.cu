@@ -1,5 +1,5 @@
-// Softmax, log-softmax and their loss: the maximum is taken off first. A team of threads for each
-// vector of classes, as large as the number of classes asks for.
+// Softmax, log-softmax and their loss. The maximum is subtracted first. A team of threads works on
+// each vector of classes; the number of classes determines its size.
 #include <cmath>
 
 #include "dynet_like/device/cuda/kernel_table.h"
@@ -79,8 +79,8 @@ __global__ void along_backward(Part part, Lines lines, Operand out, Operand dy, 
       [&](T result, std::uint32_t k) { target.put(result, lines.at(place.at, k)); });
 }
 
-// The loss keeps the maximum and log sum e^(x - maximum) for the gradient, apart: their sum has few
-// digits left of a small logarithm.
+// The loss saves the maximum and log sum e^(x - maximum) separately for the gradient, because their
+// sum would keep few digits of a small logarithm.
 template <unsigned size, class T>
 __global__ void loss_forward(Part part, std::uint32_t n, Operand in, const std::uint32_t* classes,
                              Output out, T* saved) {
@@ -112,7 +112,7 @@ __global__ void loss_backward(Part part, Operand in, Operand saved, Operand dy,
   target.put(share - (place.at == classes[place.item] ? dy_here : T(0)), place.at);
 }
 
-// The columns of the softmax that an item is a column of.
+// The columns of the softmax that an item belongs to, and the item's own column.
 struct Segment {
   std::uint32_t begin, end, own;
 
@@ -148,8 +148,8 @@ __global__ void segments_forward(Part part, Operand in, const std::uint32_t* int
   output_at<T>(out, place.item)[place.at] = row.value(segment.own);
 }
 
-// The items that contribute to the gradient of one matrix share its columns out. An element gets
-// what the items of every segment with it contribute, one segment after the other.
+// The threads of all items that contribute to the gradient of one matrix share its columns. An
+// element gets the contributions of every segment that contains it, one segment after the other.
 template <class T>
 __global__ void segments_backward(Part part, std::size_t n, Operand in, Operand dy,
                                   const std::uint32_t* integers, Destination dx) {

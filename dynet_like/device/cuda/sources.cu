@@ -1,4 +1,4 @@
-// Kernels that bring values in: constants, and rows of tables.
+// Kernels of ops without inputs: constants, and rows of tables.
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
@@ -34,7 +34,7 @@ void lookup(const ForwardCall& call) {
               call.integers, call.out);
 }
 
-// For a table that is no parameter; what parameters get is added up row by row elsewhere.
+// For a table that is not a parameter; gradients of parameters are summed row by row elsewhere.
 template <class T>
 __global__ void table_gradients(std::size_t n, unsigned table, unsigned size, Operand dy,
                                 const std::uint32_t* rows, Destination dx) {

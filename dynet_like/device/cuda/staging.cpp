@@ -1,4 +1,4 @@
-// Staging: chunks that become one.
+// Staging: several chunks are later replaced by one.
 #include "dynet_like/device/cuda/staging.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace dynet_like::detail::cuda {
 namespace {
 
 constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
-// Submissions under way before one waits: more than a minibatch has.
+// So many submissions may be under way before one waits: more than a minibatch has.
 constexpr std::size_t kMostStagings = 64;
 
 }  // namespace
@@ -76,7 +76,7 @@ void Staging::recycle(std::size_t size) noexcept {
   free_chunks();
   try {
     if (size > 0) add_chunk(std::max(std::bit_ceil(size), kFirstChunk));
-  } catch (...) {  // the next list begins with a small one
+  } catch (...) {  // the next list begins with a small chunk
   }
 }
 
@@ -85,7 +85,7 @@ StagingPool::StagingPool(Runtime& runtime)
   for (Stagings* list : {&free_, &under_way_}) list->reserve(kMostStagings);
 }
 
-// A new one if the lists of all others have yet to be read; where there are very many, waits.
+// Creates a staging if the device has yet to read all others; waits for one if there are many.
 void StagingPool::find_free() {
   const auto free_oldest = [&] {
     free_.push_back(std::move(under_way_.front()));

@@ -1,4 +1,4 @@
-// Lists on their way to the device.
+// Copies lists to the device.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace dynet_like::detail::cuda {
 
-/// Pinned memory of this process with a mirror on the device: what is added gets its address there
-/// at once, and travels in one copy as soon as one chunk is large enough for all.
+/// Pinned memory of this process with a mirror on the device. A list gets its device address when
+/// it is added. All lists travel in one copy, once one chunk is large enough for all.
 class Staging {
  public:
   explicit Staging(Runtime& runtime) : runtime_(runtime), read_(runtime.make_mark()) {}
@@ -18,17 +18,17 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// The address on the device of a copy of these bytes.
+  /// Adds these bytes and returns their address on the device.
   void* add(const void* from, std::size_t size);
-  /// Begins the copy of all that was added.
+  /// Begins the copy of all lists.
   void upload();
-  /// What was begun until now are all readers of the lists.
+  /// All work that was begun until now may read the lists; later work does not.
   void end_reading() { runtime_.mark(read_); }
   bool is_read() { return runtime_.has_passed(read_); }
   void wait_until_read() { runtime_.wait_for(read_); }
-  /// Forgets all lists, which the device must have read. There is room for so many bytes then.
+  /// Discards all lists, which the device must have read, and makes room for `size` bytes.
   void recycle(std::size_t size) noexcept;
-  /// Bytes of the lists.
+  /// The bytes of all lists.
   std::size_t used() const;
 
  private:
@@ -44,17 +44,17 @@ class Staging {
   std::vector<Chunk> chunks_;
 };
 
-/// The stagings of submissions. Lists stay where they are until the device has read them, and
-/// nobody waits for that unless very many are under way.
+/// The stagings of submissions. Lists stay in place until the device has read them. The host only
+/// waits for that if very many submissions are under way.
 class StagingPool {
  public:
   explicit StagingPool(Runtime& runtime);
 
-  /// That of the submission that is being asked for.
+  /// The staging of the submission that is being recorded.
   Staging& current() { return *current_; }
-  /// Comes before each `advance`, which then cannot fail.
+  /// Must be called before each `advance`, which then cannot fail.
   void find_free();
-  /// The device reads the lists of the current one, and a free one takes its place.
+  /// The device reads the lists of the current staging, and a free one replaces it.
   void advance() noexcept;
 
  private:
@@ -64,7 +64,7 @@ class StagingPool {
   std::unique_ptr<Staging> current_;
   Stagings free_;            ///< with room for the largest submission so far
   Stagings under_way_;       ///< the oldest first
-  std::size_t largest_ = 0;  ///< bytes of that submission
+  std::size_t largest_ = 0;  ///< the bytes of that submission
 };
 
 }  // namespace dynet_like::detail::cuda

@@ -1,5 +1,5 @@
-// Elementwise kernels of two inputs of which dimensions of size 1 stretch: the gradient of such an
-// input is a sum over the elements that it was stretched to, in an order that the shapes give.
+// Elementwise kernels of two inputs, one of which has stretched dimensions of size 1. Its gradient
+// is a sum over the elements that it was stretched to, in an order that depends on the shapes.
 #pragma once
 
 #include "dynet_like/device/cuda/teams.h"
@@ -9,7 +9,7 @@ namespace dynet_like::detail::cuda {
 
 using formulas::reads_inputs, formulas::reads_output;
 
-/// What a slope is computed from; zero where the formula does not need it.
+/// What a slope is computed from; numbers that the formula does not need are 0.
 template <class T>
 struct Numbers {
   T a, b, y, real;
@@ -27,14 +27,14 @@ inline bool stretches(const Signature& type) {
   return type.inputs[0].size() != type.output_size || type.inputs[1].size() != type.output_size;
 }
 
-/// Elements of the output and of both inputs that belong together.
+/// The offsets of corresponding elements of the output and of both inputs.
 struct Offsets {
   std::uint32_t out = 0, a = 0, b = 0;
 };
 
-/// Some dimensions of the output, and how to step along them. Neighbours with one pattern are one.
+/// Some dimensions of the output, and their strides. Neighbours with one pattern are merged.
 struct Walk {
-  std::uint32_t dimensions = 0, count = 1;  ///< count: steps in all
+  std::uint32_t dimensions = 0, count = 1;  ///< count: the number of steps
   std::uint32_t size[Dim::kMaxDimensions] = {};
   Offsets stride[Dim::kMaxDimensions] = {};
 
@@ -66,9 +66,9 @@ struct Walk {
   }
 };
 
-/// The dimensions in which input `j` advances with the output, and those in which it stands; for
-/// the forward call all advance. `side_by_side`: elements of the input next to each other whose
-/// sums are, too.
+/// The dimensions along which input `j` advances with the output, and those along which it stays.
+/// For a forward call all of them advance. `side_by_side`: neighbouring elements of the input whose
+/// sums are neighbours, too.
 struct Walks {
   Walk kept, summed;
   std::uint32_t side_by_side = 1;

@@ -1,7 +1,7 @@
 // Sums of gradients: many segments in one launch.
 //
-// The order of additions depends on the number of addends alone. Few are one chain. Up to kChunk
-// are as many chains as a block has warps, whose ends are added in order. More are sums of chunks.
+// The order of additions depends only on the number of addends. Few addends are one chain, up to
+// kChunk a chain per warp of a block, whose results are added in order. More are sums of chunks.
 #include "dynet_like/device/cuda/items.h"
 
 namespace dynet_like::detail::cuda {
@@ -16,7 +16,7 @@ __device__ __host__ constexpr bool is_long(const SumSegment& segment) {
   return segment.count > kChain;
 }
 
-// Which elements of which segment a block adds up: stretch after stretch.
+// The elements and the segment that a block sums.
 struct SumBlock {
   std::uint32_t segment, stretch;
 };
@@ -38,7 +38,7 @@ __device__ void add_few(const SumSegment& segment, const void* const* addends, s
   *to = add_chain(begin, addends + from_first, segment.count - from_first, i);
 }
 
-// Every warp has the same elements and a chain of its own.
+// All warps have the same elements, and each has a chain of its own.
 template <class T>
 __device__ void add_many(const SumSegment& segment, const void* const* addends,
                          std::uint32_t stretch) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kBlock)
   add_few<T>(segment, addends, std::size_t{block.stretch} * kBlock + threadIdx.x);
 }
 
-// Segments of at most kChunk addends.
+// For segments of at most kChunk addends.
 template <class T>
 void launch_chunks(Commands& commands, std::span<const SumSegment> segments,
                    std::span<const void* const> addends) {
@@ -103,7 +103,7 @@ template <class T>
 void launch(Commands& commands, std::span<const SumSegment> segments,
             std::span<const void* const> addends) {
   std::vector<SumSegment> now, later;
-  std::vector<const void*> ends;  // of chunks: the addends of later segments
+  std::vector<const void*> ends;  // sums of chunks: the addends of later segments
   for (const SumSegment& segment : segments) {
     if (segment.count <= kChunk) {
       now.push_back(segment);

@@ -1,6 +1,6 @@
 // Teams of threads: one thread, a warp or a block works on a line, which is n elements of an item
-// at a distance. Which it is follows from the lines' shape alone, so that an item has the same bits
-// whatever it is batched with.
+// with a constant stride. The size of teams depends only on the lines' shape, so that the bits of
+// an item do not depend on the batch.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// The lines of an item along a dimension, as Axis.
+/// The lines of an item along a dimension, like Axis.
 struct Lines {
   std::uint32_t inner = 1, n = 1, count = 1;
 
@@ -20,7 +20,8 @@ struct Lines {
         n(static_cast<std::uint32_t>(axis.n)),
         count(static_cast<std::uint32_t>(axis.inner * axis.outer)) {}
 
-  /// The place in an item of element k of a line; and the place in a line of an element.
+  /// The index in an item of element k of a line. Below: the line of an element, and its place
+  /// there.
   __device__ std::size_t at(std::uint32_t line, std::uint32_t k) const {
     return (std::size_t{line / inner} * n + k) * inner + line % inner;
   }
@@ -34,7 +35,7 @@ inline Lines lines_of(const Signature& type) {
   return Lines(Axis(type.inputs[0], type.attributes[0]));
 }
 
-// A warp is shared out among lines this short, and so are the elements that stand side by side.
+// Short lines share a warp, and so do lines of which many lie side by side.
 constexpr std::uint32_t kShortLine = 8, kLongLine = 1024;
 
 /// The mean divides at the end.
@@ -43,7 +44,7 @@ __device__ inline T sum_or_mean(T sum, std::uint32_t count) {
   return average ? sum / static_cast<T>(count) : sum;
 }
 
-/// Threads for a line of n elements, `side_by_side` of which lines lie next to each other.
+/// The number of threads for a line of n elements; `side_by_side` lines lie next to each other.
 inline unsigned team_for(std::size_t n, std::size_t side_by_side) {
   if (n <= kShortLine || side_by_side >= kWarp) return 1;
   return n <= kLongLine ? kWarp : 256;
@@ -56,7 +57,7 @@ struct Plus {
     return a + b;
   }
 };
-/// Of a NaN and a number the NaN: lanes that combine them in other orders must come to one result.
+/// Of a NaN and a number it returns the NaN: lanes that combine in different orders must agree.
 struct Larger {
   template <class T>
   __device__ T operator()(T a, T b) const {
@@ -69,18 +70,18 @@ __device__ inline T from_partner(T value, unsigned bits) {
   return __shfl_xor_sync(kWholeWarp, value, bits);
 }
 
-/// The team that the running thread belongs to.
+/// The team of the running thread.
 template <unsigned size>
 struct Team {
   unsigned rank = threadIdx.x % size;
 
-  /// f(k) for all k < n, shared out.
+  /// Calls f(k) for all k < n, shared by the team.
   template <class F>
   __device__ void each(std::uint32_t n, const F& f) const {
     for (std::uint32_t k = rank; k < n; k += size) f(k);
   }
 
-  /// All threads' values in one; `operation` must be commutative.
+  /// Combines the values of all threads; `operation` must be commutative.
   template <class T, class Operation>
   __device__ T combine(T value, const Operation& operation) const {
     if constexpr (size > 1) {
@@ -99,7 +100,7 @@ struct Team {
     return value;
   }
 
-  /// The sum of f(k), and the largest, over all k < n.
+  /// The sum (below: the largest) of f(k) over all k < n.
   template <class T, class F>
   __device__ T sum(std::uint32_t n, const F& f) const {
     T sum = 0;
@@ -114,7 +115,7 @@ struct Team {
   }
 };
 
-/// The line of a team of a launch by launch_teams; false if it has none.
+/// Finds the line of a team in a launch by launch_teams; false if it has none.
 template <unsigned size>
 __device__ bool find_line(const Part& part, Place& place) {
   wait_for_earlier();
@@ -127,8 +128,7 @@ __device__ bool find_line(const Part& part, Place& place) {
 template <unsigned size>
 using TeamSize = std::integral_constant<unsigned, size>;
 
-/// Launches the kernel that kernel(TeamSize) gives, with a team of that many threads for each of
-/// `size` lines of n items.
+/// Launches kernel(TeamSize), with a team of `team` threads for each of `size` lines of n items.
 template <class Kernel, class... Arguments>
 void launch_teams(Commands& commands, std::size_t n, std::size_t size, unsigned team,
                   const Kernel& kernel, const Arguments&... arguments) {
@@ -138,7 +138,7 @@ void launch_teams(Commands& commands, std::size_t n, std::size_t size, unsigned 
       const Shape shape = blocks_for(threads, kThreads);
       commands.launch(shape, kernel(TeamSize<1>()), part, arguments...);
     } else if (team == kWarp) {
-      // Few lines should keep many processors busy.
+      // Small blocks, so that few lines keep many multiprocessors busy.
       const Shape shape = blocks_for(threads, 2 * kWarp);
       commands.launch_cooperating(shape, kernel(TeamSize<kWarp>()), part, arguments...);
     } else {

@@ -1,5 +1,5 @@
 // Products of matrices of 16 rows or 8 columns by the tensor cores of a warp, from rounded numbers.
-// Where numbers lie in registers is as PTX's documents of `mma.sync` say.
+// The layout of numbers in registers is described in PTX's documentation of `mma.sync`.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// A number of 10 bits behind the point, which is the nearest one, as a word.
+/// The nearest number with 10 bits behind the point, as a word.
 __device__ inline std::uint32_t round_to_tf32(float x) {
   std::uint32_t word;
 #ifdef __CUDA_ARCH__
@@ -25,7 +25,7 @@ __device__ inline float from_tf32(std::uint32_t word) {
   return x;
 }
 
-/// Two numbers of 7 bits behind the point in a word, the first one in its lower half.
+/// Two numbers with 7 bits behind the point in one word, the first in its lower half.
 __device__ inline std::uint32_t round_to_bf16(float first, float second) {
   std::uint32_t word;
 #ifdef __CUDA_ARCH__
@@ -34,14 +34,14 @@ __device__ inline std::uint32_t round_to_bf16(float first, float second) {
   const auto half = [](float x) {
     std::uint32_t bits;
     __builtin_memcpy(&bits, &x, sizeof(bits));
-    return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;  // to even
+    return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;  // to nearest, ties to even
   };
   word = half(first) | half(second) << 16;
 #endif
   return word;
 }
 
-/// The kinds of numbers: `per_word` of them lie in a word, and there are 8 words along the terms.
+/// The kinds of numbers: `per_word` numbers lie in a word, and a tile has 8 words along the terms.
 struct Tf32 {
   static constexpr unsigned per_word = 1;
 };

@@ -1,4 +1,4 @@
-// Tiles of products that tensor cores compute. They have the shape and the loads of other tiles.
+// Tiles of products that tensor cores compute, with the shapes and loads of other tiles.
 #pragma once
 
 #include "dynet_like/device/cuda/tensor_cores.h"
@@ -11,13 +11,13 @@ namespace dynet_like::detail::cuda {
 template <LargeProducts kKind>
 struct TensorTile : Tile<float, 128, 64, 16, 8, 4> {
   static constexpr unsigned group_rows = 1, blocks_at_once = 2;
-  // The lanes of a warp read from all banks.
+  // Padding makes the lanes of a warp read from all banks.
   static constexpr unsigned left_stride = rows + 8, right_stride = columns + 8;
   static constexpr unsigned left_vectors = depth * left_stride / kVector<float>;
   static constexpr unsigned right_vectors = depth * right_stride / kVector<float>;
 };
 
-/// Calls f.operator()<Tile>() for what is neither exact nor the library's.
+/// Calls f.operator()<Tile>() for the choices that use tensor cores.
 template <class F>
 void with_tensor_tile(LargeProducts how, const F& f) {
   switch (how) {
@@ -30,7 +30,8 @@ void with_tensor_tile(LargeProducts how, const F& f) {
   }
 }
 
-/// Words of a line in a tile, rounded. With tf32x3 the second part is what the first has lost.
+/// The words of a line of a tile, rounded. With tf32x3 the second part is the first's rounding
+/// error.
 template <LargeProducts kKind>
 struct Rounded {
   using Number = Tf32;
@@ -54,7 +55,7 @@ struct Rounded<LargeProducts::bf16> {
   }
 };
 
-/// The results of one thread: of 2 x 4 products of 16 x 8 results.
+/// The results of one thread: its share of 2 x 4 products of 16 x 8 results.
 template <LargeProducts kKind>
 struct Accumulators<TensorTile<kKind>> {
   using Tile = TensorTile<kKind>;
@@ -64,7 +65,7 @@ struct Accumulators<TensorTile<kKind>> {
 
   float sum[kRows][kColumns][4] = {};
 
-  /// All terms of the tile: those that there are not are zeros.
+  /// All terms of the tile; missing terms are zeros.
   __device__ void multiply(const float* left, const float* right, unsigned) {
     const unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % kWarp % 4;
     left += first_row() + g;
@@ -89,7 +90,7 @@ struct Accumulators<TensorTile<kKind>> {
       }
       for (unsigned i = 0; i < kRows; ++i) {
         for (unsigned j = 0; j < kColumns; ++j) {
-          // Small products first; that of both lost parts is too small to count.
+          // Small products first; the product of both rounding errors is too small to matter.
           if constexpr (Words::parts == 2) {
             multiply_add(sum[i][j], a[1][i], b[0][j], typename Words::Number());
             multiply_add(sum[i][j], a[0][i], b[1][j], typename Words::Number());

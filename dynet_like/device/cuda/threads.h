@@ -1,4 +1,4 @@
-// How threads are dealt out to the elements of the items of a call, and where results go.
+// How threads are assigned to the elements of the items of a call, and where results go.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace dynet_like::detail::cuda {
 
 constexpr unsigned kThreads = 128;  // of a block
 
-/// What one launch works on: `count` elements or lines, `size` of each item, from `first_item` on.
+/// The work of one launch: `count` elements or lines, `size` of each item, from `first_item` on.
 struct Part {
   std::size_t first_item = 0;
   std::uint32_t size = 0, count = 0;
@@ -25,8 +25,8 @@ __device__ inline Place place_in(const Part& part, std::uint32_t index) {
   return {part.first_item + index / part.size, index % part.size};
 }
 
-/// Calls launch(part) for all of n items, with as many of them as one launch has threads for, where
-/// each of `size` elements or lines needs `team` threads. An item's bits do not depend on its part.
+/// Calls launch(part) for all n items, in parts that fit in one launch, where each of the `size`
+/// elements or lines per item needs `team` threads. An item's bits do not depend on its part.
 template <class Launch>
 void for_parts(std::size_t n, std::size_t size, unsigned team, const Launch& launch) {
   constexpr std::size_t kMost = std::size_t{1} << 31;
@@ -41,7 +41,7 @@ inline Shape blocks_for(std::size_t threads, unsigned block) {
   return early({static_cast<unsigned>((threads + block - 1) / block), 1, 1, block});
 }
 
-/// Launches a thread for each of `size` elements of n items.
+/// Launches one thread for each of the `size` elements of n items.
 template <class... Parameters, class... Arguments>
 void launch_elements(Commands& commands, std::size_t n, std::size_t size,
                      void (*kernel)(Part, Parameters...), const Arguments&... arguments) {
@@ -50,7 +50,7 @@ void launch_elements(Commands& commands, std::size_t n, std::size_t size,
   });
 }
 
-/// The element of a thread of such a launch; false if it has none.
+/// Finds the element of a thread in such a launch; false if it has none.
 __device__ inline bool find_element(const Part& part, Place& place) {
   wait_for_earlier();
   const std::uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,19 +58,19 @@ __device__ inline bool find_element(const Part& part, Place& place) {
   return index < part.count;
 }
 
-/// Where the output of an item goes.
+/// The destination of an item's output.
 template <class T>
 __device__ inline T* output_at(const Output& out, std::size_t item) {
   return global(out.at<T>(item));
 }
 
-/// `add`: to what is there.
+/// Writes a result, or adds it to the destination.
 template <class T>
 __device__ inline void put(T result, T* to, bool add) {
   *to = add ? *to + result : result;
 }
 
-/// Where an item's result goes, or null, and how.
+/// The destination of an item's result, or null, and whether to add.
 template <class T>
 struct Target {
   T* to = nullptr;

@@ -1,4 +1,4 @@
-// The middle of a tiled product: tiles of both sides in shared memory, results in registers.
+// The core of a tiled product: tiles of both sides in shared memory, results in registers.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +8,7 @@
 
 namespace dynet_like::detail::cuda {
 
-/// What a thread reads and writes at once where it may: 16 bytes.
+/// The unit of a thread's reads and writes where alignment permits: 16 bytes.
 template <class T>
 using Vector = std::conditional_t<std::is_same_v<T, float>, float4, double2>;
 template <class T>
@@ -32,7 +32,7 @@ __device__ bool is_aligned(const T* at) {
   return reinterpret_cast<std::uintptr_t>(at) % sizeof(Vector<T>) == 0;
 }
 
-/// The first `count` of kVector elements, from anywhere, and zeros.
+/// Loads the first `count` of kVector elements from any address; the others are zeros.
 template <class T>
 __device__ void load_vector(const T* from, unsigned count, T* to) {
   if (count >= kVector<T> && is_aligned(from)) {
@@ -42,7 +42,7 @@ __device__ void load_vector(const T* from, unsigned count, T* to) {
   }
 }
 
-/// The first `count` of kCount numbers, and zeros.
+/// Loads the first `count` of kCount numbers; the others are zeros.
 template <unsigned kCount, class T>
 __device__ void get_vector(const T* from, unsigned count, T* to) {
   if constexpr (kCount == kVector<T>) {
@@ -65,7 +65,7 @@ __device__ void put_vector(const T* results, T* to, unsigned count) {
   }
 }
 
-/// f(0), f(1), ... of constants: what they index stays in registers.
+/// Calls f(0), f(1), ... with constants, so that what they index stays in registers.
 template <unsigned kCount, class F>
 __device__ void for_constants(const F& f) {
   [&]<unsigned... i>(std::integer_sequence<unsigned, i...>) {
@@ -75,8 +75,8 @@ __device__ void for_constants(const F& f) {
 }
 
 /// A block computes kRows x kColumns results, kDepth terms at a time. A thread has kThreadRows x
-/// kThreadColumns of them: groups of neighbours as long as a vector, groups as far apart as they
-/// can be, so that threads beside each other read neighbouring vectors.
+/// kThreadColumns of them, in groups of neighbours as long as a vector. Groups are as far apart as
+/// possible, so that neighbouring threads read neighbouring vectors.
 template <class T, unsigned kRows, unsigned kColumns, unsigned kDepth, unsigned kThreadRows,
           unsigned kThreadColumns>
 struct Tile {
@@ -90,16 +90,16 @@ struct Tile {
   static constexpr unsigned column_groups = kThreadColumns / group_columns;
   static constexpr unsigned threads_along_rows = kRows / kThreadRows;
   static constexpr unsigned threads = threads_along_rows * (kColumns / kThreadColumns);
-  /// Blocks for whose registers a multiprocessor has room: what a thread has in flight must fit.
+  /// How many blocks fit in the registers of a multiprocessor, including the vectors being loaded.
   static constexpr unsigned blocks_at_once = kThreadRows * kThreadColumns * sizeof(T) > 64 ? 3 : 4;
 
-  // In shared memory the numbers of one term lie together. Vectors begin at aligned places, but
-  // where columns are read one by one; padding spreads what is written in columns over the banks.
+  // In shared memory the numbers of one term are consecutive. Vectors begin at aligned addresses,
+  // unless columns are read one by one. Padding spreads column-wise writes over the banks.
   static constexpr unsigned left_stride = kRows + kVector<T>;
   static constexpr unsigned right_stride = kColumns + (group_columns == 1 ? 1 : kVector<T>);
   static constexpr unsigned left_vectors = kDepth * left_stride / kVector<T>;
   static constexpr unsigned right_vectors = kDepth * right_stride / kVector<T>;
-  // Vectors that a thread brings there.
+  // The number of vectors that a thread loads.
   static constexpr unsigned left_loads = kRows * kDepth / kVector<T> / threads;
   static constexpr unsigned right_loads = kColumns * kDepth / kVector<T> / threads;
   static_assert(left_loads * kVector<T> * threads == kRows * kDepth);
@@ -113,17 +113,17 @@ struct Tile {
   }
 };
 
-/// Which element of a tile a vector begins with: `line` counts rows or columns, `term` the depth.
+/// The first element of a vector in a tile: `line` counts rows or columns, `term` the depth.
 struct TilePlace {
   unsigned line, term;
 };
-/// Of vector `load` of this thread, where neighbours in memory are lines of the same term.
+/// The place of vector `load` of this thread, if neighbours in memory are lines of the same term.
 template <class T, unsigned kLines>
 __device__ TilePlace place_along_lines(unsigned load, unsigned threads) {
   const unsigned i = load * threads + threadIdx.x;
   return {i % (kLines / kVector<T>)*kVector<T>, i / (kLines / kVector<T>)};
 }
-/// Where neighbours in memory are terms of the same line: four threads read 64 bytes of a line.
+/// The same if neighbours are terms of the same line: four threads read 64 bytes of a line.
 template <class T, unsigned kLines>
 __device__ TilePlace place_along_terms(unsigned load, unsigned threads) {
   const unsigned i = load * threads + threadIdx.x;
@@ -138,7 +138,7 @@ __device__ void store_along_terms(const T* from, T* tile, unsigned stride, TileP
   for (unsigned i = 0; i < kVector<T>; ++i) tile[(place.term + i) * stride + place.line] = from[i];
 }
 
-/// kGroups groups of kCount neighbours each.
+/// Loads kGroups groups of kCount neighbours each.
 template <unsigned kGroups, unsigned kCount, class T>
 __device__ void load_groups(const T* from, unsigned distance, T* to) {
   for (unsigned g = 0; g < kGroups; ++g, from += distance) {
@@ -173,7 +173,7 @@ struct Accumulators {
     }
   }
 
-  /// Calls finish(row, column, results) for every group of rows in a column of the tile: there are
+  /// Calls finish(row, column, results) for every group of rows in a column of the tile, with
   /// Tile::group_rows results.
   template <class Finish>
   __device__ void for_groups(const Finish& finish) {
@@ -185,8 +185,9 @@ struct Accumulators {
   }
 };
 
-/// All tiles that a loader brings. Each side has two buffers: while one pair is multiplied, the
-/// next is on its way in registers. A tile of one warp waits for that warp alone.
+/// Multiplies all tiles that a loader loads. Each side has two buffers: while one pair is
+/// multiplied, the next one is being loaded into registers. A tile of one warp only waits for that
+/// warp.
 template <class Tile, class Loader>
 __device__ void multiply_all(Accumulators<Tile>& results, Loader& loader,
                              Vector<typename Tile::Element>* left_tiles,

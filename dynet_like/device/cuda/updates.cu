@@ -1,5 +1,5 @@
-// Passes over parameters and their gradients: many stretches in one launch. Every number is rounded
-// after every operation, as on the CPU, and sums have an order that depends on sizes alone.
+// Passes over parameters and their gradients: many ranges in one launch. Every operation is
+// rounded, as on the CPU, and the order of sums depends on sizes alone.
 #include <limits>
 #include <variant>
 #include <vector>
@@ -12,7 +12,7 @@ namespace dynet_like::detail::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr std::size_t kPerBlock = 4 * kThreads;  // elements, where each is by itself
+constexpr std::size_t kPerBlock = 4 * kThreads;  // elements, in passes without sums
 
 // The formulas over plain numbers.
 using formulas::abs, formulas::max, formulas::min, formulas::select, formulas::sqrt;
@@ -24,7 +24,7 @@ DYNET_LIKE_HOST_DEVICE T largest_number() {
 #include "dynet_like/device/update_formulas.h"
 #undef LANE
 
-/// f(i) for the elements of a block, which is a part of `size` of them.
+/// Calls f(i) for the elements of a block, out of `size` elements of the piece.
 template <class Thing, class F>
 __device__ void for_elements(const Piece<Thing>& piece, std::size_t size, const F& f) {
   const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
@@ -166,7 +166,7 @@ class CudaUpdates final : public Updates {
 
   const std::shared_ptr<Shared> shared_;
   const GradientSums sums_{shared_};
-  mutable const Verdict* verdict_ = nullptr;  // on which passes depend; set under the lock
+  mutable const Verdict* verdict_ = nullptr;  // the check that passes depend on; set under the lock
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Blocks: all threads run until each waits; then those go on whose wait is over.
+// Blocks: all threads run until each waits; then the threads whose wait is over continue.
 #include "dynet_like/device/cuda/host/block.h"
 
 #include <algorithm>
@@ -140,7 +140,7 @@ std::uint64_t CooperatingBlock::exchange(Place place, unsigned mask, std::uint64
   return self.bits;
 }
 
-// Threads of a warp go on as soon as all that their mask names wait at the same place.
+// Threads of a warp continue when all that their mask names wait at the same place.
 bool CooperatingBlock::release_warps() {
   bool any = false;
   for (unsigned warp = 0; warp < count_; warp += kLanes) {
@@ -155,7 +155,7 @@ bool CooperatingBlock::release_warps() {
   return any;
 }
 
-// Whether it waits for the same as `thread`.
+// Whether `other` waits for the same operation as `thread`.
 bool CooperatingBlock::takes_part(const Thread& other, const Thread& thread) {
   return other.state == State::in_warp && other.mask == thread.mask && other.place == thread.place;
 }
@@ -184,7 +184,7 @@ void CooperatingBlock::exchange_bits(unsigned warp, unsigned mask) {
   ++warp_operations_[warp / kLanes];
 }
 
-// False if all have returned.
+// Returns false if all threads have returned.
 bool CooperatingBlock::release_barrier() {
   const Thread& first = *threads_[0];
   for (unsigned t = 0; t < count_; ++t) {
@@ -211,7 +211,7 @@ void CooperatingBlock::throw_stuck() const {
         return text(thread.index) + " returned";
     }
   };
-  // A warp operation that waits for a lane which does not take part.
+  // A warp operation that waits for a lane that does not take part.
   for (unsigned t = 0; t < count_; ++t) {
     const Thread& thread = *threads_[t];
     if (thread.state != State::in_warp) continue;
@@ -228,7 +228,7 @@ void CooperatingBlock::throw_stuck() const {
     throw DeviceError("[cuda-host] need all lanes of a mask in the same warp operation; got " +
                       describe(thread) + " and " + missing);
   }
-  // A barrier that some do not reach.
+  // A barrier that some threads do not reach.
   const auto waiting = std::find_if(threads_.begin(), threads_.begin() + count_, [](auto& thread) {
     return thread->state == State::at_barrier;
   });
@@ -239,7 +239,7 @@ void CooperatingBlock::throw_stuck() const {
                     describe(**waiting) + " and " + describe(**other));
 }
 
-// Threads in the middle of a kernel leave it; those that have not begun do not begin.
+// Threads in the middle of a kernel leave it. Threads that have not begun do not begin.
 void CooperatingBlock::abandon() noexcept {
   abandoned_ = true;
   for (unsigned t = 0; t < count_; ++t) {

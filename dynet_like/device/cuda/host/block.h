@@ -1,4 +1,4 @@
-// A block of threads that wait for each other, each of them a fiber.
+// A block of threads that wait for each other. Each thread is a fiber.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// A kernel with its arguments; `run` runs it as one thread, that of `position`.
+/// A kernel with its arguments; `run` runs it as the one thread given by `position`.
 struct Kernel {
   void (*run)(const void*);
   const void* kernel;
-  const void* code = nullptr;  ///< the kernel's own, which no other has
+  const void* code = nullptr;  ///< identifies the kernel's code
   const char* name = "";
 };
 
-/// Arrays that the threads of a block share, by their names. Fresh memory is NaNs.
+/// Arrays that the threads of a block share, by name. Fresh memory is filled with NaNs.
 class SharedMemory {
  public:
   void* array(Place place, const void* id, std::size_t size);
-  /// The next block begins.
+  /// Called when the next block begins.
   void reset();
 
  private:
@@ -45,11 +45,11 @@ class SharedMemory {
 /// Runs blocks one after the other; keeps fibers and memory for the next one.
 class CooperatingBlock {
  public:
-  /// The block at `position`. Throws what a thread throws, and DeviceError if threads wait for what
-  /// does not happen.
+  /// Runs the block at `position`. Throws the exception of a thread, or DeviceError if threads wait
+  /// for something that cannot happen.
   void run(unsigned threads, const Kernel& kernel, Order order, std::mt19937_64& random);
 
-  // For the thread that runs now.
+  // Called by the running thread.
   void barrier(Place place);
   std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
   void* shared_memory(Place place, const void* id, std::size_t size) {
@@ -67,7 +67,7 @@ class CooperatingBlock {
     Index index;
     State state = State::returned;
     Place place{};
-    // What it exchanges within its warp.
+    // The data of a warp operation.
     unsigned mask = 0, from = 0;
     std::uint64_t bits = 0;
   };
@@ -84,9 +84,9 @@ class CooperatingBlock {
   void abandon() noexcept;
   [[noreturn]] void throw_stuck() const;
 
-  std::vector<std::unique_ptr<Thread>> threads_;  ///< of the largest block so far
+  std::vector<std::unique_ptr<Thread>> threads_;  ///< as many as the largest block so far had
   unsigned count_ = 0;
-  std::uint16_t warp_operations_[32] = {};  ///< by warp, since the program began
+  std::uint16_t warp_operations_[32] = {};  ///< by warp, since the start of the program
   Thread* running_ = nullptr;
   Kernel kernel_{};
   bool abandoned_ = false;

@@ -1,4 +1,4 @@
-// cuBLAS on the CPU: one chain of additions per element, queued as other work is.
+// cuBLAS on the CPU: one chain of additions per element, queued like other work.
 #include <cublas_v2.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ struct Product {
   std::size_t c_stride;
 };
 
-// In the order of `inner`.
+// Adds in the order of `inner`.
 template <class T>
 void multiply(Work& work) {
   const Product<T>& p = work.as<Product<T>>();
@@ -78,7 +78,8 @@ cublasStatus_t gemm(const char* what, cublasHandle_t handle, cublasOperation_t a
     driver.need_device(what, handle->workspace, 1);
     const auto need_matrix = [&](const T* at, int stride, int height, int width, bool transposed) {
       if (transposed) std::swap(height, width);
-      if (stride < std::max(height, 1)) throw DeviceError("[gemm] need columns apart; got others");
+      if (stride < std::max(height, 1))
+        throw DeviceError("[gemm] need columns that do not overlap; got a smaller stride");
       const std::size_t size =
           width == 0 ? 0 : std::size_t(width - 1) * std::size_t(stride) + std::size_t(height);
       driver.need_device(what, at, size * sizeof(T));
@@ -131,7 +132,7 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
     need_handle("cublasSetStream", handle);
     Driver::get().objects.need_stream("cublasSetStream", stream);
     handle->stream = stream;
-    handle->workspace = nullptr;  // cuBLAS's own again
+    handle->workspace = nullptr;  // cuBLAS's own workspace again
   });
 }
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t size) {
@@ -162,7 +163,7 @@ const char* cublasGetStatusString(cublasStatus_t) { return Driver::get().text();
 
 namespace dynet_like::detail::cuda {
 
-// The loader: functions by the names that libcublas has for them.
+// The loader: functions by their names in libcublas.
 void* open_library(const char*) { return Driver::get().cublas_hidden ? nullptr : &Driver::get(); }
 
 void* find_function(void*, std::string_view name) {

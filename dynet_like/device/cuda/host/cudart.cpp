@@ -1,4 +1,4 @@
-// CUDA's runtime on the CPU: what is wrong in a call is an error, and work is queued.
+// CUDA's runtime on the CPU: wrong arguments are errors, and work is queued.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kVersion = 13000;
 
-// Objects of the driver do not come from operator new, which tests let fail.
+// Objects of the driver are not allocated by operator new, which tests make fail.
 template <class T>
 T* make_object(int device) {
   void* const memory = std::malloc(sizeof(T));
@@ -76,8 +76,7 @@ cudaError_t cudaGetDevice(int* device) { return *device = host::current_device()
 cudaError_t cudaSetDevice(int device) {
   return Driver::get().call([&] {
     if (device < 0 || device >= Driver::get().device_count) {
-      throw DeviceError("[cudaSetDevice] need a device that there is; got " +
-                        std::to_string(device));
+      throw DeviceError("[cudaSetDevice] need an existing device; got " + std::to_string(device));
     }
     host::current_device() = device;
   });
@@ -155,7 +154,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
       Driver::Call::gives_back);
 }
 
-// Faults of work that ran late are this call's.
+// Reports the faults of work that ran late.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Driver& driver = Driver::get();
   return driver.call([&] {
@@ -220,7 +219,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEve
       driver.objects.need_event(what, event);
       if (!event->is_timed || event->stream == nullptr || event->stream->done < event->at) {
         throw DeviceError("[" + std::string(what) +
-                          "] need events that tell times and are passed; got another");
+                          "] need timed events that have passed; got another");
       }
     }
     *milliseconds = std::chrono::duration<float, std::milli>(last->passed - first->passed).count();
@@ -248,7 +247,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
     }
     if (kind == cudaMemcpyDeviceToHost) {
       driver.need_host(what, to);
-      std::memset(to, 0xff, size);  // until it arrives it is not there
+      std::memset(to, 0xff, size);  // no numbers until the copy has run
       work.here = to;
       work.writes_here = true;
     } else {
@@ -282,7 +281,7 @@ struct Launch {
   const char* name;
   Loans* loans;
 };
-// The call lies behind it, as aligned as anything.
+// The call's bytes follow this struct, with the largest alignment.
 constexpr std::size_t kBehind = (sizeof(Launch) + 15) / 16 * 16;
 
 void run_launch(Work& work) {
@@ -298,7 +297,7 @@ void run_launch(Work& work) {
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void**) {
   Driver& driver = Driver::get();
-  // By place: the words of kernels have two of the names.
+  // Bound by position, because the language of kernels uses two of the names as macros.
   const auto& [blocks, threads, shared_bytes, queue, attributes, attribute_count] = *config;
   const cudaStream_t stream = queue;
   Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};

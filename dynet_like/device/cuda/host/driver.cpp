@@ -1,4 +1,4 @@
-// The driver's rules: which calls are in order, and when queued work runs.
+// The rules of the driver: which calls are valid, and when queued work runs.
 #include "dynet_like/device/cuda/host/driver.h"
 
 #include <unistd.h>
@@ -106,7 +106,7 @@ void* Driver::allocate(std::size_t size) {
   return memory;
 }
 void Driver::free(void* memory) {
-  run_all();  // CUDA waits, too
+  run_all();  // CUDA waits here, too
   if (const std::size_t size = memory_.size_at(memory); size > 0) {
     for (const cudaStream_t stream : objects.streams) stream->loans.forget(memory, size);
     lent_.close(memory, size);
@@ -137,7 +137,7 @@ void Driver::run_until(cudaStream_t stream, std::uint64_t done) {
     }
     memory_.check();
   } catch (const std::exception& wrong) {
-    // What follows a fault does not happen.
+    // Work after a fault is discarded.
     if (fault.empty()) fault = wrong.what();
     stream->done += stream->queue.size();
     stream->queue.clear();
@@ -151,7 +151,7 @@ void Driver::run_first(cudaStream_t stream) {
   ++stream->done;
   need_unchanged(work);
   if (!work.writes_here) return work.run(work);
-  // Of what comes later, some may have the same memory: the stream itself changes it.
+  // Later work may use the same memory, which the stream itself is about to change.
   std::vector<Work*, OwnMemory<Work*>> beside;
   for (Work& later : stream->queue) {
     if (!overlaps(later, work.here, work.size)) continue;

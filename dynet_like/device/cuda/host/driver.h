@@ -1,8 +1,8 @@
-// The state behind the stand-ins for CUDA's runtime and cuBLAS: devices, objects, queued work.
+// The state of the stand-ins for CUDA's runtime and cuBLAS: devices, objects, queued work.
 //
-// Work runs as late as possible: when somebody waits for it. (At once in descending order, and some
-// of it at any time in random order.) So a missing wait shows. Whatever is wrong is an error of the
-// call itself or, where work ran late or nobody looks at the result, of the next call.
+// Work runs as late as possible: when the host waits for it. (In descending order it runs at once,
+// in random order some of it at any time.) So a missing wait is found. A fault is an error of the
+// call itself or, if work ran late or nobody reads the result, of the next call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,13 +27,13 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Something that a stream is to do: run(argument bytes) with the device's memory open.
+/// A piece of work for a stream: run(argument bytes) with the device's memory open.
 struct Work {
   using Bytes = std::unique_ptr<std::byte[], void (*)(void*)>;
 
   void (*run)(Work& work) = nullptr;
-  Bytes bytes{nullptr, std::free};  ///< what it needs, copied when it was queued
-  // What it reads or writes of this process, and what is there: it must not change meanwhile.
+  Bytes bytes{nullptr, std::free};  ///< its arguments, copied when it was queued
+  // The memory of this process that it reads or writes; its contents must not change meanwhile.
   const void* here = nullptr;
   std::size_t size = 0;
   std::uint64_t digest = 0;
@@ -63,21 +63,21 @@ using WorkQueue = std::list<Work, OwnMemory<Work>>;
 struct CUstream_st {
   int device = 0;
   dynet_like::detail::cuda::host::WorkQueue queue;
-  std::uint64_t done = 0;  ///< pieces of work since it was made
+  std::uint64_t done = 0;  ///< pieces of work since the stream was made
   dynet_like::detail::cuda::Loans loans;
   std::uint64_t queued() const { return done + queue.size(); }
 };
 struct CUevent_st {
   int device = 0;
-  CUstream_st* stream = nullptr;  ///< where it was recorded last
-  std::uint64_t at = 0;           ///< it is passed when so much was done
+  CUstream_st* stream = nullptr;  ///< the stream where it was recorded last
+  std::uint64_t at = 0;           ///< it has passed when the stream has done so many pieces
   bool is_timed = false;
-  std::chrono::steady_clock::time_point passed;  ///< when, if it is timed; {}: not yet
+  std::chrono::steady_clock::time_point passed;  ///< when it passed, if it is timed; {}: not yet
 };
 
 namespace dynet_like::detail::cuda::host {
 
-/// What calls made and have not given back.
+/// Objects that calls made and have not given back.
 struct Objects {
   template <class T>
   using Set = std::set<T, std::less<>, OwnMemory<T>>;
@@ -92,14 +92,14 @@ struct Objects {
 
 class Driver {
  public:
-  /// Lives for ever: others may call it while the process ends.
+  /// Lives for ever: other objects may call it while the process ends.
   static Driver& get();
 
-  /// Around every call. `error` is what it ends with unless it is success.
+  /// Around every call. `error` is its result.
   class Call {
    public:
     enum Kind { ordinary, gives_back };
-    /// What gives back objects does so whatever was wrong before.
+    /// A call of kind gives_back does its work even after an earlier error.
     explicit Call(Kind kind = ordinary);
     cudaError_t error = cudaSuccess;
 
@@ -118,29 +118,29 @@ class Driver {
     return cudaSuccess;
   }
 
-  /// The error whose text says that; what nobody may see is kept for the next call.
+  /// Returns the error with this text; an error that nobody can see is kept for the next call.
   cudaError_t explain(const std::string& text, Call::Kind kind = Call::ordinary);
   const char* text() const { return text_.c_str(); }
 
   void need_device(const char* what, const void* at, std::size_t size) const;
   void need_host(const char* what, const void* at) const;
-  /// Also that the calling thread's device is the stream's.
+  /// Checks that the calling thread's current device is `device`.
   void need_current(const char* what, int device) const;
 
   void queue(cudaStream_t stream, Work work);
-  /// Runs what a stream has queued until so much was done.
+  /// Runs the queued work of a stream until so many pieces are done.
   void run_until(cudaStream_t stream, std::uint64_t done);
-  /// The same, and throws what went wrong.
+  /// The same, and throws the fault if there is one.
   void wait_until(cudaStream_t stream, std::uint64_t done);
   void run_all();
-  /// Of timed events that the stream has just come to.
+  /// Notes the time of timed events that the stream has just reached.
   void note_times(cudaStream_t stream);
   /// Whether queued work still needs these bytes of this process.
   bool is_in_use(const void* at, std::size_t size) const;
 
-  /// Throws DeviceError if there is no room.
+  /// Throws DeviceError if there is not enough memory.
   void* allocate(std::size_t size);
-  /// Waits for all that is queued.
+  /// Waits for all queued work.
   void free(void* memory);
 
   const Memory& memory() const { return memory_; }
@@ -150,9 +150,9 @@ class Driver {
   Objects objects;
   int device_count = 1;
   bool cublas_hidden = false;
-  std::string fault;  ///< for the next call
+  std::string fault;  ///< reported by the next call
 
-  // Of calls that are to fail.
+  // For tests that make a call fail.
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   std::uint64_t calls_until_failure = kNever;
 
@@ -173,7 +173,7 @@ class Driver {
   ::pid_t process_;
 };
 
-/// Of the calling thread.
+/// The current device of the calling thread.
 int& current_device();
 
 }  // namespace dynet_like::detail::cuda::host

@@ -1,4 +1,4 @@
-// The emulator, and what kernels call while they run.
+// The emulator, and the functions that kernels call while they run.
 #include "dynet_like/device/cuda/host/emulator.h"
 
 #include <string>
@@ -9,7 +9,7 @@ namespace dynet_like::detail::cuda::host {
 
 namespace {
 
-// The one that runs on this thread of the process, if its threads cooperate.
+// The block that runs on this thread of the process, if its threads cooperate.
 thread_local CooperatingBlock* running_block = nullptr;
 
 CooperatingBlock& cooperating(Place place) {
@@ -70,7 +70,7 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
       Races::running() = nullptr;
     }
   };
-  // To look for races in all of them would make programs that train for long three times as slow.
+  // Looking for races in every launch would make long training programs three times as slow.
   const std::uint64_t before = launches_[kernel.code]++;
   const bool looks_for_races = before < 16 || before % 64 == 0;
   const bool looks = looks_for_races || before < 256 || before % 8 == 0;
@@ -91,7 +91,7 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
     Sequence in_block(count, schedule_.order, random_);
     for (unsigned i = 0; i < count; ++i) {
       const unsigned t = static_cast<unsigned>(in_block.next());
-      const bool in_first_row = t < shape.threads_x;  // a division would cost more than the rest
+      const bool in_first_row = t < shape.threads_x;  // avoids a slow division
       position.thread = in_first_row ? Index{t} : Index{t % shape.threads_x, t / shape.threads_x};
       races_.moment.thread = static_cast<std::uint16_t>(t);
       kernel.run(kernel.kernel);

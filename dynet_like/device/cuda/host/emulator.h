@@ -11,26 +11,26 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Throws DeviceError for a shape that no GPU has.
+/// Throws DeviceError for a shape that no GPU supports.
 void check_shape(const Shape& shape);
 
 class Emulator {
  public:
-  /// `races` looks at what kernels do.
+  /// `races` checks the accesses of kernels.
   explicit Emulator(Races& races) : races_(races) {}
 
   void set_schedule(const Schedule& schedule);
 
-  /// Throws DeviceError for threads that wait for each other although they are independent, or wait
-  /// for what does not happen; and what Races finds: the first launches of each kernel are looked
-  /// at, and then some.
+  /// Throws DeviceError if threads declared as independent wait for each other, or if threads wait
+  /// for something that cannot happen; and for faults that Races finds. The first launches of each
+  /// kernel are checked, and a part of the later ones.
   void execute(const Shape& shape, Threads threads, const Kernel& kernel);
 
  private:
   Races& races_;
   std::map<const void*, std::uint64_t, std::less<>,
            OwnMemory<std::pair<const void* const, std::uint64_t>>>
-      launches_;  ///< of every kernel
+      launches_;  ///< by kernel
   Schedule schedule_;
   std::mt19937_64 random_{schedule_.seed};
   CooperatingBlock block_;

@@ -1,4 +1,4 @@
-// What tests ask of the stand-in for CUDA's driver, and let it do.
+// Controls of the stand-in for CUDA's driver, for tests.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// What was done wrong and no call has reported yet: by a function whose result nobody reads, or by
-/// work that ran late. Empty if nothing was; forgotten then.
+/// Returns, and clears, the text of a fault that no call has reported yet: of a function whose
+/// result nobody reads, or of work that ran late. Empty if there is none.
 std::string take_fault();
 
-/// Lets the call that comes after `calls` others fail, and no other: it does nothing and says so.
+/// Makes one call fail, after `calls` other calls: it does nothing and returns an error.
 void fail_call(std::uint64_t calls);
-/// Whether that call has come. No call fails after this.
+/// Whether that call was reached. No call fails after this.
 bool stop_failing();
 
-/// How many devices there are: 1, unless a test wants more.
+/// Sets the number of devices; the default is 1.
 void set_device_count(int count);
-/// Whether cuBLAS can be found.
+/// Whether cuBLAS appears not to be installed.
 void hide_cublas(bool hidden);
 
-/// Streams, events, handles of cuBLAS and pinned blocks that were not given back.
+/// The number of streams, events, cuBLAS handles and pinned blocks that were not given back.
 std::uint64_t live_objects();
-/// Work that was queued and has not run.
+/// The number of queued pieces of work that have not run.
 std::uint64_t queued_work();
 
 }  // namespace dynet_like::detail::cuda::host

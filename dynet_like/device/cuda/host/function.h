@@ -1,4 +1,4 @@
-// What a launch on the CPU needs to know of a kernel, beside its code.
+// What a launch on the CPU must know about a kernel besides its code.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// A kernel with its arguments, which a launch copies: nvcc's compiler keeps the like for cudart.
+/// A kernel with its arguments, which a launch copies: like what nvcc registers with cudart.
 struct Function {
   const void* kernel;
   const void* call;  ///< a StoredCall
   std::size_t size;
-  void (*run)(const void* call);          ///< as one thread
-  std::span<const void* const> pointers;  ///< its arguments: addresses of the device, or null
-  bool cooperates;                        ///< threads of a block wait for each other
+  void (*run)(const void* call);          ///< runs it as one thread
+  std::span<const void* const> pointers;  ///< pointers among its arguments
+  bool cooperates;                        ///< whether threads of a block wait for each other
   const char* name;
 };
 
@@ -24,7 +24,7 @@ struct StoredCall {
   void (*kernel)(Parameters...);
   std::tuple<Parameters...> arguments;
 
-  // Bytes of it travel, as a GPU's arguments do.
+  // The bytes are copied, as the arguments on a GPU are.
   static_assert((std::is_trivially_copyable_v<Parameters> && ...));
   static void run(const void* call) {
     const auto* const self = static_cast<const StoredCall*>(call);

@@ -1,5 +1,5 @@
-// What the compiler calls at every access of a kernel, for -fsanitize=thread and
-// -fsanitize=alignment, whose own libraries are not linked.
+// The functions that the compiler calls at every access of a kernel for -fsanitize=thread and
+// -fsanitize=alignment. The sanitizers' own libraries are not linked.
 #include <cstdint>
 #include <cstring>
 
@@ -16,7 +16,7 @@ void visit(const void* at, std::size_t size, bool writes, const void* code) {
   }
 }
 
-// As the compiler lays it out.
+// In the compiler's layout.
 struct Mismatch {
   const char* file;
   std::uint32_t line, column;
@@ -70,7 +70,7 @@ void* __tsan_memset(void* to, int byte, std::size_t size) {
   visit(to, size, true, __builtin_return_address(0));
   return std::memset(to, byte, size);
 }
-// Of launchers, which are compiled with kernels.
+// Called by launchers, which are compiled with the kernels.
 std::uint8_t __tsan_atomic8_load(const volatile std::uint8_t* at, int) {
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }

@@ -1,4 +1,4 @@
-// A byte for every four of the device's memory.
+// One byte for every four bytes of the device's memory.
 #include "dynet_like/device/cuda/host/lent_memory.h"
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 namespace dynet_like::detail::cuda::host {
 
-// Without so many addresses everything is open.
+// If so many addresses cannot be reserved, everything counts as open.
 LentMemory::LentMemory(const std::byte* memory, std::size_t size)
     : begin_(reinterpret_cast<std::uintptr_t>(memory)), size_(size) {
   void* const units = ::mmap(nullptr, size / kUnit, PROT_READ | PROT_WRITE,
@@ -27,7 +27,7 @@ void LentMemory::open(const void* memory, std::size_t size) noexcept {
   if (size % kUnit != 0) units[size / kUnit] = static_cast<std::uint8_t>(size % kUnit);
 }
 
-// What is kept of a value may end anywhere.
+// The end of the kept part of a value need not be a multiple of kUnit.
 void LentMemory::close(const void* memory, std::size_t size) noexcept {
   if (units_ == nullptr || size == 0) return;
   const std::size_t begin = offset_of(memory), end = begin + size;
@@ -39,7 +39,7 @@ void LentMemory::close(const void* memory, std::size_t size) noexcept {
 
 std::string LentMemory::place_of(std::uintptr_t at, std::size_t size) const {
   std::size_t first = at - begin_;
-  while (size > 1 && holds(begin_ + first, 1)) ++first, --size;  // some of them may be good
+  while (size > 1 && holds(begin_ + first, 1)) ++first, --size;  // the first bytes may be open
   std::size_t unit = first / kUnit;
   if (units_[unit] == 0) {
     while (unit > 0 && units_[unit - 1] == 0) --unit;

@@ -1,4 +1,4 @@
-// Which bytes of a device's memory kernels may touch: those of values, not those between them.
+// Which bytes of a device's memory kernels may access: those of values, not those between them.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Of every four bytes it is known how many of them, from the first on, are part of a value.
-/// Nothing is until it is opened.
+/// Knows for every four bytes how many of them, from the first on, are part of a value: none at
+/// first.
 class LentMemory {
  public:
-  /// Of a range whose addresses are reserved once.
+  /// For a range of addresses that is reserved once.
   LentMemory(const std::byte* memory, std::size_t size);
   ~LentMemory();
   LentMemory(const LentMemory&) = delete;
@@ -21,7 +21,7 @@ class LentMemory {
   void open(const void* memory, std::size_t size) noexcept;
   void close(const void* memory, std::size_t size) noexcept;
 
-  /// Whether all of these bytes, which begin in the range, are open.
+  /// Whether all of these bytes, the first of which lies in the range, are open.
   bool holds(std::uintptr_t at, std::size_t size) const {
     if (units_ == nullptr) return true;
     const std::size_t first = at - begin_, end = first + size;
@@ -34,12 +34,12 @@ class LentMemory {
     }
     return end % kUnit == 0 || units_[end / kUnit] >= end % kUnit;
   }
-  /// Where bytes that are not open lie, in words.
+  /// Describes where bytes that are not open lie.
   std::string place_of(std::uintptr_t at, std::size_t size) const;
 
  private:
   static constexpr std::size_t kUnit = 4;
-  static constexpr std::uint8_t kOpenUnits[] = {kUnit, kUnit, kUnit, kUnit};  // as of a float4
+  static constexpr std::uint8_t kOpenUnits[] = {kUnit, kUnit, kUnit, kUnit};  // of a float4
   std::size_t offset_of(const void* memory) const {
     return reinterpret_cast<std::uintptr_t>(memory) - begin_;
   }

@@ -1,5 +1,5 @@
-// Functions as a GPU has them: up to two units in the last place beside the CPU's. Which of these
-// depends on the argument alone.
+// Functions with errors like a GPU's: they differ from the CPU's by up to two units in the last
+// place. The difference depends on the argument alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Exact where a GPU's are: zeros, ones and what is not finite.
+// Leaves results that are exact on a GPU: zeros, ones, and numbers that are not finite.
 template <class T>
 T move(T result, T argument, int most) {
   if (result == 0 || result == 1 || !std::isfinite(result)) return result;

@@ -1,5 +1,5 @@
-// Included before all else by kernels that are built for the CPU: these functions are then those of
-// libm.cpp, which round as little as a GPU's do.
+// Included first by kernels that are built for the CPU: it replaces these functions by those of
+// libm.cpp, which are as inaccurate as a GPU's.
 #pragma once
 
 #define DYNET_LIKE_FUNCTION(name)                                                 \

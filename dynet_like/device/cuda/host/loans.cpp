@@ -1,4 +1,4 @@
-// Notes, and the calls that were asked for between them.
+// Notes of memory that was lent or taken back, and the calls between them.
 #include "dynet_like/device/cuda/host/loans.h"
 
 #include <functional>

@@ -1,8 +1,8 @@
-// What arenas hand out and take back, in the order in which a stream's work is asked for.
+// Records which memory arenas hand out and take back, in the order of a stream's calls.
 //
-// Work runs late: memory may have been taken back, and handed out to others, when a kernel runs
-// that was asked for before. So it is noted when that was, and a kernel sees what held when it was
-// asked for.
+// Work runs late: when a kernel runs, the arena may have taken its memory back and handed it out
+// again. So each call notes the time at which it was made, and its kernel may access the memory
+// that was lent at that time.
 #pragma once
 
 #include <cstddef>
@@ -23,34 +23,34 @@ class LentMemory;
 
 class Loans {
  public:
-  /// Bytes behind everything that an arena hands out.
+  /// Bytes that an arena leaves unused behind every allocation.
   static constexpr std::size_t kGap = 64;
 
-  /// When something was asked for, counted in notes. What was lent in the meantime it may touch,
-  /// too, and what was taken back in the meantime it may still touch.
+  /// When a call was made, counted in notes. It may access memory that was lent during this period,
+  /// and also memory that was taken back during it.
   struct Period {
     std::uint64_t from = 0, to = 0;
   };
 
   void lend(const void* memory, std::size_t size);
-  /// If there is no memory to note it in, what was taken back may still be touched.
+  /// If there is no memory for the note, the memory counts as still lent.
   void take_back(const void* memory, std::size_t size) noexcept;
 
-  /// The call at this place of a list is asked for now.
+  /// The call at this index of the list is made now.
   void expect_call(std::size_t place);
-  /// Those in between could have been asked for any time since the last one.
+  /// The calls in between may have been made at any time since the previous call.
   void begin_late_calls();
   void end_late_calls();
-  /// The calls of the list are made, from the first on, each of them one piece of work.
+  /// The calls of the list now run, from the first on; each is one piece of work.
   void begin_calls();
   void end_calls() noexcept;
 
-  // For the driver.
-  /// When the work that is queued now was asked for.
+  // Called by the driver.
+  /// The period of the call whose work is being queued now.
   Period next_call();
-  /// Brings the memory to what it was then. Periods are in order.
+  /// Updates `memory` to the state at that time. Periods must come in order.
   void bring(const Period& asked, host::LentMemory& memory);
-  /// Memory was freed, of which there may be notes.
+  /// Memory was freed: its notes no longer apply.
   void forget(const void* memory, std::size_t size) noexcept;
 
  private:
@@ -60,12 +60,12 @@ class Loans {
     bool lends;
   };
 
-  std::mutex mutex_;  ///< notes are made while work of the stream runs
+  std::mutex mutex_;  ///< notes are added while work of the stream runs
   std::deque<Note, host::OwnMemory<Note>> notes_;
-  std::uint64_t brought_ = 0;  ///< notes before the first of those
+  std::uint64_t brought_ = 0;  ///< the number of notes that `bring` has applied and removed
   std::uint64_t last_call_ = 0, late_since_ = 0;
   bool late_ = false, in_calls_ = false;
-  std::vector<Period, host::OwnMemory<Period>> expected_;  ///< by place
+  std::vector<Period, host::OwnMemory<Period>> expected_;  ///< by index in the list
   std::size_t next_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The address range: reserved once, and opened for as long as launches and copies run.
+// The address range: reserved once, and open while launches and copies run.
 #include "dynet_like/device/cuda/host/memory.h"
 
 #include <sys/mman.h>
@@ -17,11 +17,12 @@ namespace dynet_like::detail::cuda::host {
 namespace {
 
 constexpr std::size_t kAlignment = 256, kGuard = 64;
-constexpr std::size_t kStep = std::size_t{2} << 20;  // of what is in use: a huge page
-// Without keys of the processor, a system call that takes microseconds: after so many of them the
-// memory stays open, so that long tests end.
+constexpr std::size_t kStep = std::size_t{2} << 20;  // in which memory is taken into use: a huge
+                                                     // page
+// Without protection keys, closing is a system call that takes microseconds. After so many of them
+// the memory stays open, so that long tests end in time.
 constexpr std::size_t kMostCloses = 20000;
-constexpr std::uint16_t kGuardWord = 0xfff1;  // float and double: a NaN that none computes
+constexpr std::uint16_t kGuardWord = 0xfff1;  // in a float or double, a NaN that no operation makes
 
 std::size_t round_up(std::size_t size, std::size_t unit) { return (size + unit - 1) / unit * unit; }
 
@@ -42,7 +43,7 @@ Memory::Memory(std::size_t size) {
     if (range_ != MAP_FAILED) {
       base_ =
           reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(range_), kStep));
-      // Of huge pages there are few to protect.
+      // Huge pages make it faster to change the protection.
       ::madvise(base_, size_, MADV_HUGEPAGE);
       key_ = ::pkey_alloc(0, PKEY_DISABLE_ACCESS);
       return;
@@ -112,7 +113,7 @@ void Memory::free(void* memory) noexcept {
   give_back(offset, allocation.held);
 }
 
-// Takes at least `size` more bytes of the range into use: the last free place, or its end.
+// Takes at least `size` more bytes of the range into use, joined to a free place at the end.
 void Memory::grow(std::size_t size) {
   const std::size_t end = std::min(round_up(end_ + size, kStep), size_);
   const std::size_t begin = end_;
@@ -192,12 +193,12 @@ void Memory::note_written_guard(std::size_t offset, const Allocation& allocation
     if (std::memcmp(guard, &kGuardWord, sizeof(kGuardWord)) == 0) continue;
     fault_ = "[cuda-host] need writes within an allocation; got one " + counted(i, "byte") +
              " behind one of " + counted(allocation.size, "byte");
-    write_guard(base_ + offset + allocation.size);  // to say it once
+    write_guard(base_ + offset + allocation.size);  // so that it is reported once
     return;
   }
 }
 
-// All of them in turn, if there are many.
+// If there are many allocations, each call checks some of them in turn.
 void Memory::check() {
   constexpr std::size_t kAtOnce = 256;
   auto next = allocations_.lower_bound(checked_to_);

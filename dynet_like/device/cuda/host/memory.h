@@ -1,4 +1,4 @@
-// Memory that stands for a device's: an address range that only launches and copies may touch.
+// Memory that stands for a device's: a range of addresses that only launches and copies may access.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,35 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Allocations are aligned to 256 bytes and filled with NaNs, and so is what was freed. Behind each
-/// lies a guard: the address sanitizer sees accesses to it, and in other builds `check` finds
-/// writes.
+/// Allocations are aligned to 256 bytes and filled with NaNs; freed memory is filled with NaNs,
+/// too. Behind each allocation lies a guard: the address sanitizer finds accesses to it, and in
+/// other builds `check` finds writes.
 class Memory {
  public:
-  /// Reserves addresses for `size` bytes, or for as many as the process may have.
+  /// Reserves addresses for `size` bytes, or for as many as the system allows.
   explicit Memory(std::size_t size);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// Throws DeviceError if there is no room.
+  /// Throws DeviceError if the range is full.
   void* allocate(std::size_t size);
   void free(void* memory) noexcept;
 
-  /// Lets code read and write it; a close for each open. Outside, an access is a SIGSEGV, on
-  /// processors without protection keys only until it was closed some ten thousand times.
+  /// Allows reads and writes until the matching close. Outside, an access raises SIGSEGV. On
+  /// processors without protection keys it does so only for the first ten thousand or so closes.
   void open();
   void close() noexcept;
   bool is_open() const { return depth_ > 0; }
 
-  /// Whether these bytes, or the end of them if there are none, belong to one allocation.
+  /// Whether these bytes (or this address, if size is 0) belong to one allocation.
   bool holds(const void* at, std::size_t size) const;
-  /// Of the allocation that begins there; 0 if none does.
+  /// The size of the allocation that begins at this address; 0 if none does.
   std::size_t size_at(const void* begin) const;
-  /// Whether it is an address of the range.
+  /// Whether this is an address of the range.
   bool has_address(const void* at) const;
-  /// Throws DeviceError, once, if a guard was written to, or something else freed. Needs open
-  /// memory.
+  /// Throws DeviceError, once per fault, if a guard was written to or an invalid address was freed.
+  /// The memory must be open.
   void check();
 
   const std::byte* begin() const { return base_; }
@@ -48,28 +48,28 @@ class Memory {
 
  private:
   struct Allocation {
-    std::size_t size, held;  ///< with its guard
+    std::size_t size, held;  ///< including its guard
   };
   template <class T>
   using Map = std::map<std::size_t, T, std::less<>, OwnMemory<std::pair<const std::size_t, T>>>;
-  using Places = Map<std::size_t>;  ///< offset and size
+  using Places = Map<std::size_t>;  ///< size by offset
 
   void grow(std::size_t size);
   void give_back(std::size_t offset, std::size_t size);
   void protect(int access);
   void note_written_guard(std::size_t offset, const Allocation& allocation) noexcept;
 
-  void* range_ = nullptr;  ///< and some more than is used of it
+  void* range_ = nullptr;  ///< larger than the part that is used
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;  ///< of the range
-  std::size_t end_ = 0;   ///< of what was ever in use
+  std::size_t end_ = 0;   ///< of the part that was ever in use
   unsigned depth_ = 0;
-  int key_ = -1;                 ///< of the processor, if it has them: that costs no system call
+  int key_ = -1;                 ///< the protection key; -1: none, closing is a system call
   std::size_t closes_ = 0;       ///< by system calls
   Map<Allocation> allocations_;  ///< by offset
   Places free_;                  ///< below `end_`
   std::size_t bytes_in_use_ = 0;
-  std::size_t checked_to_ = 0;  ///< offset from which guards are checked next
+  std::size_t checked_to_ = 0;  ///< offset at which the next check of guards begins
   std::string fault_;
 };
 

@@ -1,4 +1,4 @@
-// Orders: steps around a circle, of a size that meets every number.
+// Orders: steps around a circle, with a step size that reaches every number.
 #include "dynet_like/device/cuda/host/order.h"
 
 #include <charconv>

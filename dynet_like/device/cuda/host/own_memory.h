@@ -1,5 +1,5 @@
-// Memory of the emulator itself: a GPU's driver does not share operator new with its callers, whose
-// tests let it fail.
+// Memory of the emulator itself. It does not use operator new, which tests make fail: a GPU's
+// driver does not share operator new with its callers either.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Visits of threads, and what the compiler calls for them.
+// Records the accesses of threads; contains what the compiler's hooks call.
 #include "dynet_like/device/cuda/host/races.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kUnit = 4;
 constexpr unsigned kLanes = 32;
-// Several readers: of one warp (its number is added), of one block, of several.
+// Several readers: of one warp (plus the warp's number), of one block, of several blocks.
 constexpr std::uint16_t kManyOfWarp = 0x800, kManyOfBlock = 0xfff;
 constexpr std::uint32_t kManyBlocks = 0xffffffffu;
 
@@ -25,7 +25,7 @@ unsigned warp_of(std::uint16_t thread) {
   return thread >= kManyOfWarp ? thread - kManyOfWarp : thread / kLanes;
 }
 
-// Where code lies: addr2line finds its line.
+// The address of code in its file, from which addr2line finds the line.
 struct Line {
   explicit Line(const void* code) {
     ::Dl_info info = {};
@@ -40,7 +40,7 @@ struct Line {
 
 }  // namespace
 
-// Without so many addresses nothing is looked at but what blocks share.
+// If so many addresses cannot be reserved, only shared memory of blocks is checked.
 Races::Races(const std::byte* memory, std::size_t size, const LentMemory& lent) : lent_(lent) {
   void* const visits = ::mmap(nullptr, size / kUnit * sizeof(Visits), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -52,11 +52,12 @@ Races::~Races() {
 }
 
 void Races::share(const std::byte* memory, std::size_t size, Visits* visits) {
-  if (shared_count_ == kMostShared) throw DeviceError("[cuda-host] need fewer shared arrays");
+  if (shared_count_ == kMostShared)
+    throw DeviceError("[cuda-host] need at most 16 shared arrays; got more");
   shared_[shared_count_++] = {reinterpret_cast<std::uintptr_t>(memory), size, visits};
 }
 
-// Whether nothing says that it was before what the thread does now.
+// Whether nothing orders this visit before the access that the thread makes now.
 bool Races::is_beside(const Visit& visit, std::uint8_t bytes) const {
   if (visit.launch != moment.launch || (visit.bytes & bytes) == 0) return false;
   if (visit.block != moment.block) return true;
@@ -66,8 +67,8 @@ bool Races::is_beside(const Visit& visit, std::uint8_t bytes) const {
   return !same_warp || visit.warp_operations == moment.warp_operations;
 }
 
-// Readers beside those before are several. (Of threads that read other bytes of the four, the last
-// is known.)
+// A reader beside earlier readers is noted as several. (Of threads that read other bytes of the
+// four, only the last is known.)
 void Races::note_read(Visit& visit, std::uint8_t bytes) const {
   const Visit before = visit;
   visit = {moment.launch,          moment.block,  moment.barriers,

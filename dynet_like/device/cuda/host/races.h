@@ -1,8 +1,8 @@
-// Finds two threads of a launch at one address, one of which writes, with nothing between them.
+// Finds two threads of a launch that access one address, one of them writing, unsynchronised.
 //
-// The compiler tells of every access of a kernel, as for its thread sanitizer. The last write and
-// the last reads of every four bytes are known with the times of their threads: how often their
-// block was at a barrier, and their warp in an operation that it waits in.
+// The compiler reports every access of a kernel, as for its thread sanitizer. For every four bytes
+// the last write and the last reads are known, with the times of their threads: how many barriers
+// their block has passed, and how many synchronising operations their warp.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Who was at some bytes, and when.
+/// Which thread accessed some bytes, and when.
 struct Visit {
   std::uint32_t launch = 0, block = 0;
   std::uint32_t barriers = 0;
   std::uint16_t warp_operations = 0;
-  std::uint16_t thread : 12 = 0, bytes : 4 = 0;  ///< of the block; which of four
+  std::uint16_t thread : 12 = 0, bytes : 4 = 0;  ///< in its block; which of the four bytes
 };
 struct Visits {
   Visit write, read;
 };
 
-/// Where the thread that runs now is in time.
+/// The present time of the running thread.
 struct Moment {
   std::uint32_t launch = 0, block = 0;
   std::uint32_t barriers = 0;
@@ -37,17 +37,18 @@ struct Moment {
 
 class Races {
  public:
-  /// Of the calling thread's launch; null: nobody looks.
+  /// For the launch on the calling thread; null: accesses are not checked.
   static Races*& running() { return running_; }
 
-  /// The memory of a device, whose addresses are reserved once, and what of it may be touched.
+  /// For the memory of a device, at addresses that are reserved once; `lent` knows what is
+  /// accessible.
   Races(const std::byte* memory, std::size_t size, const LentMemory& lent);
   ~Races();
   Races(const Races&) = delete;
   Races& operator=(const Races&) = delete;
 
-  /// Whether accesses lie within values is looked at always; whether they are races costs more.
-  /// `must_wait`: it may begin before those before it have ended, and no thread may touch the
+  /// Begins a launch. Accesses outside values are always looked for; looking for races costs more.
+  /// `must_wait`: the kernel may begin before earlier ones have ended, so no thread may access the
   /// device's memory before it has waited for them.
   void begin_launch(bool looks_for_races, bool must_wait) {
     ++moment.launch;
@@ -61,18 +62,18 @@ class Races {
       note_outside(at, size, writes, code);
     if (looks_) visit(is_in_device ? &device_ : shared_at(at), at, size, writes, code);
   }
-  /// Memory that the threads of a block share, and what is known of it.
+  /// Registers memory that the threads of a block share, and the visits to it.
   void share(const std::byte* memory, std::size_t size, Visits* visits);
   void unshare() { shared_count_ = 0; }
   void note_misaligned(std::uintptr_t at, std::size_t alignment, const char* file,
                        unsigned line) noexcept;
-  /// Throws DeviceError, with the name of the kernel, if something was found.
+  /// Throws DeviceError, with the name of the kernel, if a fault was found.
   void check(const char* kernel);
 
   Moment moment;
 
  private:
-  // Every access of a kernel asks for it.
+  // Fast to read, because every access of a kernel reads it.
   static inline thread_local constinit Races* running_ __attribute__((tls_model("initial-exec"))) =
       nullptr;
 
@@ -103,13 +104,13 @@ class Races {
   void note(const Visit& other, bool other_writes, bool writes, const void* code) noexcept;
 
   static constexpr unsigned kMostShared = 16, kMostThreads = 1024;
-  Wait waits_[kMostThreads];  ///< the last of each thread of a block
+  Wait waits_[kMostThreads];  ///< the last wait of each thread of a block
   bool must_wait_ = false;
   Range device_, shared_[kMostShared];
   unsigned shared_count_ = 0;
   bool looks_ = false;
   const LentMemory& lent_;
-  char fault_[400] = {};  // of fixed size: nothing may be thrown inside an access
+  char fault_[400] = {};  // of fixed size, because an access must not throw
 };
 
 }  // namespace dynet_like::detail::cuda::host

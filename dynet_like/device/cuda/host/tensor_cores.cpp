@@ -1,4 +1,4 @@
-// The products of tensor cores, by the threads of a warp.
+// The products of tensor cores, computed by the threads of a warp.
 #include <cmath>
 #include <cstring>
 
@@ -8,7 +8,7 @@ namespace dynet_like::detail::cuda::host {
 
 namespace {
 
-// Number `i` of a word, in which there are one or two.
+// Number `i` of a word, which contains one or two numbers.
 float number_in(std::uint32_t word, unsigned per_word, unsigned i) {
   if (per_word == 2) word = i == 0 ? word << 16 : word & 0xffff0000u;
   float number;
@@ -18,7 +18,7 @@ float number_in(std::uint32_t word, unsigned per_word, unsigned i) {
 
 }  // namespace
 
-// All lanes put their words where the others can read them.
+// All lanes first store their words where the other lanes can read them.
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b,
                   unsigned per_word) {
   constexpr unsigned kLanes = 32, kWords = 6, kMostThreads = 256;

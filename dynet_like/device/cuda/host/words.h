@@ -1,4 +1,4 @@
-// The words of CUDA for a C++ compiler: kernels run on the CPU, every thread of a block in turn.
+// The keywords of CUDA for a C++ compiler: kernels run on the CPU, one thread of a block at a time.
 #pragma once
 
 #include <math.h>  // in C++ with functions of float, outside of std too
@@ -18,7 +18,7 @@ struct Index {
   unsigned x = 0, y = 0, z = 0;
 };
 
-/// Where the thread that runs now is; the emulator sets it.
+/// The indices of the running thread; the emulator sets them.
 struct Position {
   Index thread, block, block_size, grid_size;
 };
@@ -31,21 +31,21 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// These throw DeviceError, which ends the launch, if a GPU's threads would wait for ever or get
-// values that nothing defines.
+// These throw DeviceError, which ends the launch, if the threads of a GPU would wait for ever or
+// get undefined values.
 
-/// The thread has waited for the kernels before its own.
+/// Notes that the thread has waited for earlier kernels.
 void note_wait();
 /// Waits for all threads of the block, which must wait at the same place.
 void barrier(Place place);
 /// Waits for the threads of the warp that `mask` names.
 void warp_barrier(Place place, unsigned mask = 0xffffffffu);
-/// The same, and returns what the one of lane `from` gave; its own bits if there is no such lane.
+/// The same, and returns the bits of lane `from`, or the caller's own if there is no such lane.
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
-/// sum += a b of a warp, in a block of up to 256 threads, as tensor_cores.h says.
+/// sum += a b of a warp, in a block of up to 256 threads. tensor_cores.h describes the arguments.
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b,
                   unsigned per_word);
-/// Memory of the block that runs, the same for all its threads; `id` names the array.
+/// Memory that all threads of the running block share; `id` identifies the array.
 void* shared_memory(Place place, const void* id, std::size_t size);
 
 inline unsigned lane() {

@@ -1,4 +1,4 @@
-// What the library uses of cuBLAS, to be executed on the CPU. Names and meanings are cuBLAS's.
+// The part of cuBLAS that the library uses, executed on the CPU. Names and meanings are cuBLAS's.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// What the library uses of CUDA's runtime, to be executed on the CPU. Names and meanings are
+// The part of CUDA's runtime that the library uses, executed on the CPU. Names and meanings are
 // CUDA's.
 #pragma once
 
