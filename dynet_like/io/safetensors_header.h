@@ -14,8 +14,7 @@
 
 namespace dynet_like::safetensors {
 
-inline constexpr std::uint64_t kHeaderLimit = 100'000'000;  // the same as in the reference
-                                                            // implementation
+inline constexpr std::uint64_t kHeaderLimit = 100'000'000;  // that of the reference implementation
 inline constexpr std::size_t kRankLimit = 32;
 
 /// The contents of a header: tensors in the order of their data, without bytes yet.

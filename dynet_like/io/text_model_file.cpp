@@ -26,8 +26,7 @@ constexpr std::string_view kParameter = "#Parameter#", kTable = "#LookupParamete
 constexpr std::string_view kZeroGradient = "ZERO_GRAD", kFullGradient = "FULL_GRAD";
 constexpr std::size_t kBlockBytes = 1 << 16;
 constexpr std::size_t kHeaderBytes = 4096;  // the longest header line
-constexpr std::size_t kNumberBytes = 64;    // the longest number that is read, with the space after
-                                            // it
+constexpr std::size_t kNumberBytes = 64;    // the longest number, with a space
 constexpr int kDigits = 8;                  // after the decimal point
 // "+1.23456789e-01 ", and "+nan " or "-inf ".
 constexpr std::size_t kFiniteBytes = 16, kOtherBytes = 5;

@@ -99,8 +99,7 @@ void UpdateCheck::refuse_unusable(const Gradients& gradients, Storages storages,
                              : std::numeric_limits<double>::max();
   const double limit = rule_.squares_gradients() ? moment_limit() : largest;
   const std::string reason = fmt::format("{} of them can be added up", summands);
-  need_below(limit / (summands + 1.0), gradients, storages, reason.c_str());  // + 1 allows for
-                                                                              // rounding
+  need_below(limit / (summands + 1.0), gradients, storages, reason.c_str());  // + 1 for rounding
 }
 
 double UpdateCheck::begin(const Gradients& gradients, Storages storages, double clip_threshold,
