@@ -250,8 +250,8 @@ std::optional<Request> Server::Impl::next(bool idle) {
   const std::size_t largest = site_.options.largest_batch;
   if (std::exchange(wave_begins_, false)) {
     if (running_ > 0) site_.metrics.add_batch(running_);
-    // What comes first in a request often takes many steps, such as reading it. Alone it would take
-    // them in batches of one: if many wait, they are let in by groups.
+    // The first steps of a request, such as reading it, are often many. A request that begins alone
+    // would run them in batches of one: so if many wait, they begin in groups.
     const std::size_t group = std::max<std::size_t>(largest / 4, 1);
     takes_some_ = largest - running_ >= std::min(site_.queue.size(), group);
   }
