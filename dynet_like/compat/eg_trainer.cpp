@@ -117,9 +117,7 @@ class EGCore : public dynet_like::Trainer {
   void update(Gradients& gradients, bool leaves_tables) {
     Tables tables;
     if (leaves_tables) tables = updated_tables();
-    if (!std::isfinite(gradients.norm(tables)))
-      tables.clear();  // it will be refused, and the
-                       // message says where
+    if (!std::isfinite(gradients.norm(tables))) tables.clear();  // will be refused
     norm_of_all_ = gradients.norm(collection_, true);
     sparse_updates = dynet_like::SparseUpdates::lazy;
     const WithoutGradients left_alone(gradients, tables);

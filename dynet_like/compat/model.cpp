@@ -412,8 +412,7 @@ ParameterCollectionStorage& ParameterCollection::get_storage() const {
   const auto cores = storages();
   for (std::size_t i = storage_->all_params.size(); i < cores.size(); ++i) {
     const auto& added = registry_->of(cores[i]);
-    dynet_like::detail::make_room(storage_->all_params);  // so that it is added to both lists or to
-                                                          // neither
+    dynet_like::detail::make_room(storage_->all_params);  // for both lists
     if (cores[i]->is_table) {
       storage_->lookup_params.push_back(std::static_pointer_cast<LookupParameterStorage>(added));
     } else {

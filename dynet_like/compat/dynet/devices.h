@@ -14,8 +14,8 @@ namespace dynet {
 enum class DeviceType { CPU, GPU };
 enum class DeviceMempool { FXS = 0, DEDFS = 1, PS = 2, SCS = 3, NONE = 4 };
 
-/// What functions take as their last argument: values live, and are computed, on the device of
-/// their graph or collection, which is the default device when it is made.
+/// Functions accept a device as their last argument, but it has no effect: values live, and are
+/// computed, on the device of their graph or collection, the default device when that was made.
 class Device {
  public:
   virtual ~Device() = default;

@@ -48,8 +48,8 @@ struct RNNBuilder {
   /// The output of the last layer in state(). Throws UsageError before the first input, if there is
   /// no initial state.
   virtual Expression back() const = 0;
-  /// The outputs of all layers after the input that was read last, and in state i; none before the
-  /// first input if there is no initial state.
+  /// The outputs of all layers after the last input that was read, and in state i. Empty before the
+  /// first input, if there is no initial state.
   virtual std::vector<Expression> final_h() const = 0;
   virtual std::vector<Expression> get_h(RNNPointer i) const = 0;
   /// The same for whole states, in the order of h_0.

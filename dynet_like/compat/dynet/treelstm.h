@@ -51,8 +51,7 @@ struct NaryTreeLSTMBuilder : TreeLSTMBuilder {
   std::vector<std::vector<Parameter>> params;         ///< X_i, b_i, X_f, b_f, X_o, b_o, X_c, b_c
   std::vector<std::vector<LookupParameter>> lparams;  ///< H_i, H_f, H_o, H_c, C_i, C_f, C_o
   std::vector<std::vector<Expression>> param_vars;
-  std::vector<std::vector<std::vector<Expression>>> lparam_vars;  ///< by row; set when it is first
-                                                                  ///< used
+  std::vector<std::vector<std::vector<Expression>>> lparam_vars;  ///< by row
   std::vector<std::vector<Expression>> h, c;                      ///< by node and layer
   bool has_initial_state = false;
   std::vector<Expression> h0, c0;
