@@ -49,7 +49,7 @@ std::int32_t apply(Operator operation, std::span<std::int32_t> arguments) {
     case Operator::kMax:
       return *std::max_element(arguments.begin(), arguments.end());
     case Operator::kSumModulo:
-      // Each step modulo 10, for a list may be long enough to overflow a sum.
+      // Takes each step modulo 10, since a sum over a long list could overflow.
       return std::accumulate(arguments.begin(), arguments.end(), std::int32_t{0},
                              [](std::int32_t a, std::int32_t b) { return (a + b) % 10; });
     case Operator::kMedian:
