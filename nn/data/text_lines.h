@@ -62,7 +62,7 @@ class BracketTokens {
   explicit BracketTokens(std::string_view line, std::size_t position = 0)
       : line_(line), position_(position) {}
 
-  /// The next token, empty at the end of the line.
+  /// The next token; empty at the end of the line.
   std::string_view next();
   /// Whether the next token is a bracket or the end, not a word.
   bool at_bracket_or_end();

@@ -58,8 +58,7 @@ class SearchMemory {
 
   bool is_known_;
   ComputationGraph* graph_ = nullptr;
-  std::size_t step_ = 0, begin_ = 0;  ///< where this step begins, and where the current recording
-                                      ///< begins
+  std::size_t step_ = 0, begin_ = 0;  ///< where this step, and this recording, begin
   std::vector<Nodes> scores_;         ///< of this step
   // If it is known what states refer to:
   std::size_t swept_ = 0;  ///< before this node, only kept nodes have values

@@ -83,8 +83,7 @@ class Beginnings {
   }
 
  private:
-  std::vector<std::pair<unsigned, unsigned>> all_ = {{0, ~0u}};  ///< the prefix without the last
-                                                                 ///< label; the last label
+  std::vector<std::pair<unsigned, unsigned>> all_ = {{0, ~0u}};  ///< parent and last label
   std::map<std::pair<unsigned, unsigned>, unsigned> ids_;
 };
 
@@ -106,7 +105,7 @@ Beam next_beam(const Beam& beam, std::span<const double> step, Beginnings& begin
     same.with_blank = log_add(same.with_blank, all + step[blank]);
     for (unsigned label = 0; label < blank; ++label) {
       const bool repeats = label == beginnings.last(beginning);
-      // A label that repeats goes on with the last one, unless there is a blank between them.
+      // A repeated label continues the last one, unless there is a blank between them.
       if (repeats) same.with_label = log_add(same.with_label, paths.with_label + step[label]);
       const double before = repeats ? paths.with_blank : all;
       if (before + step[label] == kNever) continue;

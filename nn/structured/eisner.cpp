@@ -62,8 +62,7 @@ class EisnerChart {
   const ArcScores& scores_;
   std::size_t size_;
   std::vector<Best> whole_;       ///< `at`: the child farthest from the head
-  std::vector<double> linked_;    ///< spans between a head and a child, whose far side is not
-                                  ///< complete
+  std::vector<double> linked_;    ///< the same up to a child, without its far side
   std::vector<unsigned> joints_;  ///< where the two halves of such a span meet
 };
 

@@ -13,13 +13,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-enum Place : std::uint8_t {
-  none,
-  top,
-  below,
-  front
-};  // top and below: on the stack; front: of
-    // the buffer
+enum Place : std::uint8_t { none, top, below, front };  // of the stack; of the buffer
 
 struct Effect {
   Place head, dependant;  ///< of the arc
@@ -259,8 +253,7 @@ std::size_t ParserState::cost(std::uint32_t transition, std::span<const std::uin
   ParserState after = *this;
   after.apply(transition);
   const std::size_t before = loss(heads, labels);
-  return std::max(after.loss(heads, labels), before) - before;  // it can be less for a tree with
-                                                                // crossing arcs
+  return std::max(after.loss(heads, labels), before) - before;  // a tree with crossing arcs
 }
 
 ParserState::Judged ParserState::judge(std::span<const std::uint32_t> heads,

@@ -26,7 +26,7 @@ struct RandomGraphOptions {
   bool dropout = true;
   /// Also record nodes of parameters alone.
   bool derived = true;
-  /// Inputs hold -0, denormals and infinities, too.
+  /// Inputs include -0, denormals and infinities.
   bool special_values = false;
 };
 
