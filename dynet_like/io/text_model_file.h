@@ -17,7 +17,7 @@
 namespace dynet_like::detail {
 
 // The header line is
-// #Parameter# NAME {d1,d2,...} BYTES ZERO_GRAD
+//   #Parameter# NAME {d1,d2,...} BYTES ZERO_GRAD
 // or #LookupParameter# for a table, whose rows are the last dimension, and FULL_GRAD if a line of
 // gradients follows the line of values. BYTES is the size of these lines with their line ends.
 // Numbers are printed with "%+.8e ": nine digits, which determine every float.

@@ -80,10 +80,10 @@ std::vector<ConlluSentence> read_conllu(const std::string& path, const TextLimit
 std::vector<ConlluSentence> read_conllu(std::istream& stream, const std::string& file,
                                         const TextLimits& limits = {});
 
-/// The text of a file. It has the bytes of the file that was read, if its lines ended in "
-/// " and its sentences in one blank line. Throws UsageError for sentences that the format does not
-/// allow: no words, an empty column or one with a tab or a line end, heads that are not words,
-/// numbers out of order.
+/// The text of a file. It has the bytes of the file that was read, if its lines ended in "\n" and
+/// its sentences in one blank line. Throws UsageError for sentences that the format does not allow:
+/// no words, an empty column or one with a tab or a line end, heads that are not words, numbers out
+/// of order.
 std::string to_conllu(std::span<const ConlluSentence> sentences);
 /// Writes such a file, atomically (see AtomicFile). Throws FileError, UsageError.
 void write_conllu(const std::string& path, std::span<const ConlluSentence> sentences);

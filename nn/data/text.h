@@ -14,10 +14,9 @@
 
 namespace dynet_like::nn {
 
-/// The units of a text. The end of every line is a unit, too: "
-/// ".
-/// character  of UTF-8; a byte that is not part of one is a unit by itself
-/// word       separated by spaces and tabs
+/// The units of a text. The end of every line is a unit, too: "\n".
+///   character  of UTF-8; a byte that is not part of one is a unit by itself
+///   word       separated by spaces and tabs
 enum class TextUnit { character, word };
 
 /// The units of a line, as views of it, without the end of the line.

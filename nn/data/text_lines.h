@@ -32,10 +32,9 @@ class LineReader {
   /// The stream must outlive the reader; `file` is its name in messages.
   LineReader(std::istream& stream, std::string file, const TextLimits& limits);
 
-  /// Reads a line without its end ("
-  /// " or "\r
-  /// "). Returns false after the last line. The view is valid until the next call. Throws FileError
-  /// if a limit is exceeded or the stream cannot be read.
+  /// Reads a line without its end ("\n" or "\r\n"). Returns false after the last line. The view is
+  /// valid until the next call. Throws FileError if a limit is exceeded or the stream cannot be
+  /// read.
   bool next(std::string_view& line);
 
   /// The number of the line that was read last, from 1.

@@ -70,8 +70,7 @@ class Vocabulary {
 
   // As text in UTF-8: a line "word TAB count" per word in the order of the ids; the unknown word's
   // line ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\,
-  // \t,
-  // and \r; zero bytes, and all bytes of a word that is not UTF-8, as \x and two hexadecimal
+  // \t, \n and \r; zero bytes, and all bytes of a word that is not UTF-8, as \x and two hexadecimal
   // digits. Lines "\lower-case" and "\digits" at the beginning say how words are normalised. A text
   // may lack counts, which are then 0. A vocabulary that was read is frozen, since its ids belong
   // to a model.

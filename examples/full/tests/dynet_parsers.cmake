@@ -1,5 +1,5 @@
-# The parser for DyNet and the one whose sentences wait for each other: the same losses and trees,
-# to the bit, and the difference is what docs/migration.md shows. Arguments: PROGRAMS, WORK.
+# The parser for DyNet and its batched version print the same losses and trees, to the last bit.
+# Their difference is what docs/migration.md shows. Arguments: PROGRAMS, WORK.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH examples)
 
