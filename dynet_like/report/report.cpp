@@ -50,7 +50,7 @@ std::string programs_of(const NodeType& type) {
   return text;
 }
 
-// Bytes of one item: its value, and the data that backward needs beside it.
+// Bytes of one item: its value, and the data that backward needs besides it.
 std::uint64_t value_bytes(const Signature& type) {
   return (std::uint64_t{type.output_size} + type.saved_size) * size_of(type.dtype);
 }
