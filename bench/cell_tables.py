@@ -252,7 +252,8 @@ def goal_table(goals, medians, peak, verdicts):
     models = dict.fromkeys(goal.model for goal in goals if goal.then != goal.then_here)
     if models:
         text += ("\n\nGoals were set at other instances for " + ", ".join(models) + ": they and "
-                 "DyNet's figures are multiplied by what ours ran at then, over what those did.")
+                 "DyNet's figures are multiplied by our speed then on the instances of bench/, divided "
+                 "by our speed on those.")
     return text
 
 

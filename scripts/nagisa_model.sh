@@ -5,7 +5,7 @@
 # usage: scripts/nagisa_model.sh [FOLDER]
 # Installs the package from PyPI into build/python. Writes the model, its dictionary as text, and
 # lines of Japanese manual pages from Debian's package manpages-ja to FOLDER (default: build/nagisa).
-# Does nothing if they are there.
+# Does nothing if these files exist.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '2,8s/^# \{0,1\}//p' "$0"

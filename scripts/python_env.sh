@@ -3,7 +3,7 @@
 #
 # usage: scripts/python_env.sh [PACKAGE==VERSION...]
 # Installs the packages of scripts/python_packages.txt and the named ones, from PyPI. Does nothing
-# if they are there. If they cannot be installed, it says so and ends with 1; then tests that need
+# if they are installed. If they cannot be installed, it says so and ends with 1; then tests that need
 # them are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."

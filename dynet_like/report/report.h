@@ -17,7 +17,7 @@ struct Report {
     /// The length of the longest chain of such nodes, in which each needs the one before: no
     /// schedule has fewer batches. Added up over the parts of a minibatch, and over threads.
     std::uint64_t bound = 0;
-    /// Bytes of the values of all its nodes that ran, and of the data that backward needs beside
+    /// Bytes of the values of all its nodes that ran, and of the data that backward needs besides
     /// them. This includes memory that was freed since.
     std::uint64_t value_bytes = 0;
     /// The device has no kernels for it: the CPU runs it, and copies all inputs and outputs.

@@ -41,7 +41,7 @@ class Grouping {
   }
 
  private:
-  // What the types of a group have in common, beside op and element type.
+  // What the types of a group have in common, besides op and element type.
   struct Common {
     bool shapes = false, attributes = false, constants = false, inputs = true, parameters = true;
   };

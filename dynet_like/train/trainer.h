@@ -136,7 +136,7 @@ class Trainer {
   /// any other member. Throws UsageError while averages stand in for the parameters, as
   /// load_state() does.
   TrainerState state();
-  /// All settings that influence an update, beside parameters, gradients and state, as texts by
+  /// All settings that influence an update, besides parameters, gradients and state, as texts by
   /// name: processes that train together compare them.
   std::map<std::string, std::string> settings() const;
   /// A trainer with the same settings and state, for copies of the parameters in a collection of

@@ -99,7 +99,7 @@ struct Model {
   nn::Linear output{parameters, hidden, words.target.size(), true, "output"};
   nn::Dropout dropout{options.real("dropout")};
 
-  /// The state that the next word depends on, beside the source sentence.
+  /// The state that the next word depends on, besides the source sentence.
   using State = nn::LSTM::State;
   struct Source {
     nn::AttentionMemory memory;  ///< what the decoder attends to

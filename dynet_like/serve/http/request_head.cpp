@@ -117,7 +117,7 @@ std::optional<Answer> refusal_of_framing(const RequestFields& fields) {
 
 FoundHead find_head(std::string_view bytes) {
   if (bytes.empty() || bytes == "\r") return {};
-  const std::string_view separators = "!#$%&'*+-.^_`|~";  // allowed in methods, beside letters and
+  const std::string_view separators = "!#$%&'*+-.^_`|~";  // allowed in methods, besides letters and
                                                           // digits
   if (!is_letter_or_digit(bytes[0]) && separators.find(bytes[0]) == separators.npos) {
     return {0, bad_request("need a line METHOD TARGET HTTP/1.1")};
