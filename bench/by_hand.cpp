@@ -1,4 +1,4 @@
-// What some models take without a library: the yardstick for recording, planning and batching.
+// How long some models take without a library: the yardstick for recording, planning and batching.
 #include "bench/by_hand/sequence_model.h"
 #include "bench/by_hand/tree_lstm.h"
 #include "bench/support/table.h"
@@ -11,14 +11,14 @@ using namespace dynet_like::bench;
 
 constexpr const char* kAbout =
     "Models of bench/throughput, same data and same weights, as programs for these models alone:\n"
-    "no graphs, no recording, no planner; the library's kernels are called directly. Of the\n"
-    "Tree-LSTMs the nodes of a minibatch are ordered by their height, of the tagger and the\n"
-    "language model the sentences by their length, so that each height, and each step of an LSTM,\n"
-    "is one call.\n"
+    "no graphs, no recording, no planner; the library's kernels are called directly. In "
+    "Tree-LSTMs\n"
+    "the nodes of a minibatch are sorted by height, in the tagger and the language model the\n"
+    "sentences by length, so that each height, and each step of an LSTM, is one call.\n"
     "\n"
     "The columns are those of throughput; there is nothing to record or to plan, nodes are cells\n"
-    "(of sentences: words) and batches are heights (of sentences: steps of LSTMs). What of it the\n"
-    "library reaches:\n"
+    "(of sentences: words) and batches are heights (of sentences: steps of LSTMs). To compare it\n"
+    "with the library:\n"
     "\n"
     "  by_hand --json by_hand.json\n"
     "  throughput --filter '^(tree_lstm|tagger|language_model).*/b64/.*/fused/auto/t1' \\\n"
@@ -44,7 +44,7 @@ std::vector<Row> rows_by_hand() {
 std::size_t batches_of(const by_hand::TreeLSTM& model) { return model.levels(); }
 std::size_t batches_of(const by_hand::SequenceModel& model) { return model.steps(); }
 
-// Runs one minibatch after the other; size_of(instance) is a number of nodes.
+// Runs one minibatch after the other. size_of(instance) is its number of nodes.
 template <class Instance, class Model, class Size>
 Result measure_model(const Row& row, double seconds, const std::vector<Instance>& data,
                      Model& model, const Size& size_of) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints tables of what cells reach that are written gate by gate: of goals, limits, fused cells."""
+"""Prints tables of the speed of cells written gate by gate, against goals, limits and fused cells."""
 import argparse
 import dataclasses
 import json
@@ -11,13 +11,13 @@ import sys
 import tempfile
 
 HELP = """\
-Measures what programs written gate by gate reach, and prints Markdown tables:
+Measures the speed of programs written gate by gate, and prints Markdown tables:
 
-  1. a Tree-LSTM whose forget gates see their own child, written against DyNet's headers
+  1. a Tree-LSTM whose forget gates read only their own child, written for DyNet's headers
   2. other models through DyNet's headers
-  3. the fused Tree-LSTM, whose forget gates see both children
+  3. the fused Tree-LSTM, whose forget gates read both children
   4. gate by gate as a share of fused
-  5. the host's time beside recording and planning
+  5. the host's time except recording and planning
 
   scripts/build.sh release throughput dynet_style by_hand
   bench/cell_tables.py > tables.md          # medians of 5, about ten minutes
@@ -26,21 +26,21 @@ Measures what programs written gate by gate reach, and prints Markdown tables:
   bench/cell_tables.py --json rows.json     # the medians, also for bench/compare.py
 
 Every row runs on one processor (--cpu) in a process of its own. The rows take turns, so that a busy
-time of the machine is one run of each, not all runs of one. Progress goes to standard error. Ctrl-C
-ends measuring; the tables of what was measured so far are printed.
+period of the machine affects one run of each row, not all runs of one. Progress goes to standard
+error. Ctrl-C ends measuring; then the tables of the rows measured so far are printed.
 
-Instances per second are per second of processor time, so that programs beside do less harm.
+Instances per second are per second of processor time, so that other programs disturb less.
 
-What is "to reach" was set on a Zen 4 core that multiplies and adds 117 GFLOP/s, where DyNet 2.1 was
-measured, too. The tables multiply those figures by this core's peak, which is measured in the same
-run, over 117: to reach is the same share of the peak. A core with a higher peak is not as much
-faster in what is not products, so this asks for more than was set where the host matters (small
-hidden sizes, minibatches of 1). The share of what a program by hand reaches, without recording and
-planning (bench/by_hand), depends less on the machine.
+The goals ("to reach") were set on a Zen 4 core that multiplies and adds 117 GFLOP/s, where DyNet
+2.1 was measured, too. The tables multiply these figures by this core's peak, which is measured in
+the same run, divided by 117: so the goal is the same share of the peak. A core with a higher peak is
+not as much faster outside of products, so this is stricter where the host matters (small hidden
+sizes, minibatches of 1). The speed relative to a program by hand, without recording and planning
+(bench/by_hand), depends less on the machine.
 
-Where the goal was set at other instances than those of bench/ (Tree-GRU, lattices, DAGs), figures
-are also multiplied by what the models of bench/ ran at then, over what those did: they ask for the
-same speed-up.
+If a goal was set on other instances than those of bench/ (Tree-GRU, lattices, DAGs), figures are
+also multiplied by our speed then on the instances of bench/, divided by our speed on the others: so
+they ask for the same speed-up.
 """
 
 SET_AT_GFLOPS = 117
@@ -50,37 +50,37 @@ SIZES = (50, 64, 128, 256)
 MODES = ("train", "infer")
 OF_FUSED = {50: 0.8, 64: 0.8, 128: 0.9, 256: 0.9}
 HOST_NS = {"train": 80, "infer": 40}
-# Models that have both forms, and the sizes at which they are compared.
+# Models that exist in both forms, and the sizes at which they are compared.
 BOTH_FORMS = {"tree_lstm": SIZES, "tagger": SIZES, "tree_gru": (128,), "lattice_lstm": (128,),
               "random_dag": (128,)}
 
 
 def row_name(model, hidden, batch, mode, form):
-    """As the programs call it."""
+    """The name that the programs use."""
     policy = "none" if form == "by_hand" else "auto"
     return f"{model}/h{hidden}/b{batch}/{mode}/{form}/{policy}/t1"
 
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """What a row should reach, in instances per second at SET_AT_GFLOPS."""
+    """The goal of a row, in instances per second at SET_AT_GFLOPS."""
     model: str
     hidden: int
     batch: int
     mode: str
     form: str
     reach: float
-    limit: float = math.nan  # of a program by hand
+    limit: float = math.nan  # of a program written by hand
     dynet: float = math.nan  # of DyNet 2.1
-    then: float = 1          # of ours when the goal was set
-    then_here: float = 1     # of ours then, with the instances of bench/
+    then: float = 1          # our speed when the goal was set
+    then_here: float = 1     # our speed then, on the instances of bench/
 
     def name(self):
-        """Of the row that is measured."""
+        """The name of the row that is measured."""
         return row_name(self.model, self.hidden, self.batch, self.mode, self.form)
 
     def limit_name(self):
-        """Of the row of the limit; None if there is none."""
+        """The name of the row of the limit; None if there is none."""
         if math.isnan(self.limit):
             return None
         return row_name(self.model, self.hidden, self.batch, self.mode, "by_hand")
@@ -111,11 +111,11 @@ GOALS = {
        + both_modes("tree_lstm", 256, "fused", (1200, 3700), (1270, 4000)),
 }
 TITLES = {
-    1: "Tree-LSTM whose forget gates see their own child, gate by gate, DyNet's headers",
+    1: "Tree-LSTM whose forget gates read only their own child, gate by gate, DyNet's headers",
     2: "Other models through DyNet's headers",
-    3: "Tree-LSTM whose forget gates see both children, fused",
+    3: "Tree-LSTM whose forget gates read both children, fused",
     4: "Gate by gate as a share of fused, minibatches of 64",
-    5: "The host beside recording and planning, nanoseconds per node, minibatches of 64",
+    5: "The host except recording and planning, nanoseconds per node, minibatches of 64",
 }
 
 
@@ -140,7 +140,7 @@ def rows_of(tables):
 
 
 def measure_row(programs, name, seconds):
-    """One run of a row, as --json of its program has it."""
+    """Runs a row once. Returns the object that its program writes for --json."""
     program = PROGRAM_OF_FORM[name.split("/")[4]]
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder) / "row.json"
@@ -154,7 +154,7 @@ def measure_row(programs, name, seconds):
 
 
 def measure(programs, names, arguments):
-    """The runs by row, and the exit status: Ctrl-C and a row that fails end it early."""
+    """The runs by row, and the exit status. Ctrl-C, or a row that fails, ends it early."""
     runs = {}
     total = arguments.runs * len(names)
     try:
@@ -172,8 +172,8 @@ def measure(programs, names, arguments):
 
 
 def median_of(runs, peak):
-    """The run of median speed with the spread of all, shares of one peak, and the least host time,
-    since clocks go on while other programs run."""
+    """The run with the median speed, with the spread of all runs, the share of one peak, and the least
+    host time, since clocks go on while other programs run."""
     runs = sorted(runs, key=lambda run: run["instances_per_cpu_s"])
     row = dict(runs[(len(runs) - 1) // 2])
     row["runs"] = len(runs)
@@ -192,17 +192,17 @@ def markdown(headers, lines):
 
 
 def percent(share):
-    """A share as the tables have it."""
+    """A share, as text for the tables."""
     return f"{100 * share:.0f} %"
 
 
 def both_percent(share, to_reach):
-    """A share and the one to reach."""
+    """A share, and the goal."""
     return f"{percent(share)} ({percent(to_reach)})"
 
 
 class Verdicts:
-    """Counts what was reached."""
+    """Counts the goals that were reached."""
 
     def __init__(self):
         self.reached = self.all = 0
@@ -219,7 +219,7 @@ HEADERS = ("row", "MFLOP", "instances/s", "spread", "to reach", "reached", "of p
 
 
 def goal_line(goal, medians, peak, verdicts):
-    """The line of a goal in tables 1 to 3; what does not apply is empty."""
+    """The line of a goal in tables 1 to 3; columns that do not apply are empty."""
     row = medians[goal.name()]
     speed = row["instances_per_cpu_s"]
     mflop = 1e3 * row["gflops"] / row["instances_per_s"]
@@ -245,19 +245,20 @@ def goal_line(goal, medians, peak, verdicts):
 
 
 def goal_table(goals, medians, peak, verdicts):
-    """Tables 1 to 3: what was measured of these goals; empty columns are left out."""
+    """Tables 1 to 3: those of the goals that were measured; empty columns are left out."""
     lines = [goal_line(goal, medians, peak, verdicts) for goal in goals if goal.name() in medians]
     headers = [header for header in HEADERS if any(line[header] for line in lines)]
     text = markdown(headers, [[line[header] for header in headers] for line in lines])
     models = dict.fromkeys(goal.model for goal in goals if goal.then != goal.then_here)
     if models:
         text += ("\n\nGoals were set at other instances for " + ", ".join(models) + ": they and "
-                 "DyNet's figures are multiplied by what ours ran at then, over what those did.")
+                 "DyNet's figures are multiplied by our speed then on the instances of bench/, divided "
+                 "by our speed on those.")
     return text
 
 
 def measured_pairs(medians):
-    """Those of pairs() of which both rows were measured, with the rows."""
+    """Those of pairs() whose two rows were both measured, with the rows."""
     for model, hidden, mode, ops, fused in pairs():
         if ops in medians and fused in medians:
             yield model, hidden, mode, medians[ops], medians[fused]
@@ -288,7 +289,7 @@ def host_table(medians, verdicts):
 
 
 def print_tables(tables, medians, peak):
-    """What was measured of these tables."""
+    """Prints the measured parts of these tables."""
     runs = sorted(row["runs"] for row in medians.values())
     number = f"{runs[0]}" if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
     print(f"One core multiplies and adds {peak:.0f} GFLOP/s; goals were set at {SET_AT_GFLOPS}. "
@@ -304,7 +305,7 @@ def print_tables(tables, medians, peak):
 
 
 def parse_command_line():
-    """The arguments; exits with 2 for those that make no sense."""
+    """Parses the arguments; exits with 2 if they are invalid."""
     parser = argparse.ArgumentParser(description=HELP,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build/release", type=pathlib.Path, metavar="FOLDER",
@@ -316,7 +317,7 @@ def parse_command_line():
                         help="which tables (default: %(default)s)")
     parser.add_argument("--cpu", type=int, help="the processor to run on (default: the last one)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="also write the median row of each")
+                        help="also write the median run of each row")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.runs, arguments.seconds = 1, 0.2
@@ -331,7 +332,7 @@ def parse_command_line():
 
 
 def pin(cpu):
-    """This process and those that it starts run on one processor, where the system can do that."""
+    """Pins this process and those that it starts to one processor, if the system can."""
     if not hasattr(os, "sched_setaffinity"):
         print("cell_tables.py: processes are not pinned on this system", file=sys.stderr)
         return

@@ -17,8 +17,8 @@ Shows two files of `throughput --json` side by side, row by row.
   compare.py before.json after.json --column instances_per_cpu_s
       For rows of one thread on a machine that others use as well.
   compare.py by_hand.json ours.json --second /fused/auto/t1 --without form,policy
-      Rows that differ in form and policy: the second file as a share of the first. Every name
-      without these columns may occur once per file; --first and --second pick those that do.
+      Rows that differ in form and policy: the second file as a share of the first. Without these
+      columns each name must occur only once per file: --first and --second select such rows.
 
 At the end: the geometric mean of the ratios, the smallest and the largest, and the rows that are
 in one of the files only. A "~" marks a ratio that is within the spread of the runs of its row
@@ -55,7 +55,7 @@ def read_rows(path, patterns, without):
 
 
 def ratio_of(first, second, column):
-    """How many times better the second row is."""
+    """The ratio of the second row to the first, above 1 if it is better."""
     a, b = first[column], second[column]
     if column not in MORE_IS_BETTER:
         a, b = b, a
@@ -63,7 +63,7 @@ def ratio_of(first, second, column):
 
 
 def compare(first, second, column):
-    """The lines of the table, and what is said below it."""
+    """The lines of the table, and those below it."""
     both = [name for name in first if name in second]
     width = max(map(len, both), default=0) + 2
     lines = [f"{'row':<{width}}{'first':>12}{'second':>12}{'ratio':>9}   ({column})"] if both else []
@@ -97,7 +97,7 @@ def main():
     parser.add_argument("--without", default="", metavar="COLUMNS",
                         help=f"leave these out of the names: of {','.join(NAME_PARTS)}")
     parser.add_argument("--column", default="instances_per_s",
-                        help="what to compare (default: %(default)s)")
+                        help="the column to compare (default: %(default)s)")
     arguments = parser.parse_args()
     without = tuple(filter(None, arguments.without.split(",")))
     try:

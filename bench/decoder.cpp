@@ -1,5 +1,5 @@
-// What a step of decoders costs that need values after every step: does it grow with their number,
-// what do samples on fibers cost, and what do beams of many sentences gain together?
+// The cost of a step of decoders that need values after every step. Does it grow with their number,
+// what do samples on fibers cost, and how much do beams of many sentences gain together?
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -46,10 +46,10 @@ GraphOptions inference(batching::Policy policy = batching::Policy::automatic) {
   return options;
 }
 
-// Forms of the same program. Each returns what depends on all that was computed, and works in
-// memory that it is given.
+// Forms of the same program. Each returns a number that depends on everything computed, and reuses
+// the memory that it is given.
 
-/// A graph per sentence, and compute() once per step.
+/// One graph per sentence, and one compute() per step.
 float with_compute(const Decoders& decoders, Minibatch& batch, unsigned steps, bool forward) {
   batch.clear();
   std::vector<nn::LSTM::State> states;
@@ -75,7 +75,7 @@ float with_compute(const Decoders& decoders, Minibatch& batch, unsigned steps, b
   return sum;
 }
 
-/// One graph for all, whose scores of a step are joined in one expression.
+/// One graph for all sentences; each step joins their scores in one expression.
 float in_one_graph(const Decoders& decoders, ComputationGraph& graph, unsigned steps) {
   graph.clear();
   std::vector<nn::LSTM::State> states(decoders.sentences, decoders.cell.start(graph));
@@ -97,10 +97,10 @@ float in_one_graph(const Decoders& decoders, ComputationGraph& graph, unsigned s
   return sum;
 }
 
-/// Plain code for every sentence, which waits for the others in for_each_sample.
+/// Plain code for every sentence; for_each_sample lets it wait for the others.
 float on_fibers(const Decoders& decoders, Minibatch& batch, unsigned steps) {
   batch.clear();
-  // The same order of additions as the other forms have.
+  // The same order of additions as in the other forms.
   std::vector<float> best(std::size_t{steps} * decoders.sentences);
   for_each_sample(batch, decoders.sentences, [&](ComputationGraph& graph, std::size_t i) {
     nn::LSTM::State state = decoders.cell.start(graph);
@@ -116,7 +116,7 @@ float on_fibers(const Decoders& decoders, Minibatch& batch, unsigned steps) {
 
 using Found = std::vector<std::vector<unsigned>>;
 
-/// What sentences are decoded to, so many of them at once, by find(graph, its state at first).
+/// Decodes sentences, `together` at once. find(graph, start) must return the result of a search.
 template <class Find>
 Found decode(const Decoders& decoders, Minibatch& batch, unsigned together, const Find& find) {
   Found found;
@@ -125,7 +125,7 @@ Found decode(const Decoders& decoders, Minibatch& batch, unsigned together, cons
     const unsigned count = std::min(together, decoders.sentences - first);
     const auto actions = for_each_sample(batch, count, [&](ComputationGraph& graph, std::size_t i) {
       nn::LSTM::State start = decoders.cell.start(graph);
-      // Every sentence is another one.
+      // Makes every sentence different.
       decoders.step(graph, start, first + static_cast<unsigned>(i));
       return find(graph, start).actions;
     });
@@ -173,7 +173,7 @@ Found search(const Decoders& decoders, Minibatch& batch, unsigned steps, unsigne
 template <class Form>
 double microseconds_per_step(unsigned steps, double seconds, const Form& form) {
   using Clock = std::chrono::steady_clock;
-  double fastest = 1e9;  // what disturbs a run only makes it slower
+  double fastest = 1e9;  // disturbances only make a run slower
   const Clock::time_point begin = Clock::now();
   do {
     const Clock::time_point start = Clock::now();
@@ -232,16 +232,18 @@ void run(int argc, char** argv) {
   po::options_description options(
       "Greedy decoders (an LSTM and an output layer, inference, one thread) that need their "
       "scores\n"
-      "after every step, in lockstep. Prints microseconds per step of all of them, in the fastest\n"
-      "of runs of so many steps: with a graph per sentence and Minibatch::compute or\n"
+      "after every step, in lockstep. Prints microseconds per step of all decoders, in the "
+      "fastest\n"
+      "run of so many steps: with a graph per sentence and Minibatch::compute or\n"
       "Minibatch::forward (every score an output), in one graph that joins the scores, on fibers\n"
-      "in for_each_sample, and there by nn::greedy. At the end, a beam search of all sentences\n"
+      "in for_each_sample, and the same by nn::greedy. At the end, a beam search of all sentences\n"
       "together and one by one, with nn::BatchedSteps and with nn::Steps.\n\n"
       "Options");
-  options.add_options()("sentences", po::value(&size.sentences)->default_value(32), "decoders")(
-      "hidden", po::value(&size.hidden)->default_value(128), "the LSTM's size")(
-      "beam", po::value(&beam)->default_value(8), "hypotheses of the search at the end")(
-      "seconds", po::value(&seconds)->default_value(1, "1"), "of every measurement");
+  options.add_options()("sentences", po::value(&size.sentences)->default_value(32),
+                        "number of decoders")("hidden", po::value(&size.hidden)->default_value(128),
+                                              "the LSTM's size")(
+      "beam", po::value(&beam)->default_value(8), "size of the beam in the search at the end")(
+      "seconds", po::value(&seconds)->default_value(1, "1"), "seconds per measurement");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);

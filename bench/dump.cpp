@@ -1,4 +1,4 @@
-// Writes the models' data, weights and losses, so that other programs can do the same work.
+// Writes data, weights and losses of the models, so that other programs can do the same work.
 #include <fmt/core.h>
 
 #include <boost/program_options.hpp>
@@ -21,15 +21,15 @@ using namespace dynet_like;
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    "Writes what another program needs to do the work of bench/throughput.\n"
+    "Writes all that another program needs to do the work of bench/throughput.\n"
     "\n"
     "  dump FOLDER      data, weights and losses.json\n"
     "  dump             prints losses.json only\n"
     "\n"
-    "FOLDER/*.txt are the data sets: an instance a line, the first minibatch is the first 64 "
-    "lines.\n"
+    "FOLDER/*.txt are the data sets, one instance per line; the first 64 lines are the first\n"
+    "minibatch. "
     "bench/support/data_files.h describes the lines.\n"
-    "FOLDER/MODEL_hHIDDEN.safetensors are the first weights, float32 and row-major: a matrix is\n"
+    "FOLDER/MODEL_hHIDDEN.safetensors are the initial weights, float32 and row-major: a matrix is\n"
     "[outputs, inputs], a table [rows, size]. Names are paths such as \"/tree_lstm/U_left\";\n"
     "the headers in nn/ and bench/models/models.h give the formulas and the order of the rows.\n"
     "losses.json has an object per model with \"data\", \"weights\" and \"losses\": by form, the "
@@ -71,7 +71,7 @@ double first_loss(const bench::Workload& workload) {
   return static_cast<double>(batch.forward()) / kInstances;
 }
 
-// The entry of a model in losses.json; writes its weights if there is a folder.
+// The entry of a model in losses.json. Writes its weights if there is a folder.
 nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const std::string& name,
                         const fs::path& folder) {
   nlohmann::json entry = {{"data", model.data}, {"hidden", hidden}};

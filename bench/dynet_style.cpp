@@ -1,4 +1,4 @@
-// What DyNet's interface costs: models written against it, beside the same models without it.
+// The cost of DyNet's interface: models written for it, and the same models without it.
 #include <vector>
 
 #include <dynet/training.h>
@@ -11,21 +11,21 @@ namespace {
 using namespace dynet_like::bench;
 
 constexpr const char* kAbout =
-    "Trains and runs models that are written against DyNet's headers (FORM dynet), with all\n"
-    "samples of a minibatch in one graph, and the same models against the library's own (FORM\n"
+    "Trains and runs models that are written for DyNet's headers (FORM dynet), with all\n"
+    "samples of a minibatch in one graph, and the same models for the library's own (FORM\n"
     "ops, as in throughput): same data, same operations, gradient descent without clipping. They\n"
-    "are written gate by gate, but tagger_with_builders, which has DyNet's VanillaLSTMBuilder.\n"
+    "are written gate by gate, except tagger_with_builders, which has DyNet's VanillaLSTMBuilder.\n"
     "\n"
-    "FORM held, one sample at a time: programs for DyNet that were given the memory of all\n"
-    "parameters, and may write to it at any time.\n"
+    "FORM held runs one sample at a time: programs for DyNet that have pointers to the memory of\n"
+    "all parameters, and may write to it at any time.\n"
     "\n"
-    "The columns are those of throughput. With FORM dynet and held no clocks run inside: record,\n"
+    "The columns are those of throughput. FORM dynet and held measure no parts of a step: record,\n"
     "plan and rest are 0.\n"
     "\n"
     "  dynet_style --runs 5 --json rows.json\n"
     "  dynet_style --filter 'tree_lstm_own_forget/.*/dynet' --mode train\n"
     "\n"
-    "bench/cell_tables.py compares them with what DyNet itself reached.";
+    "bench/cell_tables.py compares them with figures of DyNet itself.";
 
 std::vector<Row> rows_of_both() {
   std::vector<Row> rows;
@@ -43,7 +43,7 @@ std::vector<Row> rows_of_both() {
   return rows;
 }
 
-/// A program for DyNet: a graph per minibatch.
+/// A program for DyNet, with one graph per minibatch.
 class DyNetRun {
  public:
   explicit DyNetRun(const Row& row)
@@ -54,7 +54,7 @@ class DyNetRun {
     if (row.form == "held") workload_->model.get_parameter_storages();
   }
 
-  /// Takes the next minibatch; tells what was done if it is asked to.
+  /// Runs the next minibatch. If `report` is given, describes the run there.
   void step(dynet_like::Report* report = nullptr) {
     dynet::ComputationGraph cg;
     std::vector<dynet::Expression> losses;
@@ -89,7 +89,8 @@ class DyNetRun {
   double words_ = 0, loss_ = 0;
 };
 
-/// What a minibatch is in the mean; returns the floating-point operations of the products per word.
+/// Counts the work of an average minibatch. Returns the floating-point operations of products per
+/// word.
 double count(DyNetRun& run, const Row& row, double seconds, Result& result) {
   const double before = run.words();
   double minibatches = 0, flops = 0;

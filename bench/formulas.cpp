@@ -1,5 +1,5 @@
-// What an activation function of one's own costs beside silu: declared by its formula, composed of
-// operations, and as kernels of plain loops.
+// The cost of a user's own activation function compared with silu: declared by its formula,
+// composed of operations, and as kernels of plain loops.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -68,8 +68,8 @@ std::vector<Activation> activations() {
            [](const Expression& x) { return apply_op(mish_of_loops(), std::span(&x, 1)); }}};
 }
 
-// Nanoseconds per element and application, to record, run forward and run backward; each after a
-// product if there is a matrix.
+// Nanoseconds per element and application to record, run forward and run backward. Each follows a
+// product, if a matrix is given.
 double run_once(const Activation& activation, const Parameter& shift, const Parameter* matrix,
                 Minibatch& batch) {
   const auto size = static_cast<unsigned>(shift.dim().size());
@@ -123,13 +123,13 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   double seconds = 1;
   po::options_description options(
-      "An activation function of one's own beside silu: 64 samples with 4 applications one after "
-      "the\n"
-      "other, alone or each after a product, by turns. Nanoseconds per element and application to\n"
-      "record, run forward and run backward, and how many times silu's in the same round "
+      "A user's own activation function compared with silu: 64 samples with 4 applications in a\n"
+      "row, alone or each after a product, by turns. Prints nanoseconds per element and "
+      "application\n"
+      "to record, run forward and run backward, and the ratio to silu's in the same round "
       "(medians).\n\n"
       "Options");
-  options.add_options()("seconds", po::value(&seconds)->default_value(1, "1"), "for every size");
+  options.add_options()("seconds", po::value(&seconds)->default_value(1, "1"), "seconds per size");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);

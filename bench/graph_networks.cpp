@@ -1,4 +1,4 @@
-// What it costs that every molecule is a graph of its own, against graphs joined by hand.
+// The cost of giving each molecule a graph of its own, compared with graphs joined by hand.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,10 +19,11 @@ struct Form {
   void (*record)(Minibatch&, const GraphNetwork&, std::span<const Molecules>);
   std::size_t together;
   std::vector<double> speeds = {};
-  std::size_t batches = 0;  ///< of the first minibatch
+  std::size_t batches = 0;  ///< for the first minibatch
 };
 
-/// Trains on all molecules once, without updates, and returns the sum of their losses.
+/// Goes through all molecules once, forward and backward without updates. Returns the sum of
+/// losses.
 double run_form(Form& form, const GraphNetwork& network, std::span<const Molecules> all) {
   Minibatch batch;
   double loss = 0;
@@ -43,15 +44,16 @@ void run(int argc, char** argv) {
   po::options_description options(
       "Networks that pass messages along the bonds of molecules of 2 to 30 atoms. Prints "
       "molecules\n"
-      "per second of processor time with one thread, recorded and run forward and backward: the\n"
-      "median of runs that take turns; and the batches of a minibatch. Molecules are alone, "
-      "graphs\n"
-      "of one minibatch, or joined to one graph by hand.\n\n"
+      "per second of processor time with one thread, to record them and run forward and backward\n"
+      "(median of runs that take turns), and the batches of a minibatch: for single molecules, "
+      "for\n"
+      "a minibatch of graphs, and for molecules joined by hand to one graph.\n\n"
       "Options");
-  options.add_options()("molecules", po::value(&count)->default_value(count), "how many")(
-      "batch", po::value(&together)->default_value(together), "molecules together")(
-      "hidden", po::value(&hidden)->default_value(hidden), "numbers of an atom")(
-      "seconds", po::value(&seconds)->default_value(seconds), "of measuring");
+  options.add_options()("molecules", po::value(&count)->default_value(count),
+                        "number of molecules")(
+      "batch", po::value(&together)->default_value(together), "molecules per minibatch")(
+      "hidden", po::value(&hidden)->default_value(hidden), "size of an atom's vector")(
+      "seconds", po::value(&seconds)->default_value(seconds), "seconds of measuring");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);

@@ -4,17 +4,18 @@
 usage: hosts.py PROGRAMS DATA WORK [--examples NAME...] [--hidden N...] [--delays MS...]
                 [--rate GBIT] [--repeats N] [--samples N] [--batch-size N] [--json FILE]
 
-It makes two network namespaces with their own host names, which is a matter of root, and a link
-between them: a packet takes its bytes divided by the rate, one after the other, and then the delay
-(one way; there and back are two). Where `tc` has netem that does the same; this needs /dev/net/tun
-only, but takes a part of a processor, of which the table shows how much. mpirun starts a rank in
-each by an agent in the place of ssh; messages go by TCP alone. The best model must have the bits
-that two ranks on one host give. All is removed at the end.
+It makes two network namespaces with host names of their own, which needs root, and a link between
+them: packets follow each other, each for its bytes divided by the rate, and arrive after the delay
+(one way; there and back are two). `tc` with netem would do the same; this needs only /dev/net/tun,
+but a part of a processor, which the table shows. mpirun starts a rank in each namespace by an agent
+instead of ssh; messages go only by TCP. The best model must have the bits of two ranks on one host.
+Everything is removed at the end.
 
 Settings take turns, --repeats times. The table has medians: samples per second of training, the
-most of all turns, ratios to one process with one thread in the same turn, and what the last epoch's
-line says of rank 0. Each rank has one thread. Others that run make two ranks look worse than they
-are: the last column is how many, with the thread that measures, were running when a turn began.
+maximum over all turns, ratios to one process with one thread in the same turn, and figures of rank
+0 from the line of the last epoch. Each rank has one thread. Other running threads make two ranks
+look worse than they are: the last column is how many, including the one that measures, were running
+when a turn began.
 """
 
 import argparse
@@ -47,7 +48,7 @@ address=$1
 shift
 exec ip netns exec dynet-like-$address unshare --uts sh -c "hostname host-$address; $*"
 """
-# Data, the end of a sample, what it is called, and options.
+# name: data file, end of a sample, unit, options
 EXAMPLES = {
     "tree_lstm": ("sst/{}.txt", "\n", ["--dropout", "0.5"]),
     "tagger": ("ud_english_ewt/en_ewt-ud-{}.conllu", "\n\n", []),
@@ -58,7 +59,7 @@ EPOCHS = 2  # the first one warms up
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 TUN, NO_PACKET_INFO, OFFLOAD_HEADER = 0x1, 0x1000, 0x4000
 CHECKSUM, SEGMENTS = 0x1, 0x2
-LARGEST_PACKET = 16384  # so large a piece of a stream is one for the link: fewer to handle
+LARGEST_PACKET = 16384  # of a TCP stream on the link: large, so that few need handling
 
 
 def ip(*arguments):
@@ -66,13 +67,13 @@ def ip(*arguments):
 
 
 class Link(threading.Thread):
-    """Two network devices; what goes into one comes out of the other, later."""
+    """Two network devices. Packets that go into one come out of the other, later."""
 
     def __init__(self, gigabits):
         super().__init__(daemon=True)
         self.seconds_per_byte, self.delay, self.ends = 8e-9 / gigabits, 0.0, False
         self.devices = [self.open(i) for i in range(2)]
-        self.busy = 0.0  # seconds of a processor
+        self.busy = 0.0  # processor seconds
 
     def open(self, number):
         device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -82,7 +83,7 @@ class Link(threading.Thread):
         return device
 
     def run(self):
-        free = [0.0, 0.0]  # when the last packet of each direction is through
+        free = [0.0, 0.0]  # when each direction is free again
         coming, count = [], 0
         while not self.ends:
             self.busy = time.thread_time()
@@ -150,7 +151,7 @@ class Hosts:
         return self.inside(0, "mpirun", "-n", "2", "--host", hosts, *options)
 
     def measure(self):
-        """Milliseconds of a byte there and back, and gigabits per second of 16 megabytes."""
+        """Milliseconds for a byte there and back, and gigabits per second for 16 megabytes."""
         server = subprocess.Popen(self.inside(1, sys.executable, __file__, "answer"))
         try:
             text = subprocess.check_output(self.inside(0, sys.executable, __file__, "ask"))
@@ -191,7 +192,7 @@ def ask():
 
 
 def piece(source, target, end, count):
-    """Samples from all over a file, whose beginning may differ from the rest."""
+    """Copies samples from all parts of a file, since its beginning may differ from the rest."""
     samples = source.read_text(encoding="utf-8").split(end)
     some = samples[:: max(1, len(samples) // count)][:count]
     target.write_text("".join(sample + end for sample in some if sample), encoding="utf-8")
@@ -213,8 +214,8 @@ class Training:
         self.command += [word for key, value in sizes.items() for word in (f"--{key}", str(value))]
 
     def run(self, prefix, threads, folder="run"):
-        """Of the last epoch: samples per second, and the shares of communication, waiting and
-        imbalance, if there are several ranks."""
+        """Runs a setting. Returns samples per second of the last epoch and, with several ranks, the
+        shares of communication, waiting and imbalance."""
         more = ["--threads", str(threads), "--output", str(self.work / folder)]
         run = subprocess.run([*prefix, *self.command, *more], env=os.environ | ENVIRONMENT,
                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
@@ -224,7 +225,7 @@ class Training:
         return numbers_of(epochs[-1])
 
     def run_ranks(self, prefix):
-        """The same of two ranks, whose best model must have the same bits each time."""
+        """The same for two ranks, whose best model must have the same bits each time."""
         numbers = self.run(prefix, 1)
         best = (self.work / "run/best.safetensors").read_bytes()
         if self.best not in (None, best):
@@ -234,7 +235,7 @@ class Training:
 
 
 def numbers_of(epoch):
-    """What an epoch's line says: samples per second, and the shares of several ranks."""
+    """The figures of an epoch's line: samples per second, and the shares of several ranks."""
     rate = float(re.search(r"([\d.e+]+) \w+/s", epoch)[1])
     shares = re.findall(r"(?:communication|waiting|imbalance) ([\d.]+)", epoch)
     return [rate, *map(float, shares)]
@@ -258,7 +259,7 @@ def settings(training, hosts, delays):
 
 
 def running():
-    """Threads that have, or wait for, a processor."""
+    """Number of threads that have a processor, or wait for one."""
     return int(re.search(r"procs_running (\d+)", Path("/proc/stat").read_text())[1])
 
 
@@ -288,7 +289,7 @@ def arguments_of(words):
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--samples", type=int, default=1280)
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--json", help="also write all turns there")
+    parser.add_argument("--json", help="also write the results of all turns to this file")
     return parser.parse_args(words)
 
 

@@ -1,5 +1,5 @@
-// Whether a step costs the same however many were before: with one minibatch for ever new models,
-// and for ever new shapes.
+// Whether a step costs the same however many steps were before: with one minibatch and a new model
+// in every step, and with new shapes in every step.
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace dynet_like;
 
-/// MiB of this process that lie in memory; 0 where the system does not tell.
+/// Resident memory of this process in MiB; 0 if the system does not tell.
 double resident_mib() {
   std::ifstream file("/proc/self/statm");
   double all = 0, resident = 0;
@@ -23,10 +23,10 @@ double resident_mib() {
   return resident * 4096 / (1 << 20);
 }
 
-/// One step of a long run, into a minibatch that is empty.
+/// One step of a long run, in an empty minibatch.
 using Step = std::function<void(Minibatch& batch, unsigned step)>;
 
-// A model of its own in every step, with layers, a recursion and a cell.
+// A new model in every step, with layers, a recursion and a cell.
 void new_model(Minibatch& batch, unsigned step) {
   ParameterCollection model(step + 1);
   const nn::Embedding words(model, 20, 16);
@@ -44,7 +44,7 @@ void new_model(Minibatch& batch, unsigned step) {
   batch.clear();
 }
 
-// One model for all steps, with numbers and shapes that there were not before.
+// One model for all steps, with new numbers and shapes in each.
 Step new_shapes() {
   auto model = std::make_shared<ParameterCollection>(1);
   const Parameter w = model->add_parameters({8, 8});
@@ -77,11 +77,12 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   unsigned steps = 20000;
   po::options_description options(
-      "One minibatch, cleared after every step: a new model in every step, then one model with "
-      "new\n"
-      "numbers and shapes in every step. Microseconds per step and MiB of the process, for each "
-      "eighth\nof the steps.\n\nOptions");
-  options.add_options()("steps", po::value(&steps)->default_value(20000), "of each kind");
+      "One minibatch, cleared after every step: with a new model in every step, then with one "
+      "model and\n"
+      "new numbers and shapes in every step. Prints microseconds per step and MiB of the process, "
+      "for\neach eighth of the steps.\n\nOptions");
+  options.add_options()("steps", po::value(&steps)->default_value(20000),
+                        "number of steps of each kind");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("steps", steps, 8, 10000000);

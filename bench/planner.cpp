@@ -1,4 +1,5 @@
-// How long does planning take, and how many batches does each policy need? One table per graph.
+// How long does planning take, and how many batches does each policy need? Prints a table per
+// graph.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -175,7 +176,8 @@ void add_cell_tagger_sample(std::uint32_t length, DagBuilder& graph) {
   graph.add(sum_losses, losses);
 }
 
-/// Independent samples of random nodes; inputs among the last `reach` nodes of the sample.
+/// Independent samples of random nodes, whose inputs are among the last `reach` nodes of the
+/// sample.
 void add_random_sample(std::uint32_t size, std::uint32_t types, std::uint32_t reach,
                        DagBuilder& graph, Random& random) {
   std::vector<Id> ids, inputs;

@@ -1,5 +1,5 @@
-// What beams over states of one's own cost, with many sentences together and one after the other:
-// time and memory of a generative parser.
+// The cost of beams over the user's own states, for many sentences together and one after the
+// other: time and memory of a generative parser.
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -50,16 +50,17 @@ void run(int argc, char** argv) {
   nn::SearchOptions search = {.beam = 10};
   po::options_description options(
       "A recurrent neural network grammar with random weights parses random sentences by beam\n"
-      "search (inference, one thread): all together, again, and one after the other. Prints the\n"
-      "time of all and the memory of their values.\n\n"
+      "search (inference, one thread): all together, together again, and one after the other. "
+      "Prints\n"
+      "times and the memory of values.\n\n"
       "Options");
   options.add_options()("hidden", po::value(&hidden)->default_value(128), "size of all layers")(
-      "words", po::value(&words)->default_value(2000), "of the vocabulary")(
-      "sentences", po::value(&sentences)->default_value(50), "how many")(
-      "length", po::value(&length)->default_value(20), "of a sentence")(
+      "words", po::value(&words)->default_value(2000), "size of the vocabulary")(
+      "sentences", po::value(&sentences)->default_value(50), "number of sentences")(
+      "length", po::value(&length)->default_value(20), "words of a sentence")(
       "beam", po::value(&search.beam)->default_value(10), "hypotheses")(
       "word-beam", po::value(&search.word_beam)->default_value(0),
-      "those that go on from word to word; 0: no beam by words");
+      "hypotheses that continue from word to word; 0: no beam by words");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("hidden", hidden, 1, 4096);

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Predicts training on 2 to 256 machines, from what is measured on this one.
+"""Predicts training on 2 to 256 machines, from measurements on this one.
 
 usage: scaling.py BUILD DATA WORK [--costs FILE] [--hosts FILE] [--examples NAME...] [--hidden N]
                   [--weak N] [--strong N] [--latency MICROSECONDS] [--simulated N...] [--repeats N]
 
 It needs SimGrid (apt-get install libsimgrid-dev), numpy, and BUILD, the folder of a built preset.
-Costs are measured and written to --costs (WORK/costs.json); if that file is there, they are read.
+Measures costs and writes them to --costs (WORK/costs.json); if that file exists, reads them.
 SimGrid runs the examples themselves with the --simulated numbers of ranks (scaling/simulation.py).
-With 64 ranks a run would take many minutes: there, scaling/formula.py takes its place.
+With 64 ranks a run would take many minutes: there, scaling/formula.py replaces it.
 
-First comes the formula beside SimGrid, beside ranks here and, with --hosts, what `hosts.py --json
-FILE` has measured; of several runs, the fastest. Then weak scaling, with --weak samples per rank in
-an update, and strong scaling, with --strong for all, relative to the best rate of one rank alone.
+The first table compares the formula with SimGrid, with ranks here and, with --hosts, with the
+measurements of `hosts.py --json FILE`; of several runs, the fastest. The second has weak scaling,
+with --weak samples per rank in an update, and strong scaling, with --strong for all ranks, relative
+to the best rate of one rank.
 """
 
 import argparse
@@ -33,7 +34,7 @@ RANKS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def gradient_bytes(best):
-    """Of dense parameters, and of one row of the words' table with its number."""
+    """Bytes of dense parameters, and of one row of the words' table with its number."""
     content = best.read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     shapes = {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
@@ -44,7 +45,7 @@ def gradient_bytes(best):
 
 
 def measure(simulation, arguments):
-    """Samples per second of one rank and of some, and sizes of gradients."""
+    """Measures samples per second of one rank and of several, and sizes of gradients."""
     training = hosts.Training(simulation.name, arguments, arguments.hidden, 64)
     runs = {f"batch {n}": lambda n=n: simulation.run(1, n, shards=1) for n in BATCHES}
     runs["shards 8"] = lambda: simulation.run(1, 64)

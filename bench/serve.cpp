@@ -1,4 +1,4 @@
-// What a server gains by running requests together, and what attacks do to it: every answer is
+// How much a server gains by running requests together, and how attacks affect it. Every answer is
 // counted, and compared with the bits of its request alone.
 #include <algorithm>
 #include <atomic>
@@ -31,8 +31,9 @@ struct Settings {
   double seconds = 60;
 };
 
-/// Reads a text and writes as many words, one after the other, with random weights: what it writes
-/// makes no sense, and takes as long. Behind each word are the bits of its score.
+/// Reads a text and writes as many words, one after the other, with random weights. Its words make
+/// no sense, but it takes as long as a trained model. The bits of each word's score follow the
+/// word.
 struct Writer {
   Writer(unsigned hidden, unsigned words)
       : letters(model, 256, hidden),
@@ -61,7 +62,7 @@ struct Writer {
   nn::Linear output;
 };
 
-/// Requests, and what each is to be answered.
+/// Requests, with their expected answers.
 struct Questions {
   explicit Questions(const Writer& writer) {
     Random random(1);
@@ -82,7 +83,7 @@ struct Counts {
   bool are_perfect() const { return lost == 0 && wrong == 0; }
 };
 
-/// Asks the i-th question. What is refused in order (503, 504) is neither lost nor wrong.
+/// Asks question i. A refusal (503, 504) is neither lost nor wrong.
 void ask(Client& client, const Questions& questions, std::size_t i, Counts& counts) {
   i %= questions.texts.size();
   const auto answer = client.ask(questions.texts[i]);
@@ -96,7 +97,7 @@ void ask(Client& client, const Questions& questions, std::size_t i, Counts& coun
   }
 }
 
-/// In threads of its own, until it is stopped or destroyed.
+/// A server in threads of its own, until it is stopped or destroyed.
 class RunningServer {
  public:
   RunningServer(const Writer& writer, const serve::Options& options)
@@ -133,8 +134,8 @@ serve::Options options_of(std::size_t largest_batch) {
   return options;
 }
 
-/// Runs functions in threads of their own until `seconds` are over; each gets its number, and asks
-/// whether to go on.
+/// Runs `threads` threads for `seconds`. Each calls f with its number and a flag that says whether
+/// to go on.
 void run_for(double seconds, unsigned threads,
              const std::function<void(unsigned, const std::atomic<bool>& goes_on)>& f) {
   std::atomic<bool> goes_on = true;
@@ -145,12 +146,12 @@ void run_for(double seconds, unsigned threads,
   for (std::thread& thread : all) thread.join();
 }
 
-/// How many answers a second.
+/// Answers per second.
 struct Speed {
-  double of_clock, of_handler;  ///< of processor time of the thread that runs handlers
+  double of_clock, of_handler;  ///< by the clock; by the handlers' thread
 };
 
-/// Clients that ask one question after the other.
+/// Runs clients, each of which asks one question after the other.
 Speed measure(const Settings& settings, const Writer& writer, const Questions& questions,
               std::size_t largest_batch, Counts& counts) {
   RunningServer server(writer, options_of(largest_batch));
@@ -180,7 +181,7 @@ Speed measure(const Settings& settings, const Writer& writer, const Questions& q
   return {count / took, count / used};
 }
 
-/// What this process has in memory, in bytes.
+/// The memory of this process, in bytes.
 std::size_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::size_t all = 0, resident = 0;
@@ -188,7 +189,7 @@ std::size_t resident_bytes() {
   return resident << 12;
 }
 
-// Attackers: each opens a connection and does no good by it.
+// Attackers: each opens a connection, and misuses it.
 
 void vanish(Client& client, const Questions& questions, unsigned i) {
   client.send_request(questions.texts[i % questions.texts.size()]);
@@ -202,7 +203,8 @@ void send_garbage(Client& client, Random& random) {
   client.close(random.below(2) == 0);
 }
 
-/// Keeps many connections, which send half a request, or a whole one and never read.
+/// Keeps many connections open, which send half a request, or a whole one without reading the
+/// answer.
 void be_slow(unsigned short port, const Questions& questions, const std::atomic<bool>& goes_on) {
   std::vector<Client> clients;
   for (unsigned i = 0; i < 100 && goes_on; ++i) {
@@ -213,7 +215,7 @@ void be_slow(unsigned short port, const Questions& questions, const std::atomic<
   while (goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
-/// Clients ask as before while others attack, and one opens connections one after the other.
+/// Clients ask as before while others attack, and one client opens one connection after the other.
 void attack(const Settings& settings, const Writer& writer, const Questions& questions,
             Counts& counts) {
   serve::Options options = options_of(settings.batch);
@@ -270,20 +272,22 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   Settings settings;
   po::options_description all(
-      "A server and its clients, in one process on loopback: an LSTM reads a text, and\n"
-      "one writes words. Prints answers per second, and per second of processor time of the\n"
-      "thread that runs handlers, and the median and 99th percentile of their times, one by one\n"
-      "and together. With --connections instead: clients vanish, are slow or send garbage while\n"
-      "others ask, and so many connections come one after the other. No answer may be lost, or\n"
-      "have other bits than alone.\n\nOptions");
+      "A server and its clients, in one process on loopback: an LSTM reads a text, and another\n"
+      "writes words. Prints answers per second, and per second of processor time of the thread\n"
+      "that runs handlers, and the median and 99th percentile of response times, one by one and\n"
+      "together. With --connections instead: clients vanish, are slow or send garbage while "
+      "others\n"
+      "ask, and so many connections come one after the other. No answer may be lost, or differ by\n"
+      "a bit from the answer to its request alone.\n\nOptions");
   all.add_options()("clients", po::value(&settings.clients)->default_value(settings.clients),
-                    "that ask, each one question after the other")(
-      "seconds", po::value(&settings.seconds)->default_value(settings.seconds), "of each row")(
-      "hidden", po::value(&settings.hidden)->default_value(settings.hidden), "the sizes of layers")(
-      "words", po::value(&settings.words)->default_value(settings.words), "to choose from")(
-      "batch", po::value(&settings.batch)->default_value(settings.batch), "the largest one")(
+                    "number of clients, each of which asks one question after the other")(
+      "seconds", po::value(&settings.seconds)->default_value(settings.seconds), "seconds per row")(
+      "hidden", po::value(&settings.hidden)->default_value(settings.hidden), "size of layers")(
+      "words", po::value(&settings.words)->default_value(settings.words), "size of the vocabulary")(
+      "batch", po::value(&settings.batch)->default_value(settings.batch),
+      "largest batch of requests")(
       "connections", po::value(&settings.connections)->default_value(settings.connections),
-      "under attack");
+      "above 0: attack the server, with so many connections");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, all, values)) return;
   bench::check_range("clients", settings.clients, 1, 2000);

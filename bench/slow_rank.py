@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Time to an accuracy on the dev set where one of several ranks is slow.
+"""Time to an accuracy on the dev set if one of several ranks is slow.
 
-Each way to train runs once with ranks of equal speed and once with the last rank stopped for a
-part of every 4 ms, so that it is SLOWDOWN times slower. A line per run: seconds to the accuracy,
-seconds per epoch, and what the last epoch's line says of waiting and staleness.
+Each way to train runs once with ranks of equal speed, and once with the last rank stopped for a
+part of every 4 ms, so that it is SLOWDOWN times slower. Prints a line per run: seconds to the
+accuracy, seconds per epoch, and waiting and staleness from the line of the last epoch.
 
 usage: slow_rank.py PROGRAM [--mpirun mpirun] [--ranks 2] [--slowdown 4] [--accuracy 75] -- OPTIONS
        slow_rank.py build/release/bin/tree_lstm -- --hidden 128 --embedding 128 --epochs 8
@@ -39,7 +39,7 @@ def ways(ranks):
 
 
 def ranks_of(mpirun, program):
-    """The processes that it started, by rank."""
+    """The processes that mpirun started, by rank."""
     children = Path(f"/proc/{mpirun.pid}/task/{mpirun.pid}/children").read_text().split()
     named = [int(c) for c in children if Path(f"/proc/{c}/comm").read_text().strip() == program]
     return sorted(named)

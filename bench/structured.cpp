@@ -1,4 +1,4 @@
-// What losses of structured prediction cost, and whether sentences of different lengths share
+// The cost of losses for structured prediction, and whether sentences of different lengths share
 // batches.
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,7 @@ using namespace dynet_like;
 
 constexpr unsigned kSentences = 32, kLabels = 8, kLongest = 36;
 
-/// The loss of a sentence, whose scores have gradients, and what its cost is counted in.
+/// The loss of a sentence, whose scores have gradients, and the unit of its cost.
 struct Model {
   std::string name, unit;
   std::function<double(unsigned words)> units;
@@ -58,11 +58,11 @@ class Models {
 
  private:
   Expression scores(ComputationGraph& graph, const Dim& dim) const {
-    // Of data, not of parameters alone: that would be computed once for all samples.
+    // Depends on data: a value of parameters alone would be computed once for all samples.
     const std::vector<float> data(dim.batch_size() * dim.bd);
     return input(graph, dim, data) + parameter(graph, shift_);
   }
-  /// Of all parts of up to `longest` words, by their length.
+  /// The scores of all parts of up to `longest` words, by length.
   std::vector<Expression> parts(ComputationGraph& graph, unsigned words, unsigned longest) const {
     std::vector<Expression> result;
     for (unsigned width = 1; width <= std::min(words, longest); ++width) {
@@ -135,13 +135,13 @@ void run(int argc, char** argv) {
   double seconds = 0.5;
   std::string filter;
   po::options_description options(
-      "Losses of structured prediction for 32 sentences, one thread: in how many batches forward\n"
-      "runs them, and nanoseconds per unit to record them and run them forward and backward. All\n"
-      "sentences have 36 words, or 5 to 36.\n\n"
+      "Losses of structured prediction for 32 sentences, with one thread. Prints the number of\n"
+      "batches of forward, and nanoseconds per unit to record, run forward and run backward, for\n"
+      "sentences of 36 words and of 5 to 36.\n\n"
       "Options");
   options.add_options()("seconds", po::value(&seconds)->default_value(0.5, "0.5"),
-                        "of every measurement")("filter", po::value(&filter)->default_value(""),
-                                                "only models whose names contain this text");
+                        "seconds per measurement")("filter", po::value(&filter)->default_value(""),
+                                                   "only models whose names contain this text");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);

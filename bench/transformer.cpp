@@ -1,5 +1,5 @@
-// A Transformer tagger: whether sentences of different lengths share batches, and how much faster
-// it trains with the ops `attention` and `layer_norm` than written from other operations.
+// A Transformer tagger. Do sentences of different lengths share batches, and how much faster does
+// it train with the ops `attention` and `layer_norm` than composed of other operations?
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -22,7 +22,7 @@ constexpr unsigned kSentences = 32;
 
 struct Measured {
   std::uint64_t batches = 0;
-  double words_per_second = 0;  ///< of processor time, recording to update; the median
+  double words_per_second = 0;  ///< of processor time, from recording to update; the median
 };
 
 template <class Ops>
@@ -66,16 +66,17 @@ void run(int argc, char** argv) {
   double seconds = 2;
   std::string file;
   po::options_description options(
-      "A Transformer tagger (2 layers of size 128, 4 heads) on 32 sentences, one thread: in how\n"
-      "many batches forward runs them, and how many words it trains on in a second of the\n"
-      "processor. It is written with the ops attention and layer_norm, and from other operations.\n"
-      "Sentences have different lengths, or all their mean length.\n\n"
+      "A Transformer tagger (2 layers of size 128, 4 heads) on 32 sentences, with one thread.\n"
+      "Prints the number of batches of forward, and words per second of processor time in "
+      "training:\n"
+      "with the ops attention and layer_norm, and composed of other operations. Sentences have\n"
+      "different lengths, or all their mean length.\n\n"
       "Options");
   auto add = options.add_options();
-  add("seconds", po::value(&seconds)->default_value(2, "2"), "of every measurement");
+  add("seconds", po::value(&seconds)->default_value(2, "2"), "seconds per measurement");
   add("data", po::value(&file),
-      "lengths of the first sentences of this CoNLL-U file; without, 2 to 33");
-  add("explain", "shows what ran in which batches");
+      "take lengths from the first sentences of this CoNLL-U file (default: 2 to 33)");
+  add("explain", "show what ran in which batches");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);

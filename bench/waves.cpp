@@ -1,4 +1,4 @@
-// What it costs that samples wait for each other's values, against the same program by hand.
+// The cost of samples that wait for each other's values, compared with the same program by hand.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -14,9 +14,10 @@ namespace {
 
 using namespace dynet_like;
 
-using Sentence = std::vector<unsigned>;  // words, the root first
+using Sentence = std::vector<unsigned>;  // words, after the root
 
-/// A parser with random weights: what it decides makes no sense, and takes as long.
+/// A parser with random weights: its decisions make no sense, but take as long as a trained
+/// parser's.
 constexpr nn::TransitionSystem kSystem{nn::TransitionSystem::arc_hybrid};
 
 struct Parser {
@@ -29,8 +30,8 @@ struct Parser {
   nn::Linear transitions{model, hidden, kSystem.size(), true, "transitions"};
 };
 
-/// A sentence that is parsed, step by step. In training the loss is that of what it has decided, so
-/// that the backward pass goes through everything.
+/// A sentence that is parsed step by step. In training, the loss is that of its own decisions, so
+/// that the backward pass goes through all nodes.
 class Parse {
  public:
   Parse(const Parser& parser, ComputationGraph& graph, const Sentence& sentence)
@@ -81,7 +82,7 @@ std::vector<Parse> on_fibers(const Parser& parser, std::span<const Sentence> sen
   });
 }
 
-/// A step of all sentences after the other.
+/// One step of every sentence, then the next step.
 std::vector<Parse> in_lockstep(const Parser& parser, std::span<const Sentence> sentences,
                                Minibatch& batch) {
   std::vector<Parse> parses;
@@ -105,7 +106,7 @@ struct Form {
   std::vector<double> speeds = {};
 };
 
-/// All decisions of all sentences.
+/// Runs a form. Returns all decisions for all sentences.
 std::vector<unsigned> run_form(const Form& form, const Parser& parser,
                                std::span<const Sentence> sentences) {
   GraphOptions options;
@@ -160,10 +161,12 @@ void run(int argc, char** argv) {
       "(Minibatch::compute per step), and together as plain code per sentence "
       "(for_each_sample).\n\n"
       "Options");
-  options.add_options()("sentences", po::value(&count)->default_value(count), "of 2 to 41 words")(
-      "batch", po::value(&together)->default_value(together), "sentences together")(
-      "hidden", po::value(&hidden)->default_value(hidden), "the sizes of all layers")(
-      "seconds", po::value(&seconds)->default_value(seconds), "of training, and of parsing");
+  options.add_options()("sentences", po::value(&count)->default_value(count),
+                        "number, of 2 to 41 words")(
+      "batch", po::value(&together)->default_value(together), "sentences per minibatch")(
+      "hidden", po::value(&hidden)->default_value(hidden), "size of all layers")(
+      "seconds", po::value(&seconds)->default_value(seconds),
+      "seconds of training, and of parsing");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);

@@ -1,8 +1,8 @@
-# Run by ctest: makes a test of every suite of a program of GoogleTest. Cases are none of their own: a
-# program with sanitizers needs half a second to start.
+# Run by ctest: makes a test of every suite of a GoogleTest program. Single cases are no tests,
+# since a program with sanitizers needs half a second to start.
 #
-# filter: GoogleTest's, of the cases; prefix: of the tests' names; arguments: the program's;
-# properties: the tests'.
+# filter: of GoogleTest, chooses cases; prefix: of the tests' names; arguments: of the program;
+# properties: of the tests.
 function(add_test_cases program filter prefix arguments properties)
   if(NOT EXISTS ${program})
     add_test(${prefix}${program}_is_not_built not_built)
@@ -12,7 +12,7 @@ function(add_test_cases program filter prefix arguments properties)
                   COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX REPLACE "[][;]" "_" lines "${lines}")
   string(REPLACE "\n" ";" lines "${lines}")
-  set(names "")  # of tests; cases_NAME is the filter of each
+  set(names "")  # names of tests; cases_NAME is the filter of each
   foreach(line IN LISTS lines)
     string(REGEX REPLACE " +#.*" "" line "${line}")
     if(line MATCHES "^([^ ]+)\\.$")
@@ -30,7 +30,7 @@ function(add_test_cases program filter prefix arguments properties)
     list(JOIN cases_${name} : cases)
     add_test(${name} ${program} --gtest_filter=${cases} ${arguments})
     set_tests_properties(${name} PROPERTIES ${properties})
-    if(cases MATCHES "/")  # many cases: ctest begins with what takes long
+    if(cases MATCHES "/")  # many cases: ctest begins with slow tests
       set_tests_properties(${name} PROPERTIES COST 100)
     endif()
   endforeach()

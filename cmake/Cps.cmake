@@ -1,6 +1,7 @@
-# The package in the Common Package Specification (cps-org.github.io): components, where they are, what they need.
+# The package in the Common Package Specification (cps-org.github.io): its components, where they
+# are, and what they require.
 
-# dynet_like_component(NAME REQUIRED...): one more component of the CPS file, with what it requires.
+# dynet_like_component(NAME REQUIRED...): adds a component to the CPS file, with its requirements.
 function(dynet_like_component name)
   set(target dynet_like_${name})
   if(name STREQUAL "dynet_like")

@@ -1,4 +1,5 @@
-# The target `docs`: pages by MkDocs, the reference of the headers by Doxygen, and a check of all links.
+# The target `docs`: pages by MkDocs, the reference of the headers by Doxygen, and a check of all
+# links.
 find_program(DYNET_LIKE_MKDOCS mkdocs)
 find_program(DYNET_LIKE_DOXYGEN doxygen)
 find_package(Python3 QUIET COMPONENTS Interpreter)

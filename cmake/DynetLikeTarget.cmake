@@ -1,4 +1,4 @@
-# What every target of the project has in common.
+# Common settings of all targets of the project.
 
 if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
@@ -10,18 +10,20 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# A sanitizer must see every translation unit, hence no property of single targets.
+# A sanitizer must see every translation unit, so these options are not properties of single
+# targets.
 if(DYNET_LIKE_SANITIZE)
   add_compile_options(-fsanitize=${DYNET_LIKE_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${DYNET_LIKE_SANITIZE})
-  # g++ warns of fences in Boost.Asio, which its thread sanitizer does not see; locks are beside them.
+  # g++ warns of fences in Boost.Asio, which its thread sanitizer cannot see; Boost uses locks
+  # beside them.
   if(DYNET_LIKE_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-tsan)
   endif()
 endif()
 
-# What reads files is built with the counters that guide fuzzers.
+# Code that reads files is built with the counters that guide fuzzers.
 if(DYNET_LIKE_BUILD_FUZZERS)
   set(dynet_like_fuzzed -fsanitize=fuzzer-no-link)
 endif()
@@ -35,7 +37,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   list(APPEND dynet_like_warnings -Wno-restrict)
 endif()
 
-# dynet_like_target(NAME): C++20, warnings, and arithmetic that is the same everywhere.
+# dynet_like_target(NAME): C++20, warnings, and arithmetic that is the same on all machines.
 function(dynet_like_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_compile_options(${name} PRIVATE
@@ -43,11 +45,12 @@ function(dynet_like_target name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# dynet_like_unite(NAME SOURCES...): up to 8 sources of a folder are compiled as one, which takes half of the time.
+# dynet_like_unite(NAME SOURCES...): compiles up to 8 sources of a folder as one, which takes half
+# the time.
 function(dynet_like_unite name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes the sources for headers, in which unnamed namespaces would be a mistake. And in what it
-  # thinks a large unit it inlines less, which costs programs with many small nodes 3 %.
+  # g++ takes the united sources for headers, where unnamed namespaces would be a mistake. In a
+  # large unit it inlines less, which would make programs with many small nodes 3 % slower.
   target_compile_options(${name} PRIVATE
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;--param=large-unit-insns=100000>")
   set(size 8)
@@ -61,15 +64,16 @@ function(dynet_like_unite name)
   endforeach()
 endfunction()
 
-# Sanitizers, and the emulator of GPUs, look for symbols of their own in all libraries.
+# Sanitizers and the GPU emulator look for symbols of their own in all libraries, so all stay
+# visible then.
 if(BUILD_SHARED_LIBS AND NOT DYNET_LIKE_SANITIZE AND NOT DYNET_LIKE_CUDA STREQUAL "HOST")
   set(dynet_like_exports ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -Wl,--version-script=${dynet_like_exports} DYNET_LIKE_HIDES_SYMBOLS)
 endif()
 
-# dynet_like_library(NAME SOURCES...): static, or shared with -DBUILD_SHARED_LIBS=ON. Calls inside a shared
-# library are as direct as inside a static one: nobody replaces its functions.
+# dynet_like_library(NAME SOURCES...): static, or shared with -DBUILD_SHARED_LIBS=ON. Calls inside a
+# shared library are as direct as inside a static one, since its functions cannot be replaced.
 function(dynet_like_library name)
   add_library(${name} ${ARGN})
   dynet_like_target(${name})
@@ -83,18 +87,20 @@ function(dynet_like_library name)
       set_target_properties(${name} PROPERTIES LINK_DEPENDS ${dynet_like_exports})
     endif()
   endif()
-  # Before 1.0, a minor version may change the interface. Installed libraries find each other.
+  # Before 1.0, a minor version may change the interface. Installed libraries find each other by
+  # RPATH.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
 endfunction()
 
-# Behind a precompiled header g++ 12 warns of `"text" + std::string` by two more names (GCC bug 105651).
+# With a precompiled header, g++ 12 has two more warnings for `"text" + std::string` (GCC bug
+# 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   set(dynet_like_precompiled_warnings -Wno-array-bounds -Wno-stringop-overflow)
 endif()
 
-# dynet_like_precompile(NAME HEADERS...): what most sources of a library include is compiled once. Those
-# with options of their own cannot share it. Call it behind all source properties.
+# dynet_like_precompile(NAME HEADERS...): compiles the headers of most sources of a library once.
+# Sources with options of their own cannot share that. Call it after all source properties are set.
 function(dynet_like_precompile name)
   target_compile_options(${name} PRIVATE ${dynet_like_precompiled_warnings})
   target_precompile_headers(${name} PRIVATE <algorithm> <cstdint> <functional> <map> <memory> <optional>
@@ -108,7 +114,8 @@ function(dynet_like_precompile name)
   endforeach()
 endfunction()
 
-# dynet_like_precompiled(NAME...): these share the header of the layers, and so its way of addressing.
+# dynet_like_precompiled(NAME...): targets that share the precompiled header of nn, so they are
+# compiled with -fPIC, too.
 function(dynet_like_precompiled)
   foreach(name IN LISTS ARGN)
     target_compile_options(${name} PRIVATE ${dynet_like_precompiled_warnings} -fPIC)
@@ -124,9 +131,10 @@ function(dynet_like_program name)
   target_link_libraries(${name} PRIVATE dynet_like::nn fmt::fmt)
 endfunction()
 
-# Kernels for GPUs that run on the CPU: every access is told to hooks of the emulator, which finds races and
-# misaligned vectors, and functions round as a GPU's. Sanitizers of the whole build have their own hooks.
-# What they take is in the hooks: more than -O1 takes twice the time to compile, and gains nothing.
+# GPU kernels that run on the CPU. Every access calls hooks of the emulator, which finds races and
+# misaligned vectors; functions round as on a GPU. With sanitizers the whole build has their hooks.
+# Kernels spend their time in the hooks: more than -O1 would double the compile time, and gain
+# nothing.
 set(dynet_like_host_kernel_options -xc++ -O1)
 if(NOT DYNET_LIKE_SANITIZE)
   list(APPEND dynet_like_host_kernel_options -fsanitize=thread -fsanitize=alignment

@@ -1,5 +1,5 @@
-# Finds Google Highway and defines Highway::highway, from its CMake package, Conan's or from pkg-config.
-# It is installed beside the library's own package, whose static libraries link Highway too.
+# Finds Google Highway, by its CMake package, Conan's or pkg-config, and defines Highway::highway.
+# This file is installed with the library's package, since its static libraries link Highway, too.
 
 find_package(hwy CONFIG QUIET)
 if(NOT TARGET hwy::hwy)

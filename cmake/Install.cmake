@@ -1,5 +1,5 @@
-# Installs the libraries, the public headers, and packages for CMake and pkg-config, and one in the Common
-# Package Specification (cps-org.github.io), all named dynet_like; `cpack` makes a package for Debian of them.
+# Installs the libraries, the public headers, and packages named dynet_like for CMake, pkg-config
+# and the Common Package Specification (cps-org.github.io). `cpack` makes a Debian package of them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -9,13 +9,13 @@ install(TARGETS dynet_like_batching dynet_like dynet_like_nn dynet_like_compat E
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# The devices' kernels are no part of the interface: their headers need SIMD or CUDA.
+# Kernels of devices are not part of the interface: their headers need SIMD or CUDA.
 install(DIRECTORY batching dynet_like nn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "dynet_like/(device/(cpu|cuda)|serve/http)$" EXCLUDE)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/dynet_like/compat/dynet
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/compat)
-# But launchers of a user's own kernels include these.
+# But launchers of a user's own kernels include these headers.
 if(DYNET_LIKE_CUDA)
   set(launcher_headers busy_time.h commands.h language.h launch.h runtime.h staging.h)
   list(TRANSFORM launcher_headers PREPEND dynet_like/device/cuda/)
@@ -41,7 +41,7 @@ if(TARGET dynet_like_serve)
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(EXPORT dynet_like-targets NAMESPACE dynet_like:: DESTINATION ${package_folder})
-# Who finds the package needs MPI for this one only.
+# Only this library makes users of the package need MPI.
 if(TARGET dynet_like_mpi)
   install(TARGETS dynet_like_mpi EXPORT dynet_like-mpi-targets
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

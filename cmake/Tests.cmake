@@ -1,4 +1,4 @@
-# Test programs: what they share, and how ctest sees their cases.
+# Test programs: their common settings, and how ctest sees their cases.
 find_package(GTest REQUIRED)
 
 set(folder ${PROJECT_SOURCE_DIR}/tests/support)
@@ -14,9 +14,9 @@ if(DYNET_LIKE_CUDA STREQUAL HOST)
   target_compile_definitions(test_support PUBLIC DYNET_LIKE_CUDA_HOST)
   target_include_directories(test_support PUBLIC ${PROJECT_SOURCE_DIR}/dynet_like/device/cuda/host/toolkit)
 endif()
-# Tests are compiled more often than they run: with little optimisation, and with none where a sanitizer
-# makes code three times as long to compile. The library keeps its own. A precompiled header serves code
-# that is compiled alike: programs are -fPIE.
+# Tests are compiled more often than they run: so with little optimisation, and with none if a
+# sanitizer makes compiling three times as slow. The library keeps its own options. A precompiled
+# header needs the same options everywhere: programs are -fPIE.
 if(DYNET_LIKE_SANITIZE)
   set(test_options -O0)
 else()
@@ -36,8 +36,9 @@ endfunction()
 
 set(DYNET_LIKE_TESTS_LEFT_OUT "" CACHE STRING "GoogleTest's patterns of cases that ctest does not run")
 
-# test_cases(PROGRAM [PREFIX prefix] [FILTER filter] [ARGUMENTS ...] [PROPERTIES ...]): each suite
-# is a test for ctest. A program may be named several times, with other arguments and prefixes.
+# test_cases(PROGRAM [PREFIX prefix] [FILTER filter] [ARGUMENTS ...] [PROPERTIES ...]): makes a
+# ctest test of each suite. It may be called several times for a program, with other arguments and
+# prefixes.
 function(test_cases program)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;FILTER" "ARGUMENTS;PROPERTIES")
   if(NOT arg_FILTER)

@@ -18,9 +18,10 @@ set(line_limit 500)
 set(function_limit 70)
 set(to_copy "^examples/[^/]+\\.cpp$")
 set(to_copy_limit 60)
-# Each layer may include those before it, and itself.
+# Each layer may include earlier layers and itself.
 set(layers core ops device params tape program exec report graph train io distributed serve dynet_like nn compat programs)
-# batching/ knows no tensor, so it stands outside: from program on, every layer may include it.
+# batching/ knows no tensors, so it is outside the list: every layer from `program` on may include
+# it.
 set(first_batching_user program)
 set(program_folders examples tests bench)
 set(third_party "hwy/|Eigen/|unsupported/|fmt/|nlohmann/|spdlog/|boost/|gtest/|benchmark/"
@@ -35,7 +36,7 @@ function(fault file text)
   set_property(GLOBAL PROPERTY faults ${count})
 endfunction()
 
-# The layer that a path belongs to: "" for what is not of this project, "unknown" for a stray folder.
+# The layer that a path belongs to: "" for files outside the project, "unknown" for a stray folder.
 function(layer_of path result)
   set(layer "")
   if(path MATCHES "^dynet_like/([^/]+)/")
@@ -130,8 +131,9 @@ function(check_length file text)
   endif()
 endfunction()
 
-# A function ends with a brace that stands alone; the last line before it that is indented no more is
-# its first. Lines become letters: the first and the last two control characters, those between `s`.
+# A function ends with a brace that stands alone. It begins with the last line before it that is not
+# indented further. Lines become letters: the first and the last line control characters, those
+# between `s`.
 string(ASCII 1 first)
 string(ASCII 2 last)
 math(EXPR too_many "${function_limit} - 1")
@@ -152,7 +154,8 @@ function(check_first_line file text)
   if(file MATCHES "\\.txt$" AND NOT file MATCHES "CMakeLists\\.txt$")
     return()  # data
   endif()
-  string(REGEX REPLACE "^#![^\n]*\n" "" text "${text}")  # how to run it, not what it is
+  string(REGEX REPLACE "^#![^\n]*\n" "" text "${text}")  # the interpreter, which does not say what
+                                                         # the file is
   set(comment "^# ?[^ \n]")
   if(file MATCHES "\\.(h|cpp|cu|cuh)$")
     set(comment "^(//|/\\*) ?[^ \n]")
@@ -164,8 +167,8 @@ function(check_first_line file text)
   endif()
 endfunction()
 
-# An op is a `const Op name =` that the list at the end of its file names, or a struct that derives
-# from a formula and is in the list of formulas.
+# An op is a `const Op name =` in the list at the end of its file, or a struct that derives from a
+# formula and is in the list of formulas.
 function(check_op_table)
   file(GLOB sources RELATIVE ${ROOT} ${ROOT}/dynet_like/ops/* ${ROOT}/dynet_like/graph/ops/*)
   set(formulas "")
@@ -206,7 +209,7 @@ function(check_data_header)
   endforeach()
 endfunction()
 
-# All that the header includes, and what these include.
+# Follows all includes of the header, and their includes.
 set(slow_headers chrono cmath filesystem fstream future iomanip iostream locale mutex random ranges regex sstream thread)
 function(check_slow_headers header)
   set(files ${header})

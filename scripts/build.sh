@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Configures a preset if that is needed, and builds it.
+# Configures a preset, if necessary, and builds it.
 #
 # usage: scripts/build.sh PRESET [TARGET...]
-#   PRESET  release, debug, asan, tsan, cuda-host or cuda (which needs nvcc); the result is in
+#   PRESET  release, debug, asan, tsan, cuda-host or cuda (which needs nvcc); builds in
 #           build/PRESET
 # CMAKE_BUILD_PARALLEL_LEVEL is the number of jobs (default: the number of processors).
 set -euo pipefail
@@ -20,7 +20,7 @@ if [[ $preset == cuda ]] && ! command -v "${CUDACXX:-nvcc}" >/dev/null; then
   exit 1
 fi
 
-# Ninja itself sees changes of CMake's files, but not of the presets.
+# Ninja notices changes of CMake's files, but not of the presets.
 stamp="build/$preset/.configured"
 if [[ ! -f $stamp || CMakePresets.json -nt $stamp ]]; then
   cmake --preset "$preset"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a table of the CUDA kernels from what ptxas says of them; fails if one spills registers.
+"""Makes a table of the CUDA kernels from the output of ptxas. Fails if a kernel spills registers.
 
 usage: scripts/cuda_kernels.py [--summary] [FILE.cu...]   builds these, or all kernels, with nvcc
-       scripts/cuda_kernels.py [--summary] --read FILE...   reads what `nvcc -Xptxas -v` printed
+       scripts/cuda_kernels.py [--summary] --read FILE...   reads the output of `nvcc -Xptxas -v`
 
---summary: a row for all instances of a template, with the most that one of them takes.
+--summary: one row for all instances of a template, with the maximum over them.
 The table is Markdown. Exit status: 0, 1 if a kernel spills, 2 for errors.
 """
 
@@ -23,11 +23,11 @@ OPTIONS = ["-std=c++20", "-O3", "--Werror", "all-warnings", "--expt-relaxed-cons
 
 
 class Failure(Exception):
-    """An error to be reported without a trace."""
+    """An error that is reported without a traceback."""
 
 
 def build(source):
-    """What ptxas says of a file."""
+    """The output of ptxas for a file."""
     command = ["nvcc", *OPTIONS]
     for architecture in ARCHITECTURES:
         number = architecture.removeprefix("sm_")
@@ -48,7 +48,7 @@ def parse(text):
             name, architecture = match.groups()
             functions[name, architecture] = {"registers": 0, "shared": 0, "spills": 0, "is_kernel": True}
         elif match := re.search(r"Function properties for (\S+)", line):
-            # Also of functions that were not inlined, after the kernel that they were compiled with.
+            # Reported also for functions that were not inlined, after the kernel that uses them.
             name = match.group(1)
             functions.setdefault((name, architecture),
                                  {"registers": 0, "shared": 0, "spills": 0, "is_kernel": False})
@@ -82,7 +82,7 @@ def demangle(names):
 
 
 def print_table(files):
-    """Prints a row per kernel, and returns what spills."""
+    """Prints a row per kernel. Returns the kernels that spill."""
     print("| file | kernel | registers (sm_80, sm_90) | shared memory | spilled bytes |")
     print("|---|---|---|---|---|")
     spilling = []
@@ -103,7 +103,7 @@ def print_table(files):
 
 
 def summarise(functions):
-    """One entry per template: how many instances there are, and the most that one takes."""
+    """One entry per template: the number of instances, and their maxima."""
     templates = {}
     short = demangle(sorted({name for name, _ in functions}))
     for (name, architecture), found in functions.items():
@@ -117,7 +117,7 @@ def summarise(functions):
 
 
 def print_summary(files):
-    """Prints a row per template, and returns what spills."""
+    """Prints a row per template. Returns the kernels that spill."""
     print("| file | kernel | instances | most registers (sm_80, sm_90) | most shared memory |")
     print("|---|---|---|---|---|")
     spilling = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the Tree-LSTM example and runs it. The run takes about a minute
+# Installs missing packages, builds the Tree-LSTM example and runs it. The run takes about a minute
 # on two cores; the first build takes a few.
 #
 # usage: scripts/demo.sh [the example's arguments]

@@ -2,7 +2,7 @@
 # Checks that the C++ sources are formatted with clang-format.
 #
 # usage: scripts/format.sh [--fix]
-#   --fix   formats them
+#   --fix   formats them instead
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ case "${1:-}" in
     ;;
 esac
 
-# Files that Git knows or would add; one that is deleted but not yet committed is still listed.
+# Files that Git knows or would add. It lists deleted files until they are committed.
 files=()
 while IFS= read -r -d '' file; do
   if [[ -f $file ]]; then

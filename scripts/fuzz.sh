@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each one for a while; stops at the first finding.
+# Builds the fuzz targets and runs each for a while. Stops at the first failure.
 #
 # usage: scripts/fuzz.sh [SECONDS [TARGET...]]
 #   SECONDS  for each target, default 20
-# What is found to be new input stays in build/fuzz/corpus/TARGET; a finding is written to
+# Inputs that reach new code are kept in build/fuzz/corpus/TARGET, inputs that fail in
 # build/fuzz/findings. Seeds are in tests/fuzz/seeds/TARGET.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,32 +1,32 @@
 #!/usr/bin/env bash
-# Tries and measures on this machine's GPU what scripts/gpu_pack.sh built. Needs no compiler and no
-# network; stop it at any time, and call it again to go on.
+# Tests and measures what scripts/gpu_pack.sh built, on this machine's GPU. Needs no compiler and no
+# network. You may stop it at any time, and call it again to continue.
 #
 # usage: FOLDER/gpu_check.sh [OPTION...]
-#   --results DIR   where everything goes (default: FOLDER/results)
-#   --minutes M     how long this call may take, in minutes; it ends before a step that has too
-#                   little time left (default: 25). Where a command may take ten, call it with 9
-#                   until it says that all is done.
-#   --again STEP    does this step once more, though it is done
+#   --results DIR   where all results go (default: FOLDER/results)
+#   --minutes M     how long this call may take, in minutes; it ends before a step for which too
+#                   little time is left (default: 25). If commands are limited to ten minutes, call
+#                   it with 9 until it says that all steps are done.
+#   --again STEP    repeats this step, even if it is done
 #   --device NAME   cuda (default), or cuda-host if that was packed
 #   --python PATH   the Python that has PyTorch and numpy (default: python3)
 #
-# Steps, in this order, with the minutes that each of them may take:
+# Steps, in this order, and how many minutes each may take:
 #   machine      1  GPU, driver, processor, C library, PyTorch
-#   smoke        1  each thing that the library needs of a GPU, once; if it fails, all ends
-#   constants    4  what launches, copies, waits and products cost; products against cuBLAS
+#   smoke        1  every feature of a GPU that the library needs, once; if it fails, nothing else runs
+#   constants    4  times of launches, copies, waits and products; products against cuBLAS
 #   ops          9  every op against its bound, and the tests of ops
-#   tests        9  more tests of the library, and two examples, which learn
-#   throughput   9  models of the benchmark, with predictions from the constants; a row at a time
+#   tests        9  more tests of the library, and two examples that train
+#   throughput   9  models of the benchmark, row by row, with predictions from the constants
 #   peers        9  the same work in PyTorch; skipped without PyTorch
 #   sanitizer    6  compute-sanitizer over some tests of ops; skipped if it is not installed
 #
-# A step has parts. One that has ended, whether well or not, is not done again with the same
-# results; one that was cut short or skipped is. After each part there are, in the results:
-#   results.tar.gz   everything, far below 16 MiB: this is what to bring home
+# A step has parts. With the same results, a part that has succeeded or failed is not repeated; one
+# that was cut short or skipped is. After each part, the results have:
+#   results.tar.gz   everything, far below 16 MiB: copy this file to your machine
 #   summary.txt      a line per part: step, part, ok, failed, cut or skipped, seconds, its last line
-# and beside them STEP.PART.txt, what it printed, and *.json, figures. Exit status: 0 if all steps are
-# done and well, 1 if not, 2 if nothing can run here.
+# and also STEP.PART.txt with its output, and *.json with figures. Exit status: 0 if all steps have
+# succeeded, 1 if not, 2 if nothing can run here.
 set -uo pipefail
 
 fail() {
@@ -38,7 +38,7 @@ here="$(cd "$(dirname "$0")" && pwd)"
 all_steps=(machine smoke constants ops tests throughput peers sanitizer)
 declare -A most=([machine]=60 [smoke]=60 [constants]=240 [ops]=540 [tests]=540 [throughput]=540
   [peers]=540 [sanitizer]=360)
-# Too little for a step to begin with.
+# With fewer seconds left, a step does not begin.
 declare -A least=([machine]=5 [smoke]=10 [constants]=90 [ops]=120 [tests]=90 [throughput]=60
   [peers]=180 [sanitizer]=60)
 results="$here/results" minutes=25 again="" device=cuda python=python3
@@ -117,8 +117,8 @@ record() {  # STEP PART STATE SECONDS TEXT
   printf '[%5d s] %s %s: %s\n' "$SECONDS" "$1" "$2" "$3"
 }
 
-# part NAME COMMAND...: unless it is done. A command that cannot run here returns 77; its last line
-# says why.
+# part NAME COMMAND...: runs a command, unless the part is done. A command that cannot run here
+# returns 77; its last line says why.
 part() {
   local name="$1" file="$results/$step.$1.txt" begin=$SECONDS state=failed status
   [[ $name != "$step" ]] || file="$results/$step.txt"
@@ -132,7 +132,7 @@ part() {
   ((status != 0)) || state=ok
   ((status != 77)) || state=skipped
   ((status != 124 && status != 137)) || state="cut"
-  # Of what it printed the end is enough.
+  # The end of a long output is enough.
   [[ $(stat -c %s "$file") -lt 1000000 ]] ||
     { tail -c 500000 "$file" >"$file.end" && mv "$file.end" "$file"; }
   record "$step" "$name" "$state" $((SECONDS - begin)) \
@@ -142,9 +142,9 @@ part() {
 
 # ------------------------------------------------------------------------------------- the steps
 
-# In place of this process, so that who ends it ends the command.
+# Replaces this process, so that whoever ends it ends the command.
 limited() { exec timeout --kill-after=10 "$limit" "$@"; }
-# A program of bin/. cuBLAS is found where PyTorch has it, if the system does not know it.
+# Runs a program of bin/. If the system does not know cuBLAS, uses PyTorch's.
 own() {
   local program="$1"
   shift
@@ -177,8 +177,8 @@ describe_machine() {
     --format=csv,noheader
 }
 
-# Several processes, so that one that dies takes only a part of the cases along. A rehearsal has
-# time for one in forty.
+# Several processes: if one dies, only its part of the cases is lost. A rehearsal has time for one
+# case in forty.
 run_tests() {
   local program="$1" filter="$2" count=4 shards=4 shard status=0 pids=()
   [[ $device == cuda ]] || count=40 shards=1
@@ -284,7 +284,7 @@ for step in "${all_steps[@]}"; do
   end=$((SECONDS + (left < most[$step] ? left : most[$step])))
   run_step
   if [[ $step == smoke ]] && ! grep -qP '^smoke\tsmoke\tok\t' "$parts"; then
-    echo "nothing else makes sense before smoke is well" >&2
+    echo "nothing else makes sense until smoke succeeds" >&2
     ended_early=yes
     break
   fi

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Builds what is to run on another machine's GPU and fills a folder with it, below 64 MiB: take the
-# folder there and run FOLDER/gpu_check.sh. Nothing is compiled there.
+# Builds programs for another machine's GPU, and fills a folder with them, below 64 MiB. Copy the
+# folder there and run FOLDER/gpu_check.sh. Nothing is compiled on that machine.
 #
 # usage: scripts/gpu_pack.sh [OPTION...] FOLDER
-#   --device NAME  cuda (default), built by nvcc of CUDA 13; or cuda-host, which rehearses: kernels
-#                  run on the CPU
+#   --device NAME  cuda (default), built by nvcc of CUDA 13; or cuda-host, a rehearsal with kernels
+#                  that run on the CPU
 #   --arch LIST    GPUs to build for, as CMake names them, with semicolons (default: 90-real, which
 #                  is the machine code of H100 and H200)
-#   --build DIR    where it is built (default: build/gpu_pack, or build/cuda-host)
-#   --jobs N       compilers at once (default: the number of processors)
+#   --build DIR    where to build (default: build/gpu_pack, or build/cuda-host)
+#   --jobs N       how many compilers run at once (default: the number of processors)
 #
-# What is in the folder then:
-#   gpu_check.sh   runs all of it; its --help says how
-#   bin/           smoke, constants, throughput, dump, two examples and the programs of tests, stripped
+# Then the folder has:
+#   gpu_check.sh   runs everything; see its --help
+#   bin/           smoke, constants, throughput, dump, two examples and the test programs, stripped
 #   lib/           the library with its kernels, and the libraries of this machine that it needs; the
-#                  other machine brings Linux on x86-64 with glibc 2.36 or later and a driver of
-#                  version 580 or later, and if they are to be used cuBLAS 13 and PyTorch for CUDA
+#                  other machine must have Linux on x86-64 with glibc 2.36 or later and a driver of
+#                  version 580 or later; cuBLAS 13 and PyTorch for CUDA are optional
 #   bench/peers/   the comparison with PyTorch
-#   examples/data  what the examples learn from
+#   examples/data  training data of the examples
 set -euo pipefail
 
 fail() {
@@ -68,7 +68,8 @@ cmake --preset "$device" -B "$build" "${options[@]}" >/dev/null
 cmake --build "$build" --parallel "$jobs" --target gpu_pack
 cmake --install "$build" --component gpu_pack --strip --prefix "$folder" >/dev/null
 
-# Of what is linked, the C library and the loader are the other machine's.
+# Copies the libraries that are linked, except the C library and the loader: the other machine has
+# its own.
 own='/(ld-linux-x86-64|libc|libm|libdl|libpthread|librt)\.so'
 mapfile -t needed < <(ldd "$folder"/bin/* | awk '/=> \//{print $3}' | sort -u |
   grep -Ev "^$folder/|$own")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the packages that building needs; does nothing where all are there.
+# Installs the packages that a build needs. Does nothing if all are installed.
 #
 # usage: scripts/install_deps.sh [--dev] [--docs] [--mpi]
 #   --dev    also clang with its tools and sanitizers, and valgrind
@@ -32,12 +32,13 @@ is_installed() {
   [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
 }
 
-# On Debian and Ubuntu: only what is missing, and the lists of packages only if something is.
+# On Debian and Ubuntu: installs only missing packages, and updates the lists only if there are
+# some.
 install_with_apt() {
   local missing=() package as_root=()
   for package in "${packages[@]}"; do
-    # Older releases have the sanitizers' library only with clang's version in its name, where
-    # clang itself recommends it.
+    # In older releases only the package with clang's version in its name has the sanitizers'
+    # library, which clang itself recommends.
     if [[ $package == libclang-rt-dev ]] && compgen -G "/usr/lib/llvm-*/lib/clang/*/lib/linux/*fuzzer*" >/dev/null; then
       continue
     fi
@@ -54,7 +55,8 @@ install_with_apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y "${missing[@]}"
 }
 
-# Elsewhere the names differ: go on if a build can be configured, else say what is needed.
+# Elsewhere packages have other names: checks that a build can be configured, or says what is
+# needed.
 check_with_cmake() {
   local scratch
   scratch="$(mktemp -d)"

@@ -1,10 +1,10 @@
 """Compares examples/full/dynet_japanese_tagger with the package nagisa, whose model it reads.
 
 usage: nagisa_compare.py PROGRAM FOLDER [LINES]
-FOLDER is what scripts/nagisa_model.sh has written. Every n-th of its lines of text is taken, so that
-about LINES are compared (all without it). Prints how many lines have the same words and tags, the
-largest difference of scores, and processor seconds of both; pin it to one core to compare these.
-Ends with 1 unless all words and tags are the same and scores are within 1e-4.
+FOLDER is the output of scripts/nagisa_model.sh. Compares about LINES of its lines of text, evenly
+spaced (default: all). Prints how many lines have the same words and tags, the largest difference of
+scores, and the processor seconds of both; pin it to one core to compare these.
+Ends with 1 unless all words and tags are the same and scores differ by at most 1e-4.
 """
 import pathlib
 import subprocess
@@ -16,7 +16,7 @@ import numpy
 
 
 def record(scores, function):
-    """The function, whose results are also appended to the scores."""
+    """Wraps a function, whose results are also appended to the scores."""
     def recording(*arguments):
         result = function(*arguments)
         scores.extend(numpy.asarray(row) for row in result)

@@ -1,7 +1,8 @@
 """Writes the model of the installed package nagisa, and its dictionary as text, to a folder.
 
 usage: nagisa_dictionary.py FOLDER
-Also what this Python's unicodedata says of characters, since the dictionary is for normal forms.
+Also writes properties of characters, from this Python's unicodedata, since the dictionary has
+normal forms.
 """
 import gzip
 import importlib.util
@@ -21,7 +22,7 @@ def write(path, lines):
 
 
 def properties():
-    """What characters.h reads: a property and the code points that have it."""
+    """Input of characters.h: a property, and the code points that have it."""
     characters = [chr(i) for i in range(0x110000) if not 0xD800 <= i < 0xE000]
     for c in characters:
         whole = unicodedata.normalize("NFKD", c)

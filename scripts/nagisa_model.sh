@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Fetches the model of nagisa, a tagger for Japanese that was trained with DyNet, for
+# Downloads the model of nagisa, a tagger for Japanese that was trained with DyNet, for
 # examples/full/dynet_japanese_tagger.
 #
 # usage: scripts/nagisa_model.sh [FOLDER]
-# The package is installed from PyPI into build/python. The model, its dictionary as text, and lines
-# of Japanese manual pages from Debian's package manpages-ja are written to FOLDER (build/nagisa).
-# Nothing is done where they are there.
+# Installs the package from PyPI into build/python. Writes the model, its dictionary as text, and
+# lines of Japanese manual pages from Debian's package manpages-ja to FOLDER (default: build/nagisa).
+# Does nothing if these files exist.
 set -euo pipefail
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
   sed -n '2,8s/^# \{0,1\}//p' "$0"
@@ -19,7 +19,7 @@ scripts/python_env.sh "nagisa==$version"
 mkdir -p "$folder"
 build/python/bin/python scripts/nagisa_dictionary.py "$folder"
 
-# As text: no lines that are commands, and those only that have Japanese characters.
+# Converts to text: drops lines with commands, and keeps only lines with Japanese characters.
 packages=$(mktemp -d)
 trap 'rm -rf "$packages"' EXIT
 if ! (cd "$packages" && apt-get -qq download manpages-ja && dpkg-deb -x manpages-ja_*.deb .); then

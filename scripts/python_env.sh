@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes an environment of Python with the packages that tests compare with, in build/python.
+# Makes a Python environment in build/python with the packages that tests compare with.
 #
 # usage: scripts/python_env.sh [PACKAGE==VERSION...]
-# The packages are those of scripts/python_packages.txt and those named, from PyPI. Nothing is done
-# where they are there. Where they cannot be had, it says so and ends with 1; then the tests that
-# need them skip.
+# Installs the packages of scripts/python_packages.txt and the named ones, from PyPI. Does nothing
+# if they are installed. If they cannot be installed, it says so and ends with 1; then tests that need
+# them are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ environment=build/python
 log="$environment.log"
 mapfile -t packages < <(grep -v "^#" scripts/python_packages.txt; (($# == 0)) || printf "%s\n" "$@")
 
-# Also that they can be loaded: an environment breaks when the system's Python is replaced.
+# Checks that they can be imported, too: an environment breaks when the system's Python is replaced.
 has_packages() {
   "$environment/bin/python" - "${packages[@]}" 2>/dev/null <<'END_OF_PYTHON'
 import importlib.metadata, sys
@@ -26,7 +26,7 @@ for package, version in (p.split("==") for p in sys.argv[1:]):
     assert importlib.metadata.version(package) == version
 END_OF_PYTHON
 }
-# No compilers and no long waits: a package comes as a wheel, or not at all.
+# Without compilers and long waits: installs packages only as wheels.
 install() {
   python3 -m venv "$environment" &&
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \

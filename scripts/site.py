@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The site of the documentation: copies what it is made of, and checks its links when it is built.
+"""The site of the documentation: copies its sources, and checks the links of the built site.
 
 usage: scripts/site.py stage FOLDER    copies the pages, and the files that they link to
-       scripts/site.py check FOLDER    fails if a link of a page of HTML leads nowhere
+       scripts/site.py check FOLDER    fails if a link of an HTML page leads nowhere
 """
 
 import pathlib
@@ -44,7 +44,7 @@ def stage(folder):
 
 
 class Links(HTMLParser):
-    """The links of a page, and the names that links to it may have."""
+    """The links of a page, and the anchors that links to it may name."""
 
     def __init__(self, page):
         super().__init__()
@@ -60,7 +60,7 @@ class Links(HTMLParser):
 
 
 def check(folder):
-    """All pages of Markdown, and that of the API's beginning: Doxygen checks the others itself."""
+    """All pages made of Markdown, and the first page of the API: Doxygen checks its others itself."""
     read = {}
     broken = []
     checked = 0

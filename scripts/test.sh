@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the release preset and runs all tests.
+# Installs missing packages, builds the release preset and runs all tests.
 #
 # usage: scripts/test.sh [ctest's arguments]
 #   scripts/test.sh -R Safetensors    only the suites with that name
 #   scripts/test.sh -LE install       without the tests that build a user's project
-# DYNET_LIKE_THOROUGH=1 lets every allocation of the tests of failing memory fail, not a choice.
+# With DYNET_LIKE_THOROUGH=1, tests of failing memory let every allocation fail, not only some.
 # DYNET_LIKE_PRESET names another preset, such as asan; DYNET_LIKE_PYTHON a Python with numpy and
-# safetensors, in place of the one that is installed in build/python.
+# safetensors to use instead of the one that is installed in build/python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ scripts/build.sh "$preset"
 status=0
 ctest --preset "$preset" -j "$(nproc 2>/dev/null || echo 2)" "$@" || status=$?
 
-# A test program that skips a case passes; what was skipped must not stay unseen.
+# A test program that skips a case passes: so list the skipped cases.
 log="build/$preset/Testing/Temporary/LastTest.log"
 if [[ -f $log ]] && grep -q '^\[  SKIPPED \] .* ms)$' "$log"; then
   echo "Skipped cases:"

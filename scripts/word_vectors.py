@@ -1,11 +1,12 @@
 """Writes vectors for the words of text files, for the option --vectors of the examples.
 
 usage: word_vectors.py OUTPUT FILE...
-The vectors are those of the package wordllama: 256 numbers, which come with its wheel. Of a word
-that its tokenizer takes apart it is the mean over the pieces. All vectors have one factor, so that
-their mean square length is 1. OUTPUT has a first line with its sizes, as of word2vec, then a word
-per line, frequent ones first. Words of FILE are the second column of *.conllu, or else what blanks
-and brackets part. scripts/word_vectors.sh installs what this needs.
+The vectors are those of the package wordllama: 256 numbers, which come with its wheel. If its
+tokenizer cuts a word into pieces, the vector is the mean over the pieces. All vectors are multiplied
+by one factor, so that their mean square length is 1. OUTPUT has a first line with sizes, like
+word2vec's, then a word per line, frequent ones first. The words of a *.conllu file are its second
+column; in other files, spaces and brackets separate words. scripts/word_vectors.sh installs the
+packages that this needs.
 """
 import collections
 import importlib.util
@@ -17,7 +18,7 @@ import numpy
 import safetensors.numpy
 import tokenizers
 
-# What treebanks write in place of these.
+# Treebanks write these in place of brackets.
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -27,7 +28,7 @@ def words_of(path):
             if path.endswith(".conllu"):
                 columns = line.split("\t")
                 if columns[0].isdigit():
-                    # The readers of vectors part words at blanks.
+                    # Readers of vectors separate words at spaces and tabs.
                     yield from re.split(r"[ \t]+", columns[1])
             else:
                 yield from filter(None, re.split(r"[ \t\r\n()]+", line))

@@ -2,9 +2,9 @@
 # Makes a small file of real word vectors, for the option --vectors of the examples.
 #
 # usage: scripts/word_vectors.sh OUTPUT FILE...
-# The vectors are those of wordllama (MIT licence), a package of PyPI that has its table in its
-# wheel: it is installed in build/python, once; no network is needed after that. OUTPUT has the
-# words of the files and 256 numbers for each; scripts/word_vectors.py says more.
+# The vectors are those of wordllama (MIT licence), a PyPI package that includes its table. It is
+# installed in build/python, once; after that no network is needed. OUTPUT gets the words of the
+# files, each with 256 numbers; see scripts/word_vectors.py.
 set -euo pipefail
 if (($# < 2)) || [[ $1 == -h || $1 == --help ]]; then
   sed -n '2,7s/^# \{0,1\}//p' "$0"

@@ -1,4 +1,4 @@
-// The cell whose forget gates see both children.
+// The cell whose forget gates read both children.
 #include "bench/by_hand/parameters.h"
 #include "bench/by_hand/tree_cells.h"
 #include "dynet_like/ops/structured.h"
@@ -43,7 +43,7 @@ class BothForgetCell : public InnerCell {
     const Destination dx[] = {
         {}, left_dc.destination(), right_dc.destination(), {}, left_dh.destination(),
         {}, right_dh.destination()};
-    Places dstates;  // h and c by themselves
+    Places dstates;  // h and c separately
     for (const void* const d : gradients.dstates) {
       dstates.insert(dstates.end(), {d, static_cast<const float*>(d) + hidden_});
     }

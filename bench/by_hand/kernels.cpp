@@ -1,4 +1,4 @@
-// The arguments that kernels want.
+// Prepares the arguments of kernels.
 #include "bench/by_hand/kernels.h"
 
 #include "dynet_like/device/updates.h"

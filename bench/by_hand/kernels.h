@@ -10,12 +10,12 @@
 
 namespace dynet_like::bench::by_hand {
 
-using namespace detail;  // the kernels are those of the library
+using namespace detail;  // the kernels are the library's
 
-/// Where the items of an argument lie.
+/// The addresses of the items of an argument.
 using Places = std::vector<const void*>;
 
-/// A place per node of [begin, end).
+/// An address per node of [begin, end).
 template <class Place>
 Places places(std::size_t begin, std::size_t end, const Place& place) {
   Places all;
@@ -24,12 +24,12 @@ Places places(std::size_t begin, std::size_t end, const Place& place) {
   return all;
 }
 
-/// The same for n items that lie one behind the other, `size` numbers each.
+/// The same for n contiguous items of `size` numbers each.
 inline Places rows(const float* first, std::size_t n, std::size_t size) {
   return places(0, n, [&](std::size_t v) { return first + v * size; });
 }
 
-/// Where the gradients of an argument go: written, or added to what is there.
+/// Where the gradients of an argument are written, or added to the existing ones.
 class GradientPlaces {
  public:
   GradientPlaces(const Places& places, bool add) : add_(places.size(), add) {
@@ -37,7 +37,7 @@ class GradientPlaces {
   }
   void* const* items() const { return places_.data(); }
   Destination destination() const { return from(0); }
-  /// Those from item `first` on.
+  /// The gradients from item `first` on.
   Destination from(std::size_t first) const { return {items() + first, add_.data() + first}; }
 
  private:
@@ -48,31 +48,32 @@ class GradientPlaces {
 /// values -= rate * gradient.
 void descend(float* values, const float* gradient, std::size_t count, float rate);
 
-/// A matrix or vector of the model, packed for products in both directions if it is a matrix.
+/// A matrix or vector of the model. A matrix is packed for products in both directions.
 class Weight {
  public:
   Weight(Queue& queue, std::string name, const Dim& dim, std::vector<float> values);
 
   const std::string& name() const { return name_; }
   const Dim& dim() const { return dim_; }
-  /// Floating-point operations of its product with a vector.
+  /// Floating-point operations of its product with one vector.
   double flops() const { return 2.0 * static_cast<double>(dim_.size()); }
   const float* values() const { return values_.data(); }
-  /// For products with so many columns. It is not packed for few of them since the last update.
+  /// For products with so many columns. If there have been few since the last update, it is not
+  /// packed.
   Operand operand(std::size_t columns = kWorthPacking);
   Operand transposed() const { return {nullptr, values_.data(), packed_transpose_.data()}; }
 
-  /// The gradient becomes the sum of all dy_i x_i', or of all dy_i; then it may be added to.
+  /// Sets the gradient to the sum of all dy_i x_i', or of all dy_i. After that, it may be added to.
   void set_gradient(const Places& dy, const Places& x);
   void add_gradient(const Places& dy, const Places& x);
   void set_gradient(const Places& dy);
   /// gradient[first, first + size) += the sum of all dy_i.
   void add_gradient(std::size_t first, std::size_t size, const Places& dy);
-  /// A step of gradient descent.
+  /// Makes a step of gradient descent.
   void update(float rate);
 
  private:
-  // As in the library. The transpose is always packed: its kernel would do it otherwise.
+  // As in the library. The transpose is always packed: otherwise its kernel would pack it.
   static constexpr std::size_t kWorthPacking = 32;
 
   void pack_transpose();
@@ -87,20 +88,20 @@ class Weight {
   bool is_packed_ = false;
 };
 
-/// An op with fixed shapes. Matrices and biases are shared, everything else is one per item.
+/// An op with fixed shapes. Matrices and biases are shared, all other inputs are one per item.
 class Layer {
  public:
   Layer(Queue& queue, const Op& op, std::vector<Dim> inputs,
         std::vector<std::uint32_t> attributes = {});
 
-  /// An input that could be shared, such as a bias, is one per item after all.
+  /// Makes an input that could be shared, such as a bias, one per item.
   void stack(unsigned input) { type_.shared[input] = 0; }
   const Signature& type() const { return type_; }
   void forward(std::size_t n, std::span<const Operand> in, float* out, float* saved,
                const std::uint32_t* integers = nullptr);
-  /// Everything but the type, the input count and the kernel is the caller's.
+  /// `call` must have everything except the type, the input count and the kernel.
   void backward(const BackwardCall& call);
-  /// Of an op that needs its inputs only.
+  /// The same for an op whose backward needs only its inputs.
   void backward(const Operand* in, std::span<const void* const> dy, const Destination* dx);
 
  private:

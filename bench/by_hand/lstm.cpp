@@ -1,4 +1,4 @@
-// Calls of the cell, and the products around them.
+// Calls of the cell's kernel, and the products around them.
 #include "bench/by_hand/lstm.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace dynet_like::bench::by_hand {
 
 namespace {
 
-// So many sequences are worth reading W for. Where they are, its products are best made by the
-// cell, while the gates' sums are in the cache.
+// From so many sequences on, it is worth reading W in every step: the cell makes the products
+// itself, while the gates' sums are in the cache.
 constexpr std::size_t kWide = 16;
 
 Dim vector_for(const Weight& weight) { return Dim({weight.dim().cols()}); }
@@ -100,8 +100,8 @@ void LSTM::backward(const GradientPlaces& dx) {
   set_weight_gradients();
 }
 
-// An h has got a gradient from outside, to which the step behind adds; a c gets only one from that
-// step, or none at the end of a sequence.
+// Each h has a gradient from outside, to which the next step adds. A c gets its gradient only from
+// the next step, or none at the end of a sequence.
 void LSTM::backward_step(std::size_t step, const GradientPlaces& dx) {
   const std::size_t begin = steps_->begin(step), n = steps_->width(step);
   for (std::size_t v = begin + steps_->width(step + 1); v < begin + n; ++v) {

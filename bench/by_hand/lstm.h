@@ -11,22 +11,22 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// Does what nn::LSTM does. A step is one call of the library's kernel. Where few sequences have a
-/// step, a product takes as long to read W as to multiply: for all such steps, which are the last
-/// ones, W x + b is one product, since it does not depend on states. There is no product with the
-/// zeros before the first step.
+/// Does the work of nn::LSTM. A step is one call of the library's kernel. If few sequences have a
+/// step, reading W takes as long as multiplying. So for all such steps, which are the last ones, W
+/// x + b is one product, since it does not depend on states. There is no product with the zeros
+/// before the first step.
 class LSTM {
  public:
-  /// Begins with the parameters of the model's layer at that path, such as "/lstm".
+  /// Copies the parameters of the model's layer at this path, such as "/lstm".
   LSTM(Queue& queue, Workload& model, const std::string& path);
 
-  /// Reads an x for every element, in the order of the steps; `train`: a backward pass will follow,
-  /// until which all of these and the arena's memory must stay.
+  /// Reads an x for every element, in the order of steps. `train`: a backward pass follows, until
+  /// which `steps`, `xs` and the arena's memory must stay unchanged.
   void forward(const Steps& steps, const Places& xs, Arena& arena, bool train);
   /// By element: the output, and where its gradient must be written before the backward pass.
   const Places& h() const { return h_; }
   const Places& dh() const { return dh_; }
-  /// Sets the gradients of the weights, and those of every x.
+  /// Sets the gradients of the weights, and writes those of every x.
   void backward(const GradientPlaces& dx);
 
   std::vector<Weight*> weights() { return {&w_, &u_, &bias_}; }
@@ -48,10 +48,10 @@ class LSTM {
   std::vector<float> zeros_;
 
   const Steps* steps_ = nullptr;
-  std::size_t narrow_ = 0;  ///< the first step of those with few sequences
+  std::size_t narrow_ = 0;  ///< the first step with few sequences
   Places xs_;
-  // By element; a state is h, then c. The backward pass does not need W x + b: the gradients of the
-  // gates take its place.
+  // By element. A state is h, then c. The backward pass does not need W x + b: the gradients of the
+  // gates replace it.
   float *gates_ = nullptr, *states_ = nullptr;
   float *saved_ = nullptr, *dstates_ = nullptr;  ///< null without training
   Places gate_places_, h_, c_, dh_, dc_, dstate_places_;

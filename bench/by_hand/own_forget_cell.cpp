@@ -1,4 +1,4 @@
-// The cell whose forget gates see their own child.
+// The cell whose forget gates read only their own child.
 #include <algorithm>
 
 #include "bench/by_hand/own_forget_gates.h"
@@ -83,18 +83,18 @@ class OwnForgetCell : public InnerCell {
   std::size_t leaf_row() const override { return 0; }
 
  private:
-  // Nodes whose sums leave room for the weights in the second-level cache.
+  // The number of nodes whose sums leave room for the weights in the second-level cache.
   std::size_t at_a_time() const {
     constexpr std::size_t kSumBytes = std::size_t{192} << 10;
     return std::max(kSumBytes / (5 * hidden_ * sizeof(float)), std::size_t{24});
   }
 
-  // Gradients of the sums of a gate: 0 for i, o, u; 3 and 4 for the forget gates.
+  // The gradients of a gate's sums: 0 for i, o, u; 3 and 4 for the forget gates.
   Places dsums(std::size_t begin, std::size_t end, std::size_t gate) const {
     return places(begin, end, [&](std::size_t v) { return dsums_ + (v * 5 + gate) * hidden_; });
   }
 
-  // `n` of the nodes, from `begin` on.
+  // Runs `n` of the nodes, from `begin` on.
   void forward_some(const InnerNodes& nodes, std::size_t begin, std::size_t n, float* states) {
     const auto* left_h = nodes.left_h.data() + begin;
     const auto* right_h = nodes.right_h.data() + begin;
@@ -120,7 +120,7 @@ class OwnForgetCell : public InnerCell {
   Weight left_, right_, bias_, forget_, forget_bias_;
   unsigned hidden_;
   Layer layer_, forget_layer_;
-  std::vector<float> sums_;                    ///< of some nodes: i, o, u; f_left; f_right
+  std::vector<float> sums_;                    ///< for some nodes: i, o, u; f_left; f_right
   float *saved_ = nullptr, *dsums_ = nullptr;  ///< null without training
 };
 

@@ -1,4 +1,4 @@
-// Gates and cells, with the widest vectors that this machine has.
+// Gates and cells, with the widest vectors of this machine.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/by_hand/own_forget_gates.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -44,7 +44,7 @@ void forward_nodes(const OwnForgetForward& nodes) {
   }
 }
 
-// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
+// With t = tanh c: do = dh t and dc += dh o (1 - t^2); then through the sum and the nonlinearities.
 void backward_nodes(const OwnForgetBackward& nodes) {
   const std::size_t hidden = nodes.hidden;
   const Vector one(1);

@@ -1,11 +1,11 @@
-// The pointwise part of the Tree-LSTM cell whose forget gates see their own child.
+// The pointwise part of the Tree-LSTM cell whose forget gates read only their own child.
 #pragma once
 
 #include <cstddef>
 
 namespace dynet_like::bench::by_hand {
 
-/// Of `count` nodes:
+/// For `count` nodes:
 ///   i, o, f_left, f_right = logistic and u = tanh of their sums
 ///   c = i * u + f_left * c_left + f_right * c_right;  h = o * tanh(c)
 struct OwnForgetForward {
@@ -14,12 +14,12 @@ struct OwnForgetForward {
   const float *left_sums, *right_sums;  ///< of the forget gates, node by node
   const void *const *left_c, *const *right_c;
   float* states;  ///< h and c, node by node
-  float* saved;   ///< kOwnForgetSaved blocks of `hidden` per node, or null: nothing is kept
+  float* saved;   ///< kOwnForgetSaved blocks of `hidden` per node; null if nothing is to be saved
 };
 constexpr std::size_t kOwnForgetSaved = 6;  ///< i, o, u, f_left, f_right, tanh c
 void forward(const OwnForgetForward& nodes);
 
-/// Gradients of the same nodes; those of the sums are in the order i, o, u, f_left, f_right.
+/// Gradients of the same nodes. Those of the sums are in the order i, o, u, f_left, f_right.
 struct OwnForgetBackward {
   std::size_t hidden, count;
   const void* const* dstates;

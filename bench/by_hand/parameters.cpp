@@ -11,7 +11,7 @@ Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
   return Weight(queue, name, model.parameters().find(name)->dim, values_of(model, name));
 }
 
-// A matrix lies column by column.
+// A matrix is stored column by column.
 Weight columns_of(Queue& queue, Workload& model, const std::string& name, unsigned first,
                   unsigned end) {
   const std::vector<float> all = values_of(model, name);
@@ -24,7 +24,8 @@ Places Table::rows(std::span<const unsigned> words) const {
   return places(0, words.size(), [&](std::size_t v) { return values_.data() + words[v] * size_; });
 }
 
-// The changes of the words follow one another: their sum is that of the sum of the gradients.
+// Adds the changes of the words one after the other, which is the same as changing by the sum of
+// their gradients.
 void Table::update(std::span<const unsigned> words, const float* gradients, float rate) {
   for (std::size_t v = 0; v < words.size(); ++v) {
     float* row = values_.data() + words[v] * size_;

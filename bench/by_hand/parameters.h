@@ -1,4 +1,4 @@
-// What models by hand begin with: the parameters of the library's model.
+// The initial parameters of models by hand: those of the library's model.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// A parameter of the model.
+/// The values of a parameter of the model.
 std::vector<float> values_of(Workload& model, const std::string& name);
 Weight weight_of(Queue& queue, Workload& model, const std::string& name);
-/// Columns [first, end) of one.
+/// Columns [first, end) of a parameter.
 Weight columns_of(Queue& queue, Workload& model, const std::string& name, unsigned first,
                   unsigned end);
 
@@ -28,8 +28,8 @@ class Table {
   /// The number of elements of a row.
   std::size_t size() const { return size_; }
   Places rows(std::span<const unsigned> words) const;
-  /// A step of gradient descent. Gradients lie one behind the other, one for every word; only the
-  /// rows of these words change. A word may be there several times.
+  /// A step of gradient descent. `gradients` are contiguous, one for every word. Only the rows of
+  /// these words change. A word may occur several times.
   void update(std::span<const unsigned> words, const float* gradients, float rate);
 
  private:

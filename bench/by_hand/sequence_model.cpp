@@ -1,4 +1,4 @@
-// What models of sentences share, and which there are.
+// Common parts of the sentence models, and their list.
 #include "bench/by_hand/sequence_model.h"
 
 #include <stdexcept>

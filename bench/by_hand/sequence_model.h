@@ -1,4 +1,4 @@
-// The models of sentences of the benchmark without graphs: no recording, no batching engine, plain
+// The sentence models of the benchmark without graphs: no recording, no batching engine, plain
 // arrays.
 #pragma once
 
@@ -12,21 +12,21 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// Does by hand what the library does for make_model(name, hidden, Form::fused), with its kernels
-/// and beginning with the same weights: sentences are ordered by their length, and the words of a
-/// step of the LSTM are run together; the layers around it take all words of the minibatch at once,
-/// or as many as the cache is good for.
+/// Does the work of make_model(name, hidden, Form::fused) by hand, with the library's kernels and
+/// the same initial weights. Sentences are sorted by length, and the words of an LSTM's step are
+/// run together. The layers around it run all words of the minibatch at once, or as many as fit
+/// into the cache.
 class SequenceModel {
  public:
   virtual ~SequenceModel() = default;
 
-  /// The sum of the losses of these sentences; `train`: update will follow.
+  /// The sum of the losses of these sentences. `train`: update will follow.
   virtual double forward(std::span<const Sentence> sentences, bool train) = 0;
-  /// Gradients of the last forward pass, and a step of gradient descent.
+  /// Computes the gradients of the last forward pass, and makes a step of gradient descent.
   virtual void update(float rate) = 0;
 
-  /// All but the table of words. Where a matrix is in several parts, they have the same name and
-  /// follow one another.
+  /// All weights except the table of words. Parts of a matrix have the same name and follow each
+  /// other.
   virtual std::vector<Weight*> weights() = 0;
   std::span<const float> table() const { return table_.values(); }
 
@@ -34,19 +34,19 @@ class SequenceModel {
   virtual double product_flops() const = 0;
   /// Number of steps of LSTMs in the last minibatch.
   virtual std::size_t steps() const { return steps_.count(); }
-  /// How many words of a sentence are read.
+  /// The number of words of a sentence that are read.
   std::size_t words_of(const Sentence& sentence) const { return sentence.words.size() - not_read_; }
-  /// Of the sentences that the library's model has.
+  /// The data of the library's model.
   const DataOptions& data() const { return data_; }
 
  protected:
-  /// `not_read`: so many words at the end of every sentence are only predicted.
+  /// `not_read`: so many words at the end of every sentence are only predicted, not read.
   SequenceModel(Workload& model, const DataOptions& data, std::size_t not_read)
       : queue_(make_cpu_queue()), table_(model), data_(data), not_read_(not_read) {}
 
-  /// Orders the words that are read, and forgets the last minibatch.
+  /// Sorts the words that are read, and drops the last minibatch.
   void begin(std::span<const Sentence> sentences);
-  /// label(sentence, position) for every word that is read.
+  /// label(sentence, position), for every word that is read.
   template <class Label>
   void set_labels(std::span<const Sentence> sentences, const Label& label) {
     labels_.clear();
@@ -55,7 +55,7 @@ class SequenceModel {
     }
   }
   std::size_t words() const { return words_.size(); }
-  /// Changes the table by the gradients of what was read, and all weights.
+  /// Updates the table by the gradients of the words that were read, and all weights.
   void descend(const float* dwords, float rate);
 
   std::unique_ptr<Queue> queue_;
@@ -70,7 +70,7 @@ class SequenceModel {
   std::size_t not_read_;
 };
 
-/// Whether there is one of the model of that name: of "tagger" and "language_model".
+/// Whether there is such a model by hand: "tagger" or "language_model".
 bool has_sequence_model(const std::string& name);
 /// Throws std::invalid_argument if there is none.
 std::unique_ptr<SequenceModel> make_sequence_model(const std::string& name, unsigned hidden);

@@ -7,15 +7,15 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// Sequences of a minibatch, the longest first: those that are long enough for a step are then the
-/// first of those of the step before, one behind the other. An element is numbered by its step,
-/// then by the place of its sequence.
+/// Sequences of a minibatch, the longest first. So the sequences that have a step are the first
+/// ones of those that have the step before, and contiguous. Elements are numbered by step, then by
+/// the place of their sequence.
 class Steps {
  public:
   struct Element {
-    std::size_t sequence;  ///< of the minibatch, as it was given
+    std::size_t sequence;  ///< index in the minibatch as it was given
     std::size_t position;  ///< in its sequence
-    std::size_t mirrored;  ///< the element of the same sequence at the same distance from its end
+    std::size_t mirrored;  ///< the element of the same sequence with the same distance from its end
   };
 
   Steps() = default;
@@ -23,9 +23,9 @@ class Steps {
 
   /// Number of steps: the length of the longest sequence.
   std::size_t count() const { return begins_.size() - 1; }
-  /// The first element of a step; that of step count() is the number of all elements.
+  /// The first element of a step; for step count(), the number of all elements.
   std::size_t begin(std::size_t step) const { return begins_[step]; }
-  /// How many sequences have the step: none from step count() on.
+  /// How many sequences have the step; none from step count() on.
   std::size_t width(std::size_t step) const {
     return step < count() ? begins_[step + 1] - begins_[step] : 0;
   }

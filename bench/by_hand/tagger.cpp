@@ -9,8 +9,8 @@ namespace dynet_like::bench::by_hand {
 
 namespace {
 
-// A hidden layer with tanh of two vectors, whose matrices stand side by side in the model: they
-// need not be concatenated.
+// A hidden layer with tanh of two vectors. Their matrices are side by side in the model's weight,
+// so that the vectors need not be concatenated.
 class HiddenLayer {
  public:
   HiddenLayer(Queue& queue, Workload& model, const std::string& path, unsigned inputs)
@@ -43,7 +43,7 @@ class HiddenLayer {
   // Sets the gradients of the weights, and writes those of the inputs.
   void backward(const Places& left, const Places& right, const Places& dleft,
                 const Places& dright) {
-    // Gradients take the place of the sums.
+    // Gradients replace the sums.
     const GradientPlaces dsums(sums_, false), to_left(dleft, false), to_right(dright, false);
     const Destination tanh_dx[] = {dsums.destination()};
     BackwardCall tanh;
@@ -120,8 +120,7 @@ class Tagger : public SequenceModel {
   std::size_t steps() const override { return 2 * steps_.count(); }
 
  private:
-  // The direction that reads backwards takes its steps in the order of the other one's, from the
-  // end of every sentence.
+  // The backward direction takes its steps in the same order, but from the end of every sentence.
   Places mirrored(const Places& all) const {
     return places(0, all.size(), [&](std::size_t v) { return all[steps_.elements()[v].mirrored]; });
   }

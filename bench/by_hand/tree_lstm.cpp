@@ -44,7 +44,7 @@ double TreeLSTM::forward(std::span<const BinaryTree> trees, bool train) {
   return run_losses(train);
 }
 
-// Sorts the nodes of all trees by their height, by counting.
+// Sorts the nodes of all trees by height, by counting.
 void TreeLSTM::find_levels(std::span<const BinaryTree> trees) {
   thread_local std::vector<unsigned> heights, places;
   heights.clear();
@@ -82,7 +82,7 @@ void TreeLSTM::find_levels(std::span<const BinaryTree> trees) {
   }
 }
 
-// Without training there is nothing to keep, and there are no gradients.
+// Without training there are no gradients, and nothing is kept for them.
 void TreeLSTM::allocate(bool train) {
   arena_.reset();
   const auto array = [&](bool needed, std::size_t count) {
@@ -110,7 +110,7 @@ void TreeLSTM::forward_leaves() {
   leaf_layer_.forward(leaves(), in, h(0), leaf_saved_);
 }
 
-// In training they are the first contribution to every dh; a root's dc gets none.
+// In training, this gives the first contribution to every dh. The dc of a root gets none.
 double TreeLSTM::run_losses(bool train) {
   const Places hs = places(0, size(), [&](std::size_t v) { return h(v); });
   if (!train) return output_.forward(hs, labels_, arena_);
@@ -145,7 +145,7 @@ void TreeLSTM::backward_level(std::size_t begin, std::size_t end) {
                    of_nodes([&](std::size_t v) { return dc(rights_[v]); })});
 }
 
-// Only the rows of the table that were used change.
+// Only rows of the table that were used change.
 void TreeLSTM::backward_leaves(float rate) {
   const std::size_t n = leaves();
   auto* dwords = arena_.allocate_array<float>(n * kEmbedding);

@@ -12,24 +12,24 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// Does by hand what the library does for make_model(name, hidden, Form::fused), with its kernels
-/// and beginning with the same weights: the nodes of all trees are ordered by their height, those
-/// of one height are run together, and weight gradients are one product each at the end.
+/// Does the work of make_model(name, hidden, Form::fused) by hand, with the library's kernels and
+/// the same initial weights. The nodes of all trees are sorted by height, nodes of the same height
+/// are run together, and each weight gradient is one product at the end.
 class TreeLSTM {
  public:
-  /// The models of which there is one.
+  /// The models that exist by hand.
   static constexpr const char *kBothForget = "tree_lstm", *kOwnForget = "tree_lstm_own_forget";
   static bool has(const std::string& name) { return name == kBothForget || name == kOwnForget; }
 
-  /// Throws std::invalid_argument for a name that is none of these.
+  /// Throws std::invalid_argument for other names.
   TreeLSTM(const std::string& name, unsigned hidden);
 
-  /// The sum of the losses of these trees; `train`: update will follow.
+  /// The sum of the losses of these trees. `train`: update will follow.
   double forward(std::span<const BinaryTree> trees, bool train);
-  /// Gradients of the last forward pass, and a step of gradient descent.
+  /// Computes the gradients of the last forward pass, and makes a step of gradient descent.
   void update(float rate);
 
-  /// All but the table of words, a row of kEmbedding numbers per word.
+  /// All weights except the table of words, which has a row of kEmbedding numbers per word.
   std::vector<Weight*> weights();
   std::span<const float> table() const { return table_; }
 
@@ -51,7 +51,7 @@ class TreeLSTM {
   std::size_t size() const { return words_.size(); }
   std::size_t leaves() const { return level_begins_[1]; }
   InnerNodes inner_nodes(std::size_t begin, std::size_t end) const;
-  /// A leaf has no forget gates.
+  /// Leaves have no forget gates.
   Operand leaf_bias() const { return {nullptr, cell_->bias().values() + cell_->leaf_row()}; }
   const float* word(std::size_t leaf) const { return table_.data() + words_[leaf] * kEmbedding; }
   float* h(std::size_t node) const { return states_ + node * 2 * hidden_; }
@@ -67,12 +67,13 @@ class TreeLSTM {
   std::unique_ptr<InnerCell> cell_;
   Layer leaf_layer_;
 
-  // Nodes by height, leaves first; children are places in this order.
+  // Nodes by height, leaves first. Children are indices in this order.
   std::vector<std::size_t> level_begins_;
   std::vector<unsigned> lefts_, rights_, words_, roots_;
   std::vector<std::uint32_t> labels_;
 
-  // By node, in the same order; a state is h, then c. Null in inference: what is for training.
+  // By node, in the same order. A state is h, then c. Pointers that only training needs are null in
+  // inference.
   Arena arena_;
   float *states_, *leaf_saved_;
   float *dstates_, *leaf_dgates_;

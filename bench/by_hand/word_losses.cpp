@@ -1,4 +1,4 @@
-// Words in stretches whose scores fit the cache.
+// Runs words in parts whose scores fit into the cache.
 #include "bench/by_hand/word_losses.h"
 
 #include <algorithm>
@@ -11,11 +11,11 @@ namespace dynet_like::bench::by_hand {
 
 namespace {
 
-// The kernel of weight gradients takes so many words at a time, and all of the gradient each time:
-// stretches of other lengths would read and write it more often.
+// The kernel of weight gradients reads and writes the whole gradient for every so many words. With
+// parts of other lengths it would do so more often.
 constexpr std::size_t kAddends = 256;
 
-// Scores that stay in the cache between product and loss.
+// Scores of this size stay in the cache between product and loss.
 constexpr std::size_t kScoreBytes = std::size_t{2} << 20;
 
 }  // namespace
@@ -60,7 +60,7 @@ double WordLosses::for_stretches(const Places& xs, const std::vector<std::uint32
   return std::accumulate(losses, losses + n, 0.0);
 }
 
-// There are so many weights that it is not worth packing them for the words of one sentence.
+// For the words of a single sentence, packing so many weights is not worth it.
 void WordLosses::forward(const Words& words) {
   const std::size_t n = words.xs.size();
   const Operand in[] = {bias_.operand(), weights_.operand(n), {words.xs.data()}};

@@ -1,4 +1,4 @@
-// Scores of classes for every word or node, and the losses of these.
+// Scores of classes for every word or node, and their losses.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// An affine map and pickneglogsoftmax. Where there are many classes, some words are run at a time:
-/// their scores are still in the cache when the loss reads them, when gradients take their place,
-/// and when weights and words get theirs.
+/// An affine map and pickneglogsoftmax. If there are many classes, only some words are run at a
+/// time: then their scores are still in the cache when the loss reads them, when gradients replace
+/// them, and when the gradients of weights and words are computed.
 class WordLosses {
  public:
-  /// Begins with the parameters of the model's layer at that path, such as "/output".
+  /// Copies the parameters of the model's layer at this path, such as "/output".
   WordLosses(Queue& queue, Workload& model, const std::string& path);
 
-  /// The sum of the losses of all words, each with what it is predicted from and its label.
+  /// The sum of the losses of all words, for their vectors and labels.
   double forward(const Places& xs, const std::vector<std::uint32_t>& labels, Arena& arena);
-  /// The same; and sets the gradients of the weights, and writes those of every x.
+  /// The same. Also sets the gradients of the weights, and writes those of all x.
   double forward_and_backward(const Places& xs, const std::vector<std::uint32_t>& labels,
                               Arena& arena, const Places& dxs);
 
   std::vector<Weight*> weights() { return {&weights_, &bias_}; }
-  /// Floating-point operations of the products of a word.
+  /// Floating-point operations of the products per word.
   double product_flops() const { return weights_.flops(); }
 
  private:
@@ -35,7 +35,7 @@ class WordLosses {
     const std::uint32_t* labels;
     float *scores, *losses, *saved;
   };
-  // visit(first, words) for one stretch after the other, which all have the same scores.
+  // Calls visit(first, words) for one part after the other. All use the same memory for scores.
   template <class Visit>
   double for_stretches(const Places& xs, const std::vector<std::uint32_t>& labels, Arena& arena,
                        bool train, const Visit& visit);

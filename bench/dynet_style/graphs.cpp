@@ -1,4 +1,4 @@
-// Models over irregular graphs, written against DyNet's headers: lattice LSTM and random DAG.
+// Models over irregular graphs, written for DyNet's headers: lattice LSTM and random DAG.
 #include "bench/dynet_style/layers.h"
 #include "bench/dynet_style/models.h"
 #include "bench/models/workload.h"

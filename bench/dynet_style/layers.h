@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// Outside dynet_like, as programs for DyNet are. The formulas are those of bench/models.
+/// Outside dynet_like, like programs for DyNet. The formulas are those of bench/models.
 namespace dynet_style {
 
 using namespace dynet;
@@ -29,7 +29,7 @@ struct TwoInputs {
   Expression apply(const Expression& p, const Expression& q, ComputationGraph& cg) const;
 };
 
-/// Of an LSTM or a node of a Tree-LSTM.
+/// The state of an LSTM, or of a node of a Tree-LSTM.
 struct State {
   Expression h, c;
 };
@@ -55,7 +55,7 @@ struct GRU {
   Expression step_without_input(const Expression& h, ComputationGraph& cg) const;
 };
 
-/// A parameter of this size per gate, named after it.
+/// One parameter of this size per gate, named after the gate.
 std::vector<Parameter> per_gate(ParameterCollection& model, const std::string& name,
                                 const std::vector<std::string>& gates, const Dim& dim);
 

@@ -27,17 +27,17 @@ struct DyNetModelKind {
   const char* name;
   std::vector<unsigned> sizes;  ///< hidden sizes that are measured
   std::unique_ptr<DyNetModel> (*make)(unsigned hidden);
-  /// Whether it is the form "ops" of bench/models' model of this name, with the same parameters,
-  /// names and order; else it uses DyNet's builders.
+  /// Whether it is the form "ops" of the model of this name in bench/models, with the same
+  /// parameters, names and order; otherwise it uses DyNet's builders.
   bool op_by_op;
 };
 
 const std::vector<DyNetModelKind>& all_dynet_models();
 
-/// Throws std::invalid_argument for a name that is not there.
+/// Throws std::invalid_argument for an unknown name.
 const DyNetModelKind& dynet_model(const std::string& name);
 
-// What bench/models/models.h has, op by op.
+// The models of bench/models/models.h, op by op.
 std::unique_ptr<DyNetModel> make_dynet_tree_lstm(unsigned hidden);
 std::unique_ptr<DyNetModel> make_dynet_tree_lstm_own_forget(unsigned hidden);
 std::unique_ptr<DyNetModel> make_dynet_tree_gru(unsigned hidden);

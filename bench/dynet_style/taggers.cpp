@@ -1,4 +1,4 @@
-// BiLSTM taggers, written against DyNet's headers: gate by gate, and with DyNet's builders.
+// BiLSTM taggers, written for DyNet's headers: gate by gate, and with DyNet's builders.
 #include <dynet/lstm.h>
 
 #include "bench/dynet_style/layers.h"

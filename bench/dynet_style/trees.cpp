@@ -1,4 +1,4 @@
-// Models over trees, written against DyNet's headers: Tree-LSTMs and the Tree-GRU.
+// Models over trees, written for DyNet's headers: Tree-LSTMs and the Tree-GRU.
 #include "bench/dynet_style/layers.h"
 #include "bench/dynet_style/models.h"
 #include "bench/models/workload.h"
@@ -14,7 +14,7 @@ namespace dynet_style {
 
 namespace {
 
-// Forget gates see both children.
+// Forget gates read both children.
 struct TreeLSTM {
   vector<Parameter> p_W, p_l, p_r, p_b;
 
@@ -47,7 +47,7 @@ struct TreeLSTM {
   }
 };
 
-// A forget gate sees its own child.
+// A forget gate reads only its own child.
 struct OwnForgetTreeLSTM {
   vector<Parameter> p_W, p_l, p_r, p_b;
   Parameter p_Uf, p_bf;
@@ -87,7 +87,7 @@ struct OwnForgetTreeLSTM {
   }
 };
 
-// The children's states are added up.
+// The children's states are added.
 struct TreeGRU {
   GRU gru;
 

@@ -1,4 +1,4 @@
-// Memory of the device, and products by both.
+// Memory of the device, and products by the library and by cuBLAS.
 #include "bench/gpu/access.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Access::~Access() {
   try {
     commands().submit();
     runtime().wait();
-  } catch (const std::exception&) {  // was said before, and all ends
+  } catch (const std::exception&) {  // was reported before, and the program ends
   }
   for (void* const memory : memory_) runtime().free(memory);
 }
@@ -119,7 +119,7 @@ void Product::ask(Kind kind, bool by_cublas) {
   access_.commands().reset_scratch();
 }
 
-// As the queue does it, but never submitted in between.
+// As the queue does it, but without submitting in between.
 void Product::ask_own(Kind kind) {
   cuda::Commands& commands = access_.commands();
   if (kind == outer) {

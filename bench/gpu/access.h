@@ -1,4 +1,4 @@
-// A device with what lies behind it, for programs that measure or try single calls.
+// A device and its internals, for programs that measure or test single calls.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace dynet_like::bench::gpu {
 
 namespace cuda = detail::cuda;
 
-/// The device that --device or the environment names, opened a second time. Throws UsageError if it
-/// is the CPU.
+/// The device that --device or the environment names, opened a second time. Throws UsageError for
+/// the CPU.
 class Access {
  public:
   Access();
@@ -23,10 +23,10 @@ class Access {
   cuda::Runtime& runtime() { return shared_->runtime; }
   cuda::Commands& commands() { return shared_->commands; }
   detail::Queue& queue() { return *queue_; }
-  /// Kernels run on the CPU: sizes are to be small, and times mean nothing.
+  /// Whether kernels run on the CPU: then sizes should be small, and times mean nothing.
   bool is_emulated() const { return is_emulated_; }
 
-  /// Memory of the device that lives as long as this, or until it is freed.
+  /// Memory of the device, which lives as long as this object, or until it is freed.
   void* make(std::size_t bytes);
   void free(void* memory);
   float* put(const std::vector<float>& numbers);
@@ -42,8 +42,8 @@ class Access {
 /// Numbers from -1 to 1.
 std::vector<float> draw(std::size_t count, unsigned seed);
 
-/// A product of a matrix [rows, inner] and `columns` right sides that lie one behind the other:
-/// as an op of the library, W x; its gradient for x, W' dy; and its gradient for W, dy x'.
+/// A product of a matrix [rows, inner] and `columns` contiguous vectors, as in an op of the
+/// library: W x; its gradient for x, W' dy; and its gradient for W, dy x'.
 class Product {
  public:
   Product(Access& access, std::size_t rows, std::size_t inner, std::size_t columns);
@@ -52,11 +52,11 @@ class Product {
   Product& operator=(const Product&) = delete;
 
   enum Kind { forward, gradient, outer };
-  /// Asks for one, by the library's own kernels or by cuBLAS, without submitting it.
+  /// Queues a product, by the library's own kernels or by cuBLAS, without submitting it.
   void ask(Kind kind, bool by_cublas);
 
   double flops() const { return 2.0 * static_cast<double>(rows_ * inner_ * columns_); }
-  /// What `ask` computes, and how many numbers.
+  /// The result of `ask`, and its number of elements.
   const float* result(Kind kind) const { return results_[kind]; }
   std::size_t result_size(Kind kind) const;
   float *w, *x, *dy;

@@ -1,4 +1,4 @@
-// What a GPU's calls cost: launches, copies, waits, memory, and products against cuBLAS's.
+// Measures the cost of a GPU's calls: launches, copies, waits, memory, and products against cuBLAS.
 #include <fmt/core.h>
 
 #include <boost/program_options.hpp>
@@ -15,23 +15,23 @@ using gpu::CallCosts, gpu::CopyCosts, gpu::ProductCosts;
 using nlohmann::json;
 
 constexpr const char* kHelp =
-    "Measures what the calls cost that a minibatch makes of a GPU, in a minute or two:\n"
+    "Measures the cost of a GPU's calls for a minibatch, in a minute or two:\n"
     "\n"
     "  calls      us of the host for a launch, for a call of the library's queue with lists of 16\n"
     "             items, and for an event; us of the device from one tiny kernel to the next; us\n"
-    "             from a launch until the host has waited for it\n"
+    "             from a launch until the host's wait for it ends\n"
     "  memory     GB/s of a copy of 1 GiB on the device, bytes read and written\n"
-    "  copies     1 kB to 64 MB from and to pinned memory: us of the host to ask for one, us of\n"
+    "  copies     1 kB to 64 MB from and to pinned memory: us of the host to queue one, us of\n"
     "             the device for each, us for both and the wait, GB/s\n"
     "  products   the library's kernels, which gather their columns, and cuBLAS in full "
     "precision:\n"
     "             W x, W' dy and dy x' for the gates of LSTMs and Tree-LSTMs with 1 to 4,096\n"
     "             columns, us and TFLOP/s. Tiles are chosen as in training.\n"
     "\n"
-    "Each figure is the least of 5 tries. Times of the device are between two events, while the\n"
+    "Each figure is the minimum of 5 tries. Times of the device are between two events, while the\n"
     "host is ahead. With --device cuda-host all sizes are small, and times mean nothing.\n"
     "\n"
-    "--json writes all of it, and in \"gpu\" the constants of the model in "
+    "--json writes all figures, and in \"gpu\" the constants of the model in "
     "bench/support/gpu_model.h;\n"
     "throughput --constants FILE predicts from them. The file is written anew after each part.\n"
     "\n"

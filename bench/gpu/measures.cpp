@@ -1,5 +1,5 @@
-// Each figure is the least of a few tries, behind one that is not counted: then the driver has
-// loaded the kernels.
+// Each figure is the minimum of a few tries, after one that is not counted, in which the driver
+// loads the kernels.
 #include "bench/gpu/measures.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Measures::Measures(Access& access)
   bytes_per_second_ = 2 * static_cast<double>(large_) / copy_seconds_;
 }
 
-// Nothing to wait for while the emulator runs what is queued.
+// Does nothing for the emulator, which runs calls when they are queued.
 void Measures::keep_busy(double seconds) {
   if (copy_seconds_ == 0 || access_.is_emulated()) return;
   const double copies = std::ceil(std::min(seconds, kMostBusy) / copy_seconds_);
@@ -96,12 +96,12 @@ void Measures::ask_tiny(std::size_t count) {
 }
 
 CallCosts Measures::calls() {
-  // Fewer than the driver takes before it makes the host wait.
+  // Few enough that the driver does not make the host wait.
   const std::size_t count = access_.is_emulated() ? 20 : 500;
   const double many = static_cast<double>(count);
   cuda::Runtime& runtime = access_.runtime();
   CallCosts costs;
-  // The list of calls is made before: only what launches is measured.
+  // The list of calls is made before, so that only launches are measured.
   double host = 0;
   costs.device_launch = std::numeric_limits<double>::infinity();
   ask_tiny(count);
@@ -140,7 +140,7 @@ CallCosts Measures::calls() {
   return costs;
 }
 
-// Submitted as a minibatch's calls are: lists of 16 items, four dozen calls each.
+// Submitted like the calls of a minibatch: lists of 16 items, 48 calls at a time.
 double Measures::host_call_seconds() {
   constexpr std::size_t kItems = 16;
   const std::size_t count = access_.is_emulated() ? 48 : 960;
@@ -174,7 +174,7 @@ std::vector<std::size_t> Measures::copy_sizes() const {
 }
 
 CopyCosts Measures::copies(std::size_t bytes) {
-  // In some orders the emulator takes only one copy to a place at a time.
+  // In some orders, the emulator accepts only one copy at a time to the same memory.
   const int copies = access_.is_emulated() ? 1 : 10;
   cuda::Runtime& runtime = access_.runtime();
   void *const here = runtime.allocate_pinned(bytes), *const back = runtime.allocate_pinned(bytes);
@@ -253,7 +253,7 @@ std::vector<ProductCosts> Measures::products(std::size_t rows, std::size_t inner
 
 Gpu gpu_of(const CallCosts& calls, const std::vector<CopyCosts>& copies,
            const std::vector<ProductCosts>& products, double bytes_per_second) {
-  constexpr double kShortest = 1e-7;  // beyond the launch, whatever was measured
+  constexpr double kShortest = 1e-7;  // a wait takes at least so long beyond the launch
   constexpr std::size_t kColumns = 256;
   Gpu gpu{};
   gpu.launch_seconds = calls.device_launch;

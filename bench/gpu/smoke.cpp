@@ -1,4 +1,4 @@
-// The first program to run on a GPU: each thing that the library needs of it, once.
+// The first program to run on a GPU: every feature that the library needs, once.
 #include <fmt/core.h>
 
 #include <boost/program_options.hpp>
@@ -21,10 +21,11 @@ using gpu::Access, gpu::Product;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kHelp =
-    "Tries what the library needs of a GPU, in seconds: a kernel with the right result, products\n"
+    "Tests what the library needs of a GPU, in seconds: a kernel with the right result, products\n"
     "against numbers of the CPU and against cuBLAS, copies from and to pinned memory, events, and\n"
-    "two steps of training. Prints a line per check with milliseconds; the first that fails ends\n"
-    "it with status 1. Without libcublas.so.13 that check is skipped: training does not need it.\n"
+    "two steps of training. Prints a line per check with milliseconds. If a check fails, the\n"
+    "program ends with status 1. Without libcublas.so.13 the check against cuBLAS is skipped:\n"
+    "training does not need it.\n"
     "\n"
     "Options";
 
@@ -32,7 +33,7 @@ void need(bool is_true, const std::string& what) {
   if (!is_true) throw DeviceError("need " + what);
 }
 
-// Numbers that agree but for the order of additions.
+// Numbers that agree except for the order of additions.
 void need_close(const std::vector<float>& got, const std::vector<double>& wanted,
                 const std::string& what) {
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -46,7 +47,7 @@ std::string check_kernel(Access& access) {
   std::vector<float> numbers(kSize);
   for (std::size_t i = 0; i < kSize; ++i) numbers[i] = static_cast<float>(i);
   float *const from = access.put(numbers), *const to = access.put(numbers);
-  // What is there, and three times the same.
+  // Adds the same numbers three times to what is there.
   const std::vector<const void*> addends(3, from);
   access.queue().add_all(DType::f32, to, kSize, {addends.data(), nullptr, addends.size()});
   const std::vector<float> got = access.get(to, kSize);

@@ -1,4 +1,4 @@
-// Losses of matrices of scores, a column for every word or node.
+// Losses for matrices of scores, with a column for every word or node.
 #pragma once
 
 #include <vector>

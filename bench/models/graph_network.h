@@ -1,5 +1,5 @@
-// A network that passes messages along the bonds of molecules, each a graph of its own or all
-// joined by hand.
+// A network that passes messages along the bonds of molecules. Each molecule is a graph of its own,
+// or all are joined by hand.
 #pragma once
 
 #include <span>
@@ -12,7 +12,8 @@ namespace dynet_like::bench::molecules {
 
 constexpr unsigned kAtomKinds = 10, kBondKinds = 3, kClasses = 2, kRounds = 3;
 
-/// One molecule, or several as one graph: bonds in both directions, by the atom that they lead to.
+/// One molecule, or several as one graph. Bonds are listed in both directions, ordered by the atom
+/// that they lead to.
 struct Molecules {
   std::vector<unsigned> atoms;  ///< their kinds
   std::vector<unsigned> bonds;  ///< their kinds
@@ -35,7 +36,7 @@ struct Molecules {
   }
 };
 
-/// A tree of so many atoms, at least 2, and a ring through some of them.
+/// A tree of `size` atoms, at least 2, with a ring through some of them.
 inline Molecules random_molecule(unsigned size, Random& random) {
   std::vector<std::vector<unsigned>> neighbours(size);
   const auto bind = [&](unsigned a, unsigned b) {
@@ -63,7 +64,7 @@ inline Molecules random_molecule(unsigned size, Random& random) {
 struct GraphNetwork {
   explicit GraphNetwork(unsigned size) : hidden(size) {}
 
-  /// A loss per molecule.
+  /// Returns a loss per molecule.
   Expression losses(ComputationGraph& graph, const Molecules& molecules) const {
     Expression h = atoms.columns(graph, molecules.atoms);
     const Expression kinds = bonds.columns(graph, molecules.bonds);
@@ -89,7 +90,7 @@ struct GraphNetwork {
   nn::Linear output{model, hidden, kClasses, true, "output"};
 };
 
-/// Of a minibatch with one graph for each molecule, and with one for all of them.
+/// Records the losses of a minibatch, with one graph per molecule or one graph for all.
 inline void record_each(Minibatch& batch, const GraphNetwork& network,
                         std::span<const Molecules> all) {
   for (const Molecules& molecule : all) {

@@ -1,4 +1,4 @@
-// Lattice LSTM: a cell per arc, and a weighted mean where several arcs end.
+// Lattice LSTM: a cell per arc, and a weighted mean if several arcs end at a position.
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"

@@ -8,7 +8,7 @@ namespace dynet_like::bench {
 
 namespace {
 
-// A parameter per gate, in the order of the layer's rows.
+// One parameter per gate, in the order of the layer's rows.
 std::vector<Parameter> add_per_gate(ParameterCollection& model, const std::string& name,
                                     const std::vector<std::string>& gates, const Dim& dim) {
   std::vector<Parameter> parameters;
@@ -159,7 +159,7 @@ void take_values(const ParameterCollection& ops, const ParameterCollection& fuse
         parts.push_back(part);
       }
     }
-    // Of a whole with one part, this copies every element, whatever the shape.
+    // If a whole has a single part, this copies all elements, whatever the shape.
     const unsigned rows = parts.size() == 1 ? from.d.size() : from.d.rows();
     unsigned first = 0;
     for (const auto& part : parts) {

@@ -1,4 +1,4 @@
-// Cells written op by op: one affine map and one nonlinearity per gate, as programs for DyNet are.
+// Cells written op by op: one affine map and one nonlinearity per gate, as in programs for DyNet.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace dynet_like::bench {
 
-/// nn::TreeLSTM, op by op: "W" is here "W_i", "W_o" and "W_u", and so on.
+/// nn::TreeLSTM, op by op: instead of "W" it has "W_i", "W_o" and "W_u", and so on.
 class OpTreeLSTM {
  public:
   using State = CellState;
@@ -67,13 +67,13 @@ class OpGRU {
   std::vector<Parameter> input_weights_, hidden_weights_, input_bias_, hidden_bias_;
 };
 
-/// Gives a model op by op the values of the same model with layers: the rows of "/lstm/W" go, in
-/// order, to the parameters whose names begin with "/lstm/W_". Throws std::logic_error where they
-/// do not fit.
+/// Copies values from a model with layers to the same model op by op: the rows of "/lstm/W" go, in
+/// order, to the parameters whose names begin with "/lstm/W_". Throws std::logic_error if they do
+/// not fit.
 void take_values(const ParameterCollection& ops, const ParameterCollection& fused);
 
-/// A workload whose forms begin with the same values. Throws std::invalid_argument for a form that
-/// there is not.
+/// A workload in one of its forms, all of which begin with the same values. Throws
+/// std::invalid_argument if there is no such form.
 template <class Fused, class Ops, class Steps = void>
 std::unique_ptr<Workload> make_form(unsigned hidden, Form form) {
   auto fused = std::make_unique<Fused>(hidden);

@@ -1,4 +1,4 @@
-// Networks of random shape: a new one for every instance.
+// Networks of random shape: each instance has another one.
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"

@@ -1,5 +1,5 @@
 // A recurrent neural network grammar (Dyer et al. 2016) with random weights, which parses known
-// words with a beam: states of its own, of several LSTMs, and scores of two sizes.
+// words by beam search. Its states consist of several LSTMs, and its scores have two sizes.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ class Rnng {
 
   unsigned words() const { return word_count_; }
 
-  /// The best action sequences for a sentence, the best first. Actions up to `labels` open a
-  /// constituent, `labels` goes on to the next word, which is an action of its own, the one behind
-  /// it closes a constituent.
+  /// The best action sequences for a sentence, the best first. Actions below `labels` open a
+  /// constituent; action `labels` moves on to the next word, which is an action of its own; the
+  /// next action closes a constituent.
   std::vector<std::vector<unsigned>> parse(ComputationGraph& graph, const Words& sentence,
                                            nn::SearchOptions options) const {
-    options.normalise = false;  // they are logarithms of probabilities
+    options.normalise = false;  // they are log probabilities already
     const State start = {{stack_, stack_.start(graph)},
                          terminals_.start(graph),
                          history_.step(history_.start(graph), of_actions_(graph, labels_ + 1))};
@@ -45,11 +45,11 @@ class Rnng {
   struct State {
     nn::StackState<nn::LSTM> stack;
     nn::LSTM::State terminals, history;
-    std::vector<std::size_t> open = {};  ///< where open constituents begin, on the stack
+    std::vector<std::size_t> open = {};  ///< positions on the stack where open constituents begin
     std::vector<unsigned> opened = {};   ///< their labels
-    std::size_t read = 0;                ///< words
-    bool at_word = false;                ///< the next action is a word
-    unsigned opened_last = 0;            ///< in a row
+    std::size_t read = 0;                ///< number of words
+    bool at_word = false;                ///< whether the next action is a word
+    unsigned opened_last = 0;            ///< how many were opened in a row
 
     void for_each_expression(auto visit) const { visit(stack, terminals, history); }
   };
@@ -95,7 +95,7 @@ class Rnng {
     return state;
   }
 
-  // LSTMs read the label and the parts, from both ends.
+  // Two LSTMs read the label and the parts, from both ends.
   void close(ComputationGraph& graph, State& state) const {
     std::vector<Expression> parts;
     while (state.stack.size() > state.open.back() + 1) parts.push_back(state.stack.pop());

@@ -10,7 +10,7 @@ namespace dynet_like::bench {
 
 namespace {
 
-// Two cells that read a sequence in both directions.
+// Two cells that read a sequence in opposite directions.
 template <class Cell>
 class BiLSTM {
  public:
@@ -18,7 +18,7 @@ class BiLSTM {
       : forward_(model, inputs, hidden, prefix + "forward"),
         backward_(model, inputs, hidden, prefix + "backward") {}
 
-  // Both states of every element, one behind the other.
+  // For every element, the states of both directions, concatenated.
   std::vector<Expression> read(ComputationGraph& graph, const std::vector<Expression>& xs) const {
     std::vector<Expression> forward, both(xs.size());
     auto state = forward_.start(graph);
@@ -34,7 +34,7 @@ class BiLSTM {
     return both;
   }
 
-  // The last states of both directions, one behind the other.
+  // The last states of both directions, concatenated.
   Expression summary(ComputationGraph& graph, const nn::Embedding& embedding,
                      const std::vector<unsigned>& elements) const {
     std::vector<Expression> xs;
@@ -51,7 +51,7 @@ class BiLSTM {
   Cell forward_, backward_;
 };
 
-/// The same of layers, along matrices with a column for every element.
+/// The same with layers, along matrices with a column for every element.
 template <>
 class BiLSTM<nn::LSTM> {
  public:

@@ -12,7 +12,7 @@ namespace dynet_like::bench::transformer {
 constexpr unsigned kSize = 128, kHidden = 256, kHeads = 4, kLayers = 2, kTags = 17;
 constexpr unsigned kWords = 5000, kLongest = 512;
 
-/// Normalisation and attention as ops of their own.
+/// Layer normalisation and attention as ops of their own.
 struct OneOp {
   static Expression norm(const Expression& x, const Expression& g, const Expression& b) {
     return layer_norm(x, g, b);
@@ -22,7 +22,7 @@ struct OneOp {
   }
 };
 
-/// The same from other operations.
+/// The same, composed of other operations.
 struct OtherOps {
   static Expression norm(const Expression& x, const Expression& g, const Expression& b) {
     const Dim means({1, x.dim().cols()});
@@ -42,7 +42,7 @@ struct OtherOps {
   }
 };
 
-/// nn::TransformerEncoderLayer with the norm first.
+/// nn::TransformerEncoderLayer with normalisation first.
 struct TransformerLayer {
   explicit TransformerLayer(ParameterCollection& model)
       : query(model, kSize, kSize),
@@ -78,13 +78,13 @@ struct TransformerLayer {
   Norm norms[2];
 };
 
-/// Tags words of a sentence of so many, all of which follow from their number.
+/// Tags the words of a sentence. Words and tags depend only on the sentence's length.
 struct TransformerTagger {
   TransformerTagger() {
     for (unsigned i = 0; i < kLayers; ++i) layers.emplace_back(model);
   }
 
-  /// A loss per word.
+  /// Returns a loss per word.
   template <class Ops>
   Expression loss(ComputationGraph& graph, unsigned words) const {
     std::vector<unsigned> word(words), tag(words);
@@ -106,7 +106,7 @@ struct TransformerTagger {
   nn::Linear output{model, kSize, kTags};
 };
 
-/// A minibatch of sentences of these lengths.
+/// Records a minibatch of sentences of these lengths.
 template <class Ops>
 void record(Minibatch& batch, const TransformerTagger& tagger,
             const std::vector<unsigned>& lengths) {
@@ -114,7 +114,7 @@ void record(Minibatch& batch, const TransformerTagger& tagger,
   for (const unsigned words : lengths) batch.add_loss(tagger.loss<Ops>(batch.new_graph(), words));
 }
 
-/// What forward runs.
+/// The nodes that forward runs.
 template <class Ops>
 Report explain(const TransformerTagger& tagger, const std::vector<unsigned>& lengths) {
   Minibatch batch;

@@ -31,7 +31,7 @@ namespace dynet_like::bench {
 
 namespace {
 
-// Node by node. A cell has leaf(x) and inner(left, right), and states with a member h.
+// Node by node. A cell has leaf(x) and inner(left, right), whose results have a member h.
 template <class Cell>
 class TreeWorkload : public Workload {
  public:
@@ -62,7 +62,7 @@ class TreeWorkload : public Workload {
   nn::Linear output_;
 };
 
-// Its steps as nodes of cells.
+// The steps of a cell, each as one node by cell(f).
 template <class Cell>
 class StepsOf {
  public:
@@ -138,7 +138,7 @@ class RecursiveTreeWorkload : public Workload {
       "tree node");
 };
 
-// The cell of make_tree_lstm_own_forget with joined products; a leaf is the one of nn::TreeLSTM.
+// The cell of make_tree_lstm_own_forget, with joined products. A leaf is that of nn::TreeLSTM.
 class OwnForgetTreeLSTM {
  public:
   using State = CellState;
@@ -184,7 +184,8 @@ class TreeLSTMWorkload : public Workload {
   explicit TreeLSTMWorkload(unsigned hidden) : Workload(hidden, "tree_lstm") {}
 };
 
-// A GRU as a cell of trees, by the sum of the children's states (Tai et al. 2015, section 3.1).
+// A GRU as a cell of trees, which reads the sum of the children's states (Tai et al. 2015, section
+// 3.1).
 template <class Cell>
 class ChildSum {
  public:

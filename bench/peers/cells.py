@@ -8,7 +8,7 @@ import torch
 
 
 def forward(gates, children):
-    """From what goes into the gates, (n, (k + 3) h), and the cells of the children, (n, k, h).
+    """Computes cells from the inputs of gates, (n, (k + 3) h), and the children's cells, (n, k, h).
 
     Returns the gates' values, the tanh of the cells, the cells and the outputs.
     """
@@ -24,7 +24,7 @@ def forward(gates, children):
 
 
 def backward(dh, dc, values, t, children):
-    """The gradients of what forward() was given, from those of the outputs and of the cells."""
+    """The gradients of the arguments of forward(), from those of the outputs and of the cells."""
     k, hidden = children.shape[1:]
     f = values[:, : k * hidden].unflatten(1, (k, hidden))
     i, o, u = values[:, k * hidden :].chunk(3, 1)

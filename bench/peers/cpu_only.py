@@ -3,10 +3,9 @@
 
 usage: cpu_only.py TORCH_FOLDER
 
-The dynamic linker insists on the libraries that PyTorch's own are linked with, though the CPU
-needs nothing of theirs. This makes one library with all functions that would be looked for in them,
-each of which returns 100, cudaErrorNoDevice, and links to it by all their names. Needs nm, readelf
-and a C compiler.
+The dynamic linker needs all libraries that PyTorch's own are linked with, though the CPU uses none
+of them. This makes one library with all their functions, each of which returns 100,
+cudaErrorNoDevice, and links to it by all their names. Needs nm, readelf and a C compiler.
 """
 
 import collections
@@ -34,7 +33,7 @@ def needed_names(library):
 
 
 def needed_versions(library):
-    """The versions of symbols that a library wants from CUDA's libraries."""
+    """The versions of symbols that a library needs from CUDA's libraries."""
     file = ""
     for line in lines_of("readelf", "-V", library):
         if found := re.search(r"File: (\S+)", line):
@@ -47,7 +46,7 @@ def symbols(library, kind):
     """What a library defines or lacks, as pairs of a name and its version, which may be empty."""
     for line in lines_of("nm", "-D", kind, library):
         letter, symbol = line.split()[-2:]
-        if letter not in "vw":  # weak ones may be absent
+        if letter not in "vw":  # weak symbols may be missing
             name, _, version = symbol.replace("@@", "@").partition("@")
             yield name, version
 
@@ -90,7 +89,7 @@ def main():
     wanted = collections.defaultdict(set)
     for library in libraries:
         for name, version in symbols(library, "--undefined-only"):
-            # Names of C++'s library and of Python begin with these.
+            # Names of the C++ library and of Python begin with these.
             is_other = name in defined or name.startswith(("_", "Py"))
             if version in versions or not (version or is_other):
                 wanted[version].add(name)

@@ -1,4 +1,4 @@
-"""Reading of what bench/dump writes: data sets and the weights that models begin with."""
+"""Reads the output of bench/dump: data sets and the initial weights of models."""
 
 import json
 import pathlib
@@ -7,16 +7,16 @@ import re
 import numpy as np
 import torch
 
-# The order of the gates' rows in the weights, an entry a gate of `hidden` rows.
+# The order of the gates in the rows of weights: one letter per gate, which has `hidden` rows.
 LSTM_ROWS = "fiou"  # nn::LSTM
-TREE_LSTM_ROWS = "lriou"  # nn::TreeLSTM; l and r are the forget gates of the children
+TREE_LSTM_ROWS = "lriou"  # nn::TreeLSTM; l and r: forget gates of left and right child
 
 
 class Tree:
     """Arrays with an entry per node, children before parents; left is -1 at the leaves."""
 
     def __init__(self, line):
-        stack, nodes = [], []  # a node is label, word, left, right, height
+        stack, nodes = [], []  # a node is (label, word, left, right, height)
         for token in re.findall(r"\(|\)|\d+", line):
             if token == "(":
                 stack.append([])
@@ -38,7 +38,7 @@ class Tree:
 
 
 class Sentence:
-    """A word per place, and what is to be predicted there."""
+    """A word per position, and the label to predict there."""
 
     def __init__(self, words, labels):
         self.words, self.labels = np.array(words), np.array(labels)

@@ -1,4 +1,4 @@
-"""What all models have in common: a table of embeddings, dense weights and stochastic descent."""
+"""Common parts of all models: a table of embeddings, dense weights, stochastic gradient descent."""
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ class Model:
         self.dense = []
 
     def embed(self, words):
-        """The rows of the table; its gradient has only these rows."""
+        """Rows of the table. Its gradient has only these rows."""
         return F.embedding(indices(words, self.table.device), self.table, sparse=True)
 
     def loss(self, instances):
@@ -28,7 +28,7 @@ class Model:
             self.table.add_(self.table.grad, alpha=-rate)
         for weight in (self.table, *self.dense):
             weight.grad = None
-        return loss.item()  # waits until the device has done all of this
+        return loss.item()  # waits until the device has finished
 
     def infer(self, instances):
         with torch.inference_mode():
@@ -40,7 +40,7 @@ def parameter(weight):
 
 
 def indices(array, device):
-    """An array of numpy as a tensor there."""
+    """A numpy array as a tensor on the device."""
     return torch.from_numpy(array).to(device)
 
 

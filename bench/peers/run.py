@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Times bench/throughput and the same work in PyTorch by turns, and prints one table.
 
-Before anything is timed, PyTorch must give our loss from our weights, in every way that is timed.
-Build bench/throughput and bench/dump first; PyTorch is installed by setup.sh where it is not yet.
-With one thread, seconds are seconds of processor time, so that a busy machine does less harm.
-With --device cuda both run on the GPU: build/cuda and the PyTorch of this Python (--build and
---python name others); nothing is installed, and seconds are seconds.
+Before anything is timed, every PyTorch variant must give our loss with our weights. Build
+bench/throughput and bench/dump first; setup.sh installs PyTorch if it is missing. With one thread,
+seconds are seconds of processor time, so that a busy machine disturbs less. With --device cuda both
+run on the GPU, with build/cuda and the PyTorch of this Python (--build and --python name others):
+nothing is installed, and seconds are wall-clock time.
 """
 
 import argparse
@@ -33,8 +33,8 @@ BATCHES = (64, 1, 256)
 MODES = ("train", "infer")
 VARIANTS = ("per node", "batched", "compiled", "by hand")
 
-# Large blocks stay with the process: otherwise PyTorch gives them back after every operation, and
-# spends up to a third of its time on page faults.
+# Keeps large blocks in the process: otherwise PyTorch returns them to the system after every
+# operation, and spends up to a third of its time on page faults.
 MALLOC = ("mmap_threshold=4294967296", "trim_threshold=8589934592", "hugetlb=1")
 ENVIRONMENT = {
     "GLIBC_TUNABLES": ":".join("glibc.malloc." + tunable for tunable in MALLOC),
@@ -43,7 +43,7 @@ ENVIRONMENT = {
 
 
 class Ours:
-    """bench/throughput, started anew for every measurement."""
+    """bench/throughput, which is started anew for every measurement."""
 
     def __init__(self, model, hidden, arguments):
         self.command = [arguments.build / "bin/throughput", "--device", arguments.device]
@@ -56,7 +56,7 @@ class Ours:
 
 
 class Torch:
-    """A worker.py, which has one model."""
+    """A worker.py process with one model."""
 
     def __init__(self, model, hidden, arguments):
         threads = str(arguments.threads)
@@ -106,7 +106,7 @@ def say(text):
 
 
 class Row:
-    """What is measured together: ours and every variant, by turns."""
+    """A row of the table: ours and every variant, measured by turns."""
 
     def __init__(self, model, hidden, batch, mode):
         self.model, self.batch, self.mode = (model, hidden), batch, mode
@@ -127,13 +127,13 @@ class Row:
         return {name: statistics.median(speeds) for name, speeds in self.speeds.items()}
 
     def ratio(self, other):
-        """How much faster ours is: the median over the rounds."""
+        """The median over the rounds of how many times as fast ours is."""
         pairs = zip(self.speeds["ours"], self.speeds[other])
         return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
 def measure_rows(rows, arguments):
-    """All rows once, then all rows again: a busy time is one round of many rows, not all of one."""
+    """Measures all rows once, then again: a busy period affects one round of many rows."""
     pairs = {}
     for model in dict.fromkeys(row.model for row in rows):
         say(f"{model[0]}/h{model[1]}: comparing losses, compiling")

@@ -9,13 +9,13 @@ import cells
 from data import LSTM_ROWS, reorder
 from model import Model, indices, parameter
 
-TORCH_ROWS = "ifuo"  # what torch.nn.LSTM takes
-CELL_ROWS = "fiou"  # what cells.py takes
+TORCH_ROWS = "ifuo"  # the order of gates in torch.nn.LSTM
+CELL_ROWS = "fiou"  # the order of gates in cells.py
 
 
 class Packed:
-    """The words of a minibatch: first the first ones of all sentences, the longest one's in front,
-    then all second ones, and so on; sizes says how many there are of each.
+    """The words of a minibatch: the first words of all sentences, those of the longest sentence first,
+    then all second words, and so on. `sizes` has the number of sentences with each position.
     """
 
     def __init__(self, sentences):
@@ -32,7 +32,7 @@ class Packed:
         self.labels = np.concatenate([sentence.labels for sentence in sentences])[place]
 
     def before(self, device):
-        """The rows of the words before all but the first words."""
+        """For all words but the first ones, the rows of the words before them."""
         return indices(self.row[:-1][self.is_there[1:]], device)
 
     def mirror(self, device):
@@ -42,7 +42,7 @@ class Packed:
 
 
 class SequenceModel(Model):
-    """Subclasses compute the outputs of LSTMs; here is what comes after them."""
+    """Subclasses compute the outputs of LSTMs; this class has the layers after them."""
 
     def __init__(self, weights, rows):
         super().__init__(weights)
@@ -104,7 +104,7 @@ class PackedLstm(SequenceModel):
             getattr(self.lstm, "weight_ih" + suffix).data.copy_(self.inputs[i])
             getattr(self.lstm, "weight_hh" + suffix).data.copy_(self.recurrent[i])
             getattr(self.lstm, "bias_ih" + suffix).data.copy_(self.bias[i])
-            # It has a second bias; ours, like most, has one.
+            # It has a second bias; ours, like most, has only one.
             getattr(self.lstm, "bias_hh" + suffix).requires_grad_(False).zero_()
         self.dense += [weight for weight in self.lstm.parameters() if weight.requires_grad]
 
@@ -116,17 +116,17 @@ class PackedLstm(SequenceModel):
 
 
 class PackedLstmCompiledLoss(PackedLstm):
-    """The same, but what comes after the LSTM is compiled."""
+    """The same, with compiled layers after the LSTM."""
 
     def score(self, outputs, labels):
         return compiled_loss(outputs, indices(labels, outputs.device), *self.layers)
 
 
 class Lstm(torch.autograd.Function):
-    """LSTMs over a packed minibatch, with gradients by hand: a weight's is one product.
+    """LSTMs over a packed minibatch, with gradients by hand: each weight's is one product.
 
-    From gates (directions, words, 4 h), what the words add to the gates, and recurrent (directions,
-    4 h, h); returns (directions, words, h).
+    Takes gates (directions, words, 4 h), the contributions of the words to the gates, and recurrent
+    (directions, 4 h, h). Returns (directions, words, h).
     """
 
     @staticmethod

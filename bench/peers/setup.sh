@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the virtual environment of the peers: PyTorch's newest release, without CUDA's libraries.
+# Makes a virtual environment for bench/peers: PyTorch's newest release, without CUDA's libraries.
 #
 # usage: bench/peers/setup.sh [--again]
-#   --again   remove what is there first, to get a newer release
+#   --again   removes the environment first, to get a newer release
 #
-# Downloads about 600 MB into build/peers/venv; does nothing where PyTorch works already.
+# Downloads about 600 MB into build/peers/venv; does nothing if PyTorch works already.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 environment=build/peers/venv
@@ -54,7 +54,7 @@ if ! has_tools; then
 fi
 rm -rf $environment
 python3 -m venv $environment
-# What importing PyTorch needs of its dependencies, and what the peers use themselves.
+# The dependencies that importing PyTorch needs, and packages that the peers use.
 $environment/bin/pip install --quiet filelock fsspec jinja2 networkx numpy \
   'setuptools>=77' sympy typing_extensions
 $environment/bin/pip install --quiet --no-deps torch

@@ -8,7 +8,7 @@ import cells
 from data import TREE_LSTM_ROWS, reorder
 from model import Model, indices, parameter, picked_loss
 
-ROWS = "lriou"  # what cells.py takes
+ROWS = "lriou"  # the order of gates in cells.py
 
 
 class TreeModel(Model):
@@ -72,7 +72,7 @@ class Levels:
         left = np.concatenate([tree.left for tree in trees])[inner]
         right = np.concatenate([tree.right for tree in trees])[inner]
         pairs = place[np.stack([left, right], 1) + first[inner, None]]
-        # Left and right of every inner node.
+        # The left and right child of every inner node.
         self.children = indices(pairs.reshape(-1), device)
 
     def __iter__(self):
@@ -83,7 +83,7 @@ class Levels:
 
 
 class PerLevel(TreeModel):
-    """A gather, a product and a cell per level; autograd finds the gradients."""
+    """A gather, a product and a cell per level. Autograd computes the gradients."""
 
     cell = staticmethod(cells.forward)
 
@@ -109,8 +109,8 @@ class PerLevelCompiled(PerLevel):
 class TreeLstm(torch.autograd.Function):
     """The outputs of all nodes, with gradients by hand.
 
-    States of all levels share one block, so that nothing is copied when a level is done, and every
-    weight's gradient is one product over all levels.
+    The states of all levels share one block, so that no level is copied, and every weight's gradient
+    is one product over all levels.
     """
 
     @staticmethod
@@ -156,7 +156,7 @@ class TreeLstm(torch.autograd.Function):
 
 
 class PerLevelByHand(TreeModel):
-    """As PerLevel, with gradients by hand and compiled cells."""
+    """Like PerLevel, with gradients by hand and compiled cells."""
 
     def loss(self, instances):
         levels = Levels(instances, self.table.device)

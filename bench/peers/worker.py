@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Does PyTorch's part of run.py: one model, which it first compares with ours.
+"""PyTorch's part of run.py: runs one model, after comparing it with ours.
 
-Reads a request a line, {"variant", "batch", "mode", "seconds"}, and answers each with a line.
+Reads requests, one per line, {"variant", "batch", "mode", "seconds"}, and answers each with a line.
 """
 
 import argparse
@@ -25,13 +25,13 @@ RATE = 0.01  # per instance of a minibatch
 WARM_UP = 3
 FIRST = 64
 
-# Of a loss: gates in the wrong order may change the first one by as little as 2e-5.
+# of a loss: gates in a wrong order may change the first loss by as little as 2e-5
 TOLERANCE = 5e-6
-FALL_TOLERANCE = 1e-2  # of what a loss falls by
+FALL_TOLERANCE = 1e-2  # of the decrease of a loss
 
 
 def check_losses(variants, instances, weights, expected):
-    """All ways must give our loss of the first minibatch; it must fall alike with updates."""
+    """All variants must give our loss of the first minibatch, and the same decrease by updates."""
     first, falls = instances[:FIRST], {}
     for name, make in variants.items():
         model = make(weights)
@@ -41,11 +41,12 @@ def check_losses(variants, instances, weights, expected):
         after = model.infer(first)
         need_equal(before / FIRST, expected, TOLERANCE, name, "our loss")
         falls[name] = (before - after) / FIRST
-        for instance in first[:8]:  # Code for a single item is compiled of its own.
+        for instance in first[:8]:  # a single item uses code that is compiled for it
             model.train([instance], 0)
             model.infer([instance])
     for name, fall in falls.items():
-        # Per node, all gradients are autograd's. A fall is small beside the loss's rounding errors.
+        # Per node, autograd finds all gradients. A decrease is small beside the rounding errors of
+        # losses.
         need_equal(fall, falls["per node"], FALL_TOLERANCE, name, "the fall")
 
 
@@ -83,7 +84,7 @@ def measure(make, instances, weights, request):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", help="what bench/dump wrote")
+    parser.add_argument("folder", help="the output of bench/dump")
     parser.add_argument("model", choices=VARIANTS)
     parser.add_argument("hidden", type=int)
     parser.add_argument("--threads", type=int, default=1)
@@ -91,7 +92,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.set_flush_denormal(True)
-    # Products of full precision: cuDNN's layers would take TF32 unasked.
+    # Products in full precision: cuDNN's layers would use TF32 by default.
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     torch._dynamo.config.recompile_limit = 64  # for one item, several, with and without gradients
     variants = VARIANTS[arguments.model]

@@ -1,16 +1,18 @@
 """The seconds that an update takes on many machines, for bench/scaling.py.
 
-A rank's minibatch with u words takes f(u) seconds, with the update, which all ranks
-make alike: measured for batches of 4 to 256, and straight lines between. Another shard of a rank
-adds the time by which 8 shards are slower than one, by 7. Samples are cut into shards as the
-library does it, one per rank or 8, with the sizes of real data; the slowest rank is waited for. An
-exchange sends bytes to all others: 1 latency, or 3 for more than 64 kilobytes, as Open MPI asks
-first; R - 1 times a message's time of the processor; and the bytes that a rank sends by the rate, of
-which 94 % are not headers. There is one to agree, and two for gradients (slices of a rank's sums to
-their owners, and a sum to all), each of a message per megabyte. They take the rows of tables along,
-as many as words differ in the samples. Packing, adding and unpacking takes a time per byte: what 2
-ranks on one host take longer than the rest says. Missing: congestion, slow starts of TCP, faults,
-and what is gained because gradients are sent while others are computed.
+A rank's minibatch with u words takes f(u) seconds, including the update, which is the same on all
+ranks: measured for batches of 4 to 256, with straight lines between. Each further shard of a rank
+adds a seventh of the time by which 8 shards are slower than one. Samples are cut into shards as in
+the library, one per rank or 8, with the sizes of real data; all ranks wait for the slowest.
+
+An exchange sends bytes to all others. It takes 1 latency, or 3 above 64 kilobytes, since Open MPI
+asks first; R - 1 times the processor time of a message; and the bytes that a rank sends, divided by
+the rate, 94 % of which are not headers. There is one exchange to agree, and two for gradients
+(slices of a rank's sums to their owners, and each sum to all), each with a message per megabyte.
+They include the rows of tables, one per different word of the samples. Packing, adding and
+unpacking takes a time per byte, which is what 2 ranks on one host take beyond the rest of the
+formula. Not included: congestion, slow start of TCP, failures, and the gain from sending gradients
+while others are computed.
 """
 
 import heapq
@@ -21,9 +23,9 @@ from collections import Counter
 import numpy as np
 
 BATCHES = (4, 8, 16, 32, 64, 128, 256)
-EAGER = 1 << 16  # bytes from which on Open MPI asks first: two more latencies
+EAGER = 1 << 16  # for more bytes, Open MPI asks the receiver first: two more latencies
 BUCKET = 1 << 20  # as in gradient_exchange.cpp
-PAYLOAD = 1448 / 1538  # of TCP, in a packet on Ethernet with the gap to the next
+PAYLOAD = 1448 / 1538  # of TCP, in an Ethernet packet with the gap to the next
 
 
 def sentences_of(name, text):
@@ -35,7 +37,7 @@ def sentences_of(name, text):
 
 
 class Example:
-    """What is known of an example: costs, and the words of its real data."""
+    """An example: its costs, and the words of its real data."""
 
     def __init__(self, name, text, costs):
         sentences = sentences_of(name, text)
@@ -49,20 +51,20 @@ class Example:
         self.points = np.array(BATCHES) * self.sizes.mean(), np.array(seconds)
         self.shard = max(0.0, 64 / rates["shards 8"] - 64 / rates["batch 64"]) / 7
         self.best, self.handling = max(rates[f"batch {n}"] for n in BATCHES), 0.0
-        here = 1e6, 0.0  # Gbit/s and latency between ranks of one host: nothing but handling
+        here = 1e6, 0.0  # Gbit/s and latency between ranks of one host: only handling counts
         rest = 64 / rates["simulated here 2"] - self.step(2, 64, *here).sum()
         self.handling = max(0.0, rest) / self.sent(2, 64)
 
     def compute(self, words):
-        """Seconds of a minibatch with so many words: between what was measured, and on in a
-        straight line at both ends."""
+        """Seconds of a minibatch with so many words: interpolated between measurements, and
+        extrapolated by straight lines."""
         x, y = self.points
         low, high = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
         inner = np.interp(words, x, y)
         return inner + low * np.minimum(words - x[0], 0) + high * np.maximum(words - x[-1], 0)
 
     def step(self, ranks, batch, gigabits, latency):
-        """Seconds of an update: the mean of the ranks, what the slowest takes more, and the
+        """Seconds of an update: the mean of the ranks, how much longer the slowest takes, and the
         exchanges. The latency is in microseconds."""
         random, rate = np.random.default_rng(1), gigabits * 1e9 / 8 * PAYLOAD
         parts = []
@@ -88,13 +90,13 @@ class Example:
         return batch / self.step(ranks, batch, gigabits, latency).sum()
 
     def share(self, ranks, samples):
-        """All shards, and those of each rank."""
+        """All shards, and the shards of each rank."""
         shards = cut_into_shards(samples, self.sizes, max(8, ranks))
         cuts = [len(shards) * r // ranks for r in range(ranks + 1)]
         return shards, [shards[begin:end] for begin, end in itertools.pairwise(cuts)]
 
     def messages(self, ranks, shards, own):
-        """Bytes to each other rank in the exchanges of an update, and in how many messages."""
+        """For each exchange of an update: bytes to each other rank, and the number of messages."""
         cuts = np.cumsum([0, *map(len, own)])
         sums = max(tree_nodes(begin, end) for begin, end in itertools.pairwise(cuts))
         rows, all_rows = max(map(self.count_rows, own)), self.count_rows(shards)
@@ -108,7 +110,7 @@ class Example:
 
 
 def cut_into_shards(samples, sizes, count):
-    """The largest sample first, each into the shard that has least; as shards.cpp does it."""
+    """Cuts samples into shards as shards.cpp does: the largest first, into the least full shard."""
     loads = [(0, shard) for shard in range(count)]
     shards = [[] for _ in range(count)]
     for sample in samples[np.argsort(-sizes[samples], kind="stable")]:
@@ -119,7 +121,7 @@ def cut_into_shards(samples, sizes, count):
 
 
 def tree_nodes(begin, end):
-    """How many sums a rank has of its shards."""
+    """The number of sums that a rank has of its shards."""
     count = 0
     while begin < end:
         width = 1

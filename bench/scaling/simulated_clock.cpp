@@ -1,15 +1,15 @@
-// An example as a program of SimGrid's MPI: its clock is the simulated one, so that what it prints
-// is of the simulated machines. bench/scaling.py compiles it.
+// Turns an example into a program of SimGrid's MPI. Its clock is the simulated one, so that it
+// prints times of the simulated machines. bench/scaling.py compiles it.
 #include <mpi.h>
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
 
 #include <chrono>
 
-/// The example's main.
+/// The main function of the example.
 int program_main(int count, char** words);
 
-// The ranks are one process: one that silences itself would silence all.
+// All ranks are one process: a rank that silences its output would silence all.
 extern "C" int dup2(int /*from*/, int to) { return to; }
 
 std::chrono::steady_clock::time_point std::chrono::steady_clock::now() noexcept {
@@ -17,14 +17,14 @@ std::chrono::steady_clock::time_point std::chrono::steady_clock::now() noexcept 
   return time_point(duration_cast<duration>(std::chrono::duration<double>(seconds)));
 }
 
-// In the place of MPI_Testall: a rank that waits would look again and again, and each look takes
-// the simulation as long as a message.
+// Replaces MPI_Testall: a waiting rank would call it again and again, and each call takes the
+// simulation as long as a message.
 extern "C" int wait_for_all(int count, MPI_Request* requests, int* done, MPI_Status* statuses) {
   *done = 1;
   return MPI_Waitall(count, requests, statuses);
 }
 
-// SimGrid has no MPI_Improbe. Messages between two ranks keep their order, so that the next one of
+// SimGrid has no MPI_Improbe. Messages between two ranks keep their order, so the next message of
 // the same rank is the one that was found.
 static MPI_Status found;
 static MPI_Comm found_in;

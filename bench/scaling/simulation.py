@@ -1,10 +1,10 @@
 """Runs an example in SimGrid's simulation of MPI, for bench/scaling.py.
 
-All ranks are one process, in which they take turns. They compute, send and sum what they would on
-machines of their own, with the same bits. Their clock goes on by the time that a rank's thread has
-had a processor, so that other programs hardly matter, and by the time that a network needs: a
-switch with SimGrid's default model of TCP, a latency (one way), and a rate per machine and
-direction. Each message takes its rank's processor the time that a small message takes here.
+All ranks are one process, in which they take turns. They compute, send and sum the same bits as on
+machines of their own. The clock advances by the processor time of a rank's thread, so that other
+programs hardly matter, and by the time of the network: a switch with SimGrid's default model of
+TCP, a latency (one way), and a rate per machine and direction. Each message takes as much of its
+rank's processor time as a small message takes here.
 """
 
 import argparse
@@ -29,11 +29,11 @@ PLATFORM = """<?xml version='1.0'?>
 </zone></platform>
 """
 CONFIGURATION = {
-    "smpi/host-speed": "1Gf",  # that of the platform: a second here is one there
+    "smpi/host-speed": "1Gf",  # that of the platform: a second here is a second there
     "smpi/privatization": "dlopen",
     "contexts/stack-size": "16384",
 }
-ENVIRONMENT = {"DYNET_LIKE_RANK_TIME_LIMIT": "1e6"}  # of simulated seconds
+ENVIRONMENT = {"DYNET_LIKE_RANK_TIME_LIMIT": "1e6"}  # in simulated seconds
 COMPILER_OPTIONS = ["-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-DFMT_SHARED",
                     "-DBOOST_PROGRAM_OPTIONS_DYN_LINK", f"-I{ROOT}"]  # fmt: skip
 
@@ -48,7 +48,7 @@ def median_seconds(work, count):
 
 
 def message_seconds():
-    """Of a processor, to send a small message by TCP and to receive it."""
+    """Processor seconds to send a small message by TCP and to receive it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         sender = socket.create_connection(server.getsockname())
         receiver, _ = server.accept()
@@ -57,13 +57,13 @@ def message_seconds():
 
 
 def memory_rate():
-    """Bytes per second from a rank to another of this machine, by two copies."""
+    """Bytes per second between two ranks of this machine, by two copies."""
     one, two = bytearray(1 << 24), memoryview(bytearray(1 << 24))
     return len(one) / (2 * median_seconds(lambda: operator.setitem(two, slice(None), one), 10))
 
 
 def compile_example(name, build, work):
-    """The example, linked with SimGrid's MPI; only what includes mpi.h may know of it."""
+    """Compiles the example and the sources that use MPI for SimGrid, and links the built libraries."""
     objects = []
     for compiler, source, more in (
         ("smpicxx", "dynet_like/distributed/mpi/mpi_ranks.cpp", ["-DMPI_Testall=wait_for_all", "-DMPI_Improbe=wait_for_message", "-DMPI_Imrecv=receive_found"]),
@@ -95,8 +95,9 @@ class Simulation:
         self.message, self.memory = message_seconds(), memory_rate()
 
     def run(self, ranks, batch, gigabits=1.0, latency=0.0, machines=None, shards=None):
-        """Of the last epoch of ranks on so many machines, one on each unless said: samples per
-        second, and the shares of communication, waiting and imbalance. Latency is in microseconds."""
+        """Simulates ranks on `machines` machines, by default one on each. Returns samples per second
+        of the last epoch, and the shares of communication, waiting and imbalance. The latency is
+        in microseconds."""
         machines, shards = machines or ranks, shards or max(8, ranks)
         cores = os.cpu_count() if machines < ranks else 1
         platform, names = self.work / "platform.xml", self.work / "hosts"
@@ -116,7 +117,7 @@ class Simulation:
         for line in run.stdout:
             lines.append(line)
             if line.startswith(f"epoch {hosts.EPOCHS}/"):
-                break  # what all ranks do at the end takes longer
+                break  # the end of the program would take longer
         else:
             sys.exit(f"need {self.name} to train in a simulation; got\n{''.join(lines)}")
         os.killpg(run.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-// Requests by Boost.Beast on a socket that waits.
+// Requests by Boost.Beast on a blocking socket.
 #include "bench/serve/client.h"
 
 #include <sys/socket.h>
@@ -44,7 +44,7 @@ void Client::send_request(const std::string& text) {
   http::request<http::string_body> request(http::verb::post, "/", 11, text);
   request.set(http::field::host, "localhost");
   request.prepare_payload();
-  boost::system::error_code ignored;  // reading finds out
+  boost::system::error_code ignored;  // reading will notice an error
   http::write(impl_->socket, request, ignored);
 }
 

@@ -1,4 +1,4 @@
-// A client of a server on this machine; all calls wait.
+// A client of a server on this machine. All calls block.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ class Client {
     std::string text;
   };
 
-  /// Connects; throws std::runtime_error if nobody listens.
+  /// Connects. Throws std::runtime_error if nothing listens on the port.
   explicit Client(unsigned short port);
   ~Client();
   Client(Client&&) noexcept;
 
-  /// Posts a text. Nothing, if the whole answer has not come within a minute. After an answer that
-  /// ends the connection there is a new one.
+  /// Posts a text. Returns nothing if the whole answer has not come within a minute. If an answer
+  /// ends the connection, the next call opens another.
   std::optional<Answer> ask(const std::string& text);
   void send_request(const std::string& text);
   void send(const std::string& bytes);
-  /// In order, or by a reset.
+  /// Closes the connection, normally or by a reset.
   void close(bool reset);
 
  private:

@@ -13,7 +13,7 @@ namespace dynet_like::bench {
 
 namespace {
 
-constexpr double kSharp = 0.05;  // how far below its bound an amount may be
+constexpr double kSharp = 0.05;  // how far an amount may be below its bound, as a share
 
 int width_of(const Bounds::Quantity& quantity) {
   return std::max(15, static_cast<int>(quantity.name.size()) + 2);

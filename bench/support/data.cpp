@@ -1,4 +1,4 @@
-// Drawing of synthetic trees, sentences, spellings, lattices and networks.
+// Draws synthetic trees, sentences, spellings, lattices and networks.
 #include "bench/support/data.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Zipf {
   std::vector<double> cumulated_;
 };
 
-// From the triangular law on [low, high] with this mean (Kotz and van Dorp 2004).
+// Draws from the triangular law on [low, high] with this mean (Kotz and van Dorp 2004).
 unsigned triangular(Random& random, double low, double high, double mean) {
   const double mode = 3 * mean - low - high;
   if (mode < low || mode > high) throw std::invalid_argument("no triangular law has this mean");
@@ -71,7 +71,7 @@ std::vector<Sentence> make_sentences(const DataOptions& options) {
   const Zipf words(options.vocabulary);
   std::vector<Sentence> sentences(kInstances);
   for (Sentence& sentence : sentences) {
-    // The mean of a triangular law on [3, 80] is at least 28.7: half of the sentences are short.
+    // A triangular law on [3, 80] has a mean of at least 28.7, so half of the sentences are short.
     const bool is_short = random.below(2) == 0;
     const unsigned length =
         is_short ? triangular(random, 3, 26, 14) : triangular(random, 14, 80, 36);
@@ -84,7 +84,7 @@ std::vector<Sentence> make_sentences(const DataOptions& options) {
 }
 
 std::vector<std::vector<unsigned>> make_spellings(const DataOptions& options) {
-  Random random(options.seed, 1ull << 40);  // far from the numbers of the sentences
+  Random random(options.seed, 1ull << 40);  // far from the random numbers of the sentences
   const Zipf characters(kCharacters);
   std::vector<std::vector<unsigned>> spellings(options.vocabulary);
   for (std::vector<unsigned>& spelling : spellings) {

@@ -12,7 +12,7 @@ struct Sentence {
   std::vector<unsigned> words, tags;
 };
 
-/// A binary tree in post-order: a leaf has a word, an inner node the numbers of its children; every
+/// A binary tree in post-order. A leaf has a word, an inner node the numbers of its children; every
 /// node has a label. The last node is the root.
 struct BinaryTree {
   static constexpr unsigned kNoChild = ~0u;
@@ -23,9 +23,9 @@ struct BinaryTree {
   std::vector<Node> nodes;
 };
 
-/// Words over the characters of a sentence: an arc reads a word from position `begin` to a later
-/// one, `end`. Positions are 0 to tags.size(); arcs are sorted by their end, and every position but
-/// 0 has at least one that ends there. tags[i] is the label of position i + 1.
+/// Words over the characters of a sentence. An arc reads a word from position `begin` to a later
+/// position `end`. Positions are 0 to tags.size(). Arcs are sorted by their end, and at least one
+/// ends at every position except 0. tags[i] is the label of position i + 1.
 struct Lattice {
   struct Arc {
     unsigned begin, end, word;
@@ -34,33 +34,33 @@ struct Lattice {
   std::vector<unsigned> tags;
 };
 
-/// A network of its own: a node reads a word, or two different earlier nodes.
+/// A network of random shape: a node reads a word, or two different earlier nodes.
 struct RandomDag {
   enum class Kind { word, combine, gate, gru };
   struct Node {
     Kind kind = Kind::word;
     unsigned a = 0, b = 0;  ///< the nodes that it reads; for a word, a is the word
-    bool is_sink = true;    ///< nothing reads it, so it has a loss
+    bool is_sink = true;    ///< no node reads it, so it has a loss
     unsigned label = 0;
   };
   std::vector<Node> nodes;
 };
 
-/// Words follow Zipf's law: the one of rank r, from 1 on, is drawn with weight 1 / r and has number
-/// r - 1. Labels are uniform.
+/// Words follow Zipf's law: the word of rank r, from 1, is drawn with weight 1 / r and has the
+/// number r - 1. Labels are uniform.
 struct DataOptions {
   unsigned vocabulary = 10000, labels = 5;
   std::uint64_t seed = 1;
 };
 
-/// 2,048 trees of 5 to 40 leaves, 18 in the mean (a triangular law); every split of a phrase is
-/// equally likely.
+/// 2,048 trees of 5 to 40 leaves, 18 on average (a triangular law). All splits of a phrase have the
+/// same probability.
 std::vector<BinaryTree> make_trees(const DataOptions& options);
 
-/// 2,048 sentences of 3 to 80 words, 25 in the mean (two triangular laws, one for the short half).
+/// 2,048 sentences of 3 to 80 words, 25 on average (two triangular laws, one for the short half).
 std::vector<Sentence> make_sentences(const DataOptions& options);
 
-/// The characters of every word, as numbers below 60: 1 to 14 of them, 6 in the mean, drawn by
+/// The characters of every word, as numbers below 60: 1 to 14 of them, 6 on average, drawn by
 /// Zipf's law.
 constexpr unsigned kCharacters = 60;
 std::vector<std::vector<unsigned>> make_spellings(const DataOptions& options);
@@ -68,12 +68,12 @@ std::vector<std::vector<unsigned>> make_spellings(const DataOptions& options);
 /// How often each word occurs.
 std::vector<unsigned> count_words(const std::vector<Sentence>& sentences, unsigned vocabulary);
 
-/// 2,048 lattices over 8 to 60 characters, 30 in the mean: an arc over every character, and one
-/// over every 2, 3 or 4 characters with probability 1/4 each.
+/// 2,048 lattices over 8 to 60 characters, 30 on average: an arc over every character, and one over
+/// every 2, 3 or 4 characters with probability 1/4 each.
 std::vector<Lattice> make_lattices(const DataOptions& options);
 
-/// 2,048 networks of 16 to 64 nodes, 36 in the mean. Three of ten nodes are words; the others read
-/// two of the last 8 nodes and are combine, gate and GRU equally often.
+/// 2,048 networks of 16 to 64 nodes, 36 on average. Three of ten nodes are words. The others read
+/// two of the last 8 nodes; combine, gate and GRU are equally frequent.
 std::vector<RandomDag> make_dags(const DataOptions& options);
 
 }  // namespace dynet_like::bench

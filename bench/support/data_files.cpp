@@ -1,4 +1,4 @@
-// Writing of the data sets.
+// Writes the data sets.
 #include "bench/support/data_files.h"
 
 #include <ostream>
@@ -7,7 +7,7 @@ namespace dynet_like::bench {
 
 namespace {
 
-// Between two entries of a line.
+// Separates the entries of a line.
 class Separator {
  public:
   friend std::ostream& operator<<(std::ostream& out, Separator& separator) {

@@ -1,4 +1,4 @@
-// The synthetic data as text, for other frameworks: an instance a line, all numbers from 0.
+// The synthetic data as text, for other frameworks: one instance per line, all numbers from 0.
 #pragma once
 
 #include <iosfwd>
@@ -16,17 +16,17 @@ void write(std::ostream& out, const BinaryTree& tree);
 void write(std::ostream& out, const Sentence& sentence);
 void write_words(std::ostream& out, const Sentence& sentence);
 
-/// tagger_rare_words.txt: a line "WORD CHARACTER CHARACTER ..." for every word that occurs, but at
-/// most `most` times; the others have no line.
+/// tagger_rare_words.txt: a line "WORD CHARACTER CHARACTER ..." for every word that occurs at least
+/// once and at most `most` times.
 void write_rare_words(std::ostream& out, const std::vector<Sentence>& sentences,
                       const std::vector<std::vector<unsigned>>& spellings, unsigned most);
 
-/// lattices.txt: the tags of positions 1, 2, ..., then "|", then the arcs "BEGIN/END/WORD", those
-/// that end first before the others. Position 0 is the start and has no tag.
+/// lattices.txt: the tags of positions 1, 2, ..., then "|", then the arcs "BEGIN/END/WORD", sorted
+/// by END. Position 0 is the start and has no tag.
 void write(std::ostream& out, const Lattice& lattice);
 
-/// dags.txt: nodes in order, "word/WORD" or "KIND/P/Q" with the numbers of two earlier nodes, KIND
-/// one of combine, gate and gru; a node that nothing reads has "=LABEL" behind it, such as
+/// dags.txt: nodes in order, "word/WORD" or "KIND/P/Q" with the numbers of two earlier nodes, where
+/// KIND is combine, gate or gru. A node that is not read by others is followed by "=LABEL", as in
 /// "word/17 word/4 gate/1/0 gru/2/0=3".
 void write(std::ostream& out, const RandomDag& dag);
 

@@ -1,4 +1,4 @@
-// Columns of a device; those of the model of a GPU have "predicted" in their names.
+// Columns of a device. Those of the GPU model have "predicted" in their names.
 #include "bench/support/device_table.h"
 
 #include <fmt/core.h>
@@ -51,8 +51,7 @@ void print_device_table(const std::string& device, const nlohmann::json& rows,
       "\n",
       device,
       range.is_measured ? "from measured constants."
-                        : "from an H100 of which what is not known\nis good to one of which it is "
-                          "bad.",
+                        : "from the best to the worst that\ncan be expected of an H100.",
       "row", "launches", "per batch", "copies", "bus", "waits", "allo-", "fall-", "memory", "host",
       "busy", "measured", "predicted", "inst/s", "", "forward", "backw.", "update", "forw.",
       "backw.", "to dev.", "to host", "kB", "", "cations", "backs", "MB", "us", "us", "us",

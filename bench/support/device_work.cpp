@@ -1,4 +1,4 @@
-// Differences, sums and means of counts, and the work that the model of a GPU is given.
+// Differences, sums and means of counts, and the work that the GPU model is given.
 #include "bench/support/device_work.h"
 
 namespace dynet_like::bench {

@@ -1,4 +1,4 @@
-// What a device is asked to do for a minibatch, phase by phase.
+// The work of a device for a minibatch, phase by phase.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@ namespace dynet_like::bench {
 enum class Phase : std::uint8_t { forward, backward, update };
 constexpr std::size_t kPhases = 3;
 
-/// Counts between two calls of Device::counts(); bytes in use are those of the second.
+/// The counts between two calls of Device::counts(). Bytes in use are those of the second.
 DeviceCounts difference(const DeviceCounts& before, const DeviceCounts& after);
 
-/// Adds up what a device is asked to do in the phases of minibatches. Nobody else may use the
-/// device meanwhile.
+/// Adds up the work of a device in each phase of minibatches. No one else may use the device
+/// meanwhile.
 class PhaseCounts {
  public:
   explicit PhaseCounts(Device& device)
       : device_(device), queue_(device.make_queue()), last_(device.counts()) {}
 
-  /// All since the last call belongs to that phase. The device begins with it.
+  /// Attributes all work since the last call to this phase, which the device begins now.
   void end(Phase phase);
   const DeviceCounts& of(Phase phase) const { return sums_[static_cast<std::size_t>(phase)]; }
 
@@ -35,7 +35,7 @@ class PhaseCounts {
   std::array<DeviceCounts, kPhases> sums_;
 };
 
-/// Of one phase, means over minibatches.
+/// One phase: means over minibatches.
 struct PhaseWork {
   double launches = 0;
   double copies_to_device = 0, bytes_to_device = 0, copies_to_host = 0, bytes_to_host = 0;
@@ -46,21 +46,21 @@ struct PhaseWork {
 PhaseWork mean(const DeviceCounts& sum, double minibatches);
 PhaseWork operator+(const PhaseWork& a, const PhaseWork& b);
 
-/// Of a minibatch: what is counted, and what the model of a GPU makes of it.
+/// One minibatch: counts, and predictions of the GPU model from them.
 struct DeviceWork {
   PhaseWork forward, backward, update;
   double bytes_in_use = 0, peak_bytes = 0;  ///< of the device's memory
   double forward_flops = 0;                 ///< of products; backward has twice as many
   double value_bytes = 0, gradient_bytes = 0, weight_bytes = 0;
-  double busy_seconds = 0;  ///< of the device, in submissions
-  double host_seconds = 0;  ///< for recording and planning; of the quickest minibatch
+  double busy_seconds = 0;  ///< the device's, in submissions
+  double host_seconds = 0;  ///< for recording and planning; of the fastest minibatch
 
   PhaseWork all() const { return forward + backward + update; }
-  /// On a GPU, where the host works that long on recording and planning a minibatch. Memory that
-  /// kernels read and write is estimated, without caches: forward writes every value, reads it
-  /// once, and reads the weights; backward reads values and weights, writes gradients, reads those
-  /// of nodes once; an update reads weights and their gradients, and writes weights. Tables are not
-  /// counted, since few of their rows are touched.
+  /// Predicted time on a GPU, if the host takes `host` seconds to record and plan a minibatch. The
+  /// memory that kernels read and write is estimated, without caches: forward writes every value,
+  /// reads it once, and reads the weights; backward reads values and weights, writes gradients, and
+  /// reads those of nodes once; an update reads weights and their gradients, and writes weights.
+  /// Tables are not counted, since few of their rows are used.
   double predicted_seconds(const Gpu& gpu, double host) const;
 };
 

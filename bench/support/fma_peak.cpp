@@ -1,4 +1,4 @@
-// The peak of fused multiply-adds, with the widest vectors that this machine has.
+// Measures the peak of fused multiply-adds, with the widest vectors of this machine.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/support/fma_peak.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -14,8 +14,8 @@ namespace dynet_like::bench::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Ten independent chains hide the latency of an addition; returns GFLOP/s. They begin differently:
-// of equal chains, a compiler keeps one.
+// Ten independent chains hide the latency of an addition. Returns GFLOP/s. They begin with
+// different numbers, since a compiler would keep only one of equal chains.
 double run_fma_chains(float factor) {
   constexpr long kSteps = 2'000'000;
   const hn::ScalableTag<float> tag;

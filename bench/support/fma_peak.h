@@ -1,4 +1,4 @@
-// How fast one core multiplies and adds: the yardstick for products.
+// The speed of multiplying and adding on one core: the yardstick for products.
 #pragma once
 
 namespace dynet_like::bench {

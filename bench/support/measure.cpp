@@ -1,4 +1,4 @@
-// The loop that is measured: record, forward, backward, update.
+// The measured loop: record, forward, backward, update.
 #include "bench/support/measure.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Form form_of(const Row& row) {
   return row.form == "fused" ? Form::fused : Form::ops;
 }
 
-// A model in training or in use: takes one minibatch after the other.
+// A model in training or inference, which runs one minibatch after the other.
 class Run {
  public:
   explicit Run(const Row& row)
@@ -39,8 +39,8 @@ class Run {
         workload_(make_model(row.model, row.hidden, form_of(row))),
         trainer_(workload_->parameters(), learning_rate(row.batch)) {}
 
-  // One minibatch; returns the seconds that it took, and recording and the update of these. What
-  // the device is asked to do is counted if there is something to count it.
+  // Runs one minibatch. Returns the seconds that it took in all, for recording and for the update.
+  // Counts the device's work, if a counter is given.
   struct Times {
     double all = 0, record = 0, update = 0;
   };
@@ -69,7 +69,7 @@ class Run {
     return times;
   }
 
-  // Waits until the device has done all that it was asked for.
+  // Waits until the device has finished all work.
   void finish() const {
     float value = 0;
     default_device()->read(&value, workload_->parameters().storages()[0]->values.data(),
@@ -105,7 +105,7 @@ double words_per_second(Run& run, const Row& row, double seconds, Result& result
   return (run.words() - before) / time;
 }
 
-// Where the time goes, and what the device does; returns the floating-point operations of the
+// Measures where the time goes, and the device's work. Returns the floating-point operations of
 // products per word.
 double flops_per_word(Run& run, const Row& row, double seconds, Result& result) {
   Minibatch batch(options_of(row, true));

@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 
 int run_program(const char* name, const std::function<void()>& run) {
   int status = 1;
-  try {  // fmt::print would throw where standard error cannot be written
+  try {  // fmt::print would throw if standard error cannot be written
     run();
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
     const std::string reason = std::generic_category().message(errno);
@@ -38,7 +38,7 @@ int run_program(const char* name, const std::function<void()>& run) {
 
 namespace {
 
-// The environment names it, so that whatever the program makes lives there.
+// The environment variable makes it the default device of everything in the program.
 void use_device(const std::string& name) {
   const std::shared_ptr<Device> device = open_device(name);  // throws if it is not there
   ::setenv("DYNET_LIKE_DEVICE", device->name().c_str(), 1);
@@ -52,11 +52,11 @@ void use_device(const std::string& name) {
 bool read_command_line(int argc, char** argv, po::options_description& options,
                        po::variables_map& values,
                        const po::positional_options_description& positions) {
-  options.add_options()("help,h", "this text")("device",
-                                               po::value<std::string>()->value_name("NAME"),
-                                               "where to compute: cpu, cuda (the first GPU), "
-                                               "cuda:1, or cuda-host, which runs the kernels for "
-                                               "GPUs on the CPU ($DYNET_LIKE_DEVICE, or cpu)");
+  options.add_options()("help,h", "show this help")(
+      "device", po::value<std::string>()->value_name("NAME"),
+      "where to compute: cpu, cuda (the first GPU), "
+      "cuda:1, or cuda-host, which runs GPU kernels on "
+      "the CPU ($DYNET_LIKE_DEVICE, or cpu)");
   using Style = po::command_line_style::style_t;
   const auto style = static_cast<Style>(po::command_line_style::unix_style &
                                         ~po::command_line_style::allow_guessing);

@@ -1,5 +1,4 @@
-// What benchmark programs do alike: command lines, exit statuses, messages and output that is
-// checked.
+// Common parts of benchmark programs: command lines, exit statuses, messages, and checked output.
 #pragma once
 
 #include <boost/program_options.hpp>
@@ -8,14 +7,14 @@
 
 namespace dynet_like::bench {
 
-/// Runs a program and returns its exit status. An exception becomes a line "NAME: what" on standard
-/// error and status 1, or 2 for a command line that makes no sense; so does output that could not
-/// be written.
+/// Runs a program and returns its exit status. An exception is printed as a line "NAME: message" on
+/// standard error, and gives status 1, or 2 for an invalid command line. Output that could not be
+/// written has the same effect.
 int run_program(const char* name, const std::function<void()>& run);
 
-/// Reads a command line into the variables of `options`, to which it adds --help and --device: that
-/// device becomes default_device(), which nobody must have asked for before. Of what is no
-/// option, it takes as much as `positions` names. False if it has printed the help, and nothing is
+/// Reads a command line into the variables of `options`, to which it adds --help and --device. That
+/// device becomes default_device(), which must not have been used before. Positional arguments are
+/// allowed if `positions` names them. Returns false if it has printed the help, so that nothing is
 /// left to do. Throws boost::program_options::error, and DeviceError for a device that is not
 /// there.
 bool read_command_line(

@@ -1,4 +1,4 @@
-// Measuring rows in turn, as a table and as JSON.
+// Measures rows in turn, and prints them as a table and as JSON.
 #include "bench/support/table.h"
 
 #include <fmt/core.h>
@@ -79,7 +79,7 @@ void print(const nlohmann::json& j) {
   std::fflush(stdout);
 }
 
-// The difference of the fastest and the slowest run as a share of the median.
+// The difference between the fastest and the slowest run, as a share of the median.
 double spread(const std::vector<Result>& runs) {
   double slowest = runs[0].instances_per_s, fastest = slowest;
   for (const Result& run : runs) {
@@ -89,7 +89,8 @@ double spread(const std::vector<Result>& runs) {
   return (fastest - slowest) / median(runs).instances_per_s;
 }
 
-// The rows take turns, so that a busy time of the machine is one run of each, not all runs of one.
+// The rows take turns, so that a busy period of the machine affects one run of each row, not all
+// runs of one.
 void measure_all(const std::vector<Row>& rows, const Options& options, const MeasureRow& measure) {
   double peak = 0;
   const bool on_device = options.counts_devices && !default_device()->is_cpu();
@@ -137,7 +138,8 @@ void run(int argc, char** argv, const TableProgram& program) {
     options.add_options()("host-us", po::value(&chosen.host_us),
                           "microseconds of the host per minibatch, for the prediction")(
         "constants", po::value<std::string>()->value_name("FILE"),
-        "predict from what the program constants wrote to this file (default: from the range of an "
+        "predict with constants that the program constants wrote to this file (default: the range "
+        "of an "
         "H100 in bench/support/gpu_model.h)");
   }
   po::variables_map values;

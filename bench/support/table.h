@@ -15,14 +15,14 @@ using MeasureRow = std::function<Result(const Row& row, double seconds)>;
 /// A program that measures rows.
 struct TableProgram {
   const char* name;
-  std::string about;  ///< the text of --help above the options
+  std::string about;  ///< the text of --help before the options
   std::vector<Row> rows;
   std::string default_filter;
   MeasureRow measure;
-  bool counts_devices = false;  ///< results have what a device was asked for
+  bool counts_devices = false;  ///< whether results have a device's work
 };
 
-/// Parses the command line, measures the rows that it asks for and prints them. Returns the exit
+/// Parses the command line, measures the rows that it selects, and prints them. Returns the exit
 /// status.
 int run_table(int argc, char** argv, const TableProgram& program);
 

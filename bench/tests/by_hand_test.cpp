@@ -1,4 +1,4 @@
-// The models by hand: the same losses as the library's, before and after updates.
+// The models by hand have the same losses as the library's, before and after updates.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,14 +13,14 @@ namespace {
 
 constexpr float kRate = 0.001f;
 
-/// A model of the library on the same instances again and again.
+/// A model of the library, on the same instances in every step.
 class Library {
  public:
   Library(const std::string& name, unsigned hidden, unsigned batch)
       : model_(make_model(name, hidden, Form::fused)),
         trainer_(model_->parameters(), kRate),
         batch_size_(batch) {}
-  /// The loss, and a step of gradient descent.
+  /// Returns the loss, and makes a step of gradient descent.
   double step() {
     batch_.clear();
     for (unsigned i = 0; i < batch_size_; ++i) {
@@ -51,7 +51,7 @@ double distance(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(sum);
 }
 
-/// Parts of a matrix, which have one name, follow one another.
+/// The values by name. Parts of a matrix have the same name, and follow each other.
 template <class Model>
 std::map<std::string, std::vector<float>> values_of(Model& model) {
   std::map<std::string, std::vector<float>> values;
@@ -77,7 +77,7 @@ void expect_what_the_library_does(const std::string& name, unsigned hidden, Mode
     model.update(kRate);
   }
   EXPECT_EQ(values_of(model).size(), library.parameters());
-  // As shares of how far they have moved, which every gradient shows in.
+  // Relative to the distance that they have moved, which depends on every gradient.
   for (const auto& [parameter, values] : values_of(model)) {
     const std::vector<float> end = library.values(parameter), begin = untrained.values(parameter);
     ASSERT_EQ(values.size(), end.size());
@@ -96,7 +96,7 @@ double product_flops(const std::string& name, unsigned hidden, unsigned instance
 
 class ByHandTest : public ::testing::TestWithParam<const char*> {};
 
-/// Minibatches of 64 have heights of more nodes than are run at a time.
+/// In minibatches of 64, some heights have more nodes than are run at a time.
 TEST_P(ByHandTest, LossesAndWeightsAreThoseOfTheLibrary) {
   const std::vector<BinaryTree> trees = make_trees(kTreeData);
   for (const unsigned hidden : {20u, 64u}) {
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(All, ByHandTest,
 
 class SequencesByHandTest : public ::testing::TestWithParam<const char*> {};
 
-/// Sentences have different lengths, and some words occur again and again; in minibatches of 64 the
+/// Sentences have different lengths, and some words are repeated. In minibatches of 64, the
 /// language model has more words than are scored at a time.
 TEST_P(SequencesByHandTest, LossesAndWeightsAreThoseOfTheLibrary) {
   for (const unsigned hidden : {20u, 64u}) {
@@ -135,7 +135,7 @@ TEST_P(SequencesByHandTest, LossesAndWeightsAreThoseOfTheLibrary) {
   }
 }
 
-/// But for the products with the zeros before the first word.
+/// Except for products with the zeros before the first word.
 TEST_P(SequencesByHandTest, CountsAsTheLibraryDoes) {
   constexpr unsigned kHidden = 64, kSentences = 8;
   const auto by_hand = by_hand::make_sequence_model(GetParam(), kHidden);

@@ -1,4 +1,4 @@
-"""Tests of bench/cell_tables.py: what it prints for programs that measure nothing."""
+"""Tests of bench/cell_tables.py: its output for programs that measure nothing."""
 import json
 import os
 import pathlib
@@ -11,8 +11,8 @@ import unittest
 
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "cell_tables.py"
 
-# Stands for all programs: a speed from the row's name, a little more in every run; and a peak of
-# twice what goals were set at. What FAKE holds is run first.
+# Replaces all programs: a speed from the row's name, a little higher in every run; and a peak of
+# twice that of the goals. Runs the code in `fake` first.
 FAKE = """\
 #!{python}
 import json, os, pathlib, sys
@@ -66,7 +66,7 @@ class CellTablesTest(unittest.TestCase):
         self.assertEqual((status, errors.count("\n")), (0, 36), errors)
         self.assertIn("One core multiplies and adds 234 GFLOP/s; goals were set at 117. Medians of 3",
                       text)
-        # 2 MFLOP; 11000 in the mean of 10000, 11000, 12000, where 17000 is to be reached.
+        # 2 MFLOP; 11000 is the median of 10000, 11000, 12000, and the goal is 17000.
         self.assertEqual(self.line(text, "tree_lstm_own_forget/h64/b64/train/dynet"),
                          ["2.0", "11000", "18 %", "17000", "no, 0.65", "9 % (15 %)", "41000",
                           "27 % (57 %)", "6522", "30 / 20"])
@@ -128,7 +128,7 @@ class CellTablesTest(unittest.TestCase):
         self.assertIn("Medians of 1,", text)
 
     def test_mistakes(self):
-        """They are said before anything is measured."""
+        """They are reported before anything is measured."""
         for status, message, options in (
                 (2, "need numbers from 1 to 5 for --tables; got 1,6", ("--tables", "1,6")),
                 (2, "need --runs of at least 1", ("--runs", "0")),

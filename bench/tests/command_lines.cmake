@@ -1,10 +1,10 @@
-# Command lines of the benchmarks that make no sense, and outputs that cannot be written.
+# Invalid command lines of the benchmarks, and outputs that cannot be written.
 # Arguments: PROGRAMS, their folder; WORK, a folder; SERVE, whether there is a server.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 
-# run(STATUS REGEX PROGRAM ARGUMENT...): it must end with that exit status, and what it prints match.
-# What it prints on standard output goes to the file `printer`, if there is one.
+# run(STATUS REGEX PROGRAM ARGUMENT...): the program must end with this exit status, and its output
+# must match. If `printer` is set, standard output goes to that file.
 function(run status regex program)
   set(redirection OUTPUT_VARIABLE output)
   if(printer)
@@ -72,14 +72,14 @@ execute_process(COMMAND ${PROGRAMS}/throughput --device abacus ERROR_VARIABLE de
 if(devices MATCHES "cuda-host")
   run(0 "inst/s.*predicted, not measured.*${row_name} +[1-9]" throughput --filter ${row}
       --seconds 0.01 --device cuda-host --host-us 1e6 --json rows.json)
-  # A second of the host, and what the device takes.
+  # The host's second, and a little for the device.
   file(READ ${WORK}/rows.json rows)
   string(JSON predicted GET "${rows}" 0 predicted_us_least)
   string(JSON launches GET "${rows}" 0 forward_launches)
   if(predicted LESS 1000000 OR predicted GREATER 1010000 OR launches LESS 1)
     message(FATAL_ERROR "need launches and a second for the host; got ${rows}")
   endif()
-  # Constants that were measured: both ends are the same.
+  # With measured constants, both ends are the same.
   run(0 "device +ok.*kernel +ok.*product +ok.*cuBLAS +ok.*copies +ok.*events +ok.*training +ok"
       smoke --device cuda-host)
   run(0 "copies.*W x +80 +32 +16.*flops_per_second" constants --device cuda-host --json constants.json)

@@ -1,4 +1,4 @@
-"""Tests of bench/compare.py: what it prints for small files."""
+"""Tests of bench/compare.py: its output for small files."""
 import json
 import pathlib
 import subprocess
@@ -10,7 +10,7 @@ PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "compare.py"
 
 
 def row(speed, form="fused", batch=64, **more):
-    """A row as `throughput --json` writes it, as far as it matters."""
+    """A row of `throughput --json`, with the columns that matter."""
     return {"model": "tagger", "hidden": 50, "batch": batch, "mode": "train", "form": form,
             "policy": "auto", "threads": 1, "instances_per_s": speed, "us_per_instance": 1e6 / speed,
             **more}
@@ -20,7 +20,7 @@ class CompareTest(unittest.TestCase):
     """Runs the program on two files."""
 
     def compare(self, first, second, *options):
-        """What it prints, and its exit status."""
+        """Its output and exit status."""
         with tempfile.TemporaryDirectory() as folder:
             paths = []
             for name, rows in (("first", first), ("second", second)):

@@ -1,4 +1,4 @@
-// The synthetic data: sizes, means, laws, and that nothing depends on anything but the seed.
+// The synthetic data: sizes, means, laws, and that everything depends on the seed alone.
 #include "bench/support/data.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::size_t leaf_count(const BinaryTree& tree) {
   return static_cast<std::size_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(), is_leaf));
 }
 
-/// The mean of a size over 2,048 instances, of which none is smaller or larger than these.
+/// The mean size of 2,048 instances. Expects that none is smaller than `low` or larger than `high`.
 template <class Instance, class Size>
 double mean_size(const std::vector<Instance>& instances, std::size_t low, std::size_t high,
                  const Size& size) {
@@ -65,7 +65,7 @@ TEST(DataTest, TreesAreTrees) {
   }
 }
 
-/// A word of rank r has probability 1 / (r H), H being the sum of 1 / r over the vocabulary.
+/// A word of rank r has probability 1 / (r H), where H is the sum of 1 / r over the vocabulary.
 TEST(DataTest, WordsFollowZipfsLaw) {
   const std::vector<unsigned> counts =
       count_words(make_sentences(kTaggerData), kTaggerData.vocabulary);
@@ -186,7 +186,7 @@ TEST(DataTest, TextOfInstances) {
   EXPECT_EQ(rare.str(), "17 1 2\n");
 }
 
-/// The text of a tree is that of the sentiment treebank, whose reader finds the same tree in it.
+/// The text of a tree has the format of the sentiment treebank, whose reader finds the same tree.
 TEST(DataTest, TextOfTrees) {
   for (const BinaryTree& tree : make_trees(kTreeData)) {
     const nn::Tree read = nn::parse_tree(text_of(tree), "", 1);

@@ -1,6 +1,6 @@
-// What a minibatch of every model asks of a GPU once nothing is new to it: launches, copies, bytes
+// The work of a GPU for a minibatch of every model, after some minibatches: launches, copies, bytes
 // over the bus, waits and allocations stay within the bounds of device_work_bounds.txt. The device
-// is cuda-host, which counts as a GPU does.
+// is cuda-host, whose counts are those of a GPU.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kSamples = 8;
 constexpr unsigned kHidden = 12;  // as in work_counts_test.cpp
-/// Minibatches until memory of all kinds is there.
+/// Minibatches until all memory is allocated.
 constexpr int kWarmUp = 3;
 
 struct Quantity {
@@ -53,7 +53,7 @@ Bounds device_bounds() {
   return {std::move(quantities), kHead};
 }
 
-/// What a model does in the minibatch after the first three.
+/// The work for the minibatch after the first three.
 struct Work {
   DeviceCounts forward, backward, update;
   std::uint64_t kernel_calls = 0;
@@ -88,23 +88,24 @@ std::string name_of(const ModelKind& model, bool train, Form form) {
          (form == Form::fused ? "/fused" : "/ops");
 }
 
-/// Rules for models with fused cells, whatever their bounds are.
+/// Rules for models with fused cells, in addition to the bounds.
 void check_rules(const std::string& name, const Work& work) {
   EXPECT_LE(work.forward.launches + work.backward.launches, 3 * work.kernel_calls) << name;
   for (const DeviceCounts* pass : {&work.forward, &work.backward, &work.update}) {
     EXPECT_EQ(pass->allocations, 0u) << name;
     EXPECT_EQ(pass->fallbacks, 0u) << name;
   }
-  // The device begins while a pass is being asked for: lists travel with 12 calls, 24, and 48 each.
+  // The device begins while a pass is still being queued: lists travel after 12, 24, and then every
+  // 48 calls.
   for (const DeviceCounts* pass : {&work.forward, &work.backward}) {
     EXPECT_LE(pass->copies_to_device, 3 + work.kernel_calls / 24) << name;
   }
-  // The losses come back in one copy, and the host waits for them and for nothing else.
+  // The losses come back in one copy. The host waits for them, and for nothing else.
   EXPECT_EQ(work.forward.copies_to_host, 1u) << name;
   EXPECT_EQ(work.forward.synchronisations, 1u) << name;
   EXPECT_EQ(work.backward.copies_to_host, 0u) << name;
   EXPECT_EQ(work.backward.synchronisations, 0u) << name;
-  // What an update asks of the gradients stays on the device; the trainer hears of it later.
+  // The check of gradients stays on the device. The trainer reads its result later.
   EXPECT_LE(work.update.copies_to_device, 1u) << name;
   EXPECT_LE(work.update.copies_to_host, 1u) << name;
   EXPECT_EQ(work.update.synchronisations, 0u) << name;

@@ -1,4 +1,4 @@
-// The models written against DyNet's headers compute what those of bench/models do, bit for bit.
+// The models written for DyNet's headers compute the same bits as those of bench/models.
 #include "bench/dynet_style/models.h"
 
 #include <gtest/gtest.h>
@@ -51,8 +51,8 @@ std::vector<DyNetModelKind> models_op_by_op() {
 INSTANTIATE_TEST_SUITE_P(All, OpByOpTest, ::testing::ValuesIn(models_op_by_op()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// VanillaLSTMBuilder has its gates in the order i, f, o, g, nn::LSTM in the order f, i, o, u; and
-/// the builder adds 1 to the bias of the forget gate itself.
+/// VanillaLSTMBuilder's gates have the order i, f, o, g, those of nn::LSTM f, i, o, u; and the
+/// builder adds 1 to the bias of the forget gate itself.
 void take_gates(const ParameterStorage& from, ParameterStorage& to) {
   constexpr unsigned kPlace[] = {1, 0, 2, 3};
   const Tensor source = from.tensor(), target = to.tensor();

@@ -11,8 +11,8 @@
 namespace dynet_like::bench {
 namespace {
 
-// A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5, the
-// host 3 to ask for a launch or copy, and a term of a product 1/2.
+// A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5; the
+// host takes 3 to queue a launch or copy, and a term of a product takes 1/2.
 constexpr Gpu kGpu{2, 10, 100, 1, 5, 3, 0.5};
 // The same with a host that takes no time.
 constexpr Gpu kAlone{2, 10, 100, 1, 5, 0, 0.5};
@@ -42,7 +42,7 @@ TEST(GpuModelTest, TheHostWorksBesideTheDevice) {
   EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, rest, 40), 60);
   EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, rest, 41), 61);
   EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, {}, 41), 61);
-  // A host that asks more slowly than the device works keeps it waiting.
+  // If the host queues more slowly than the device works, the device waits for it.
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 0), 90);
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 7), 97);
   const GpuWork slow{.flops = 8000};
@@ -51,7 +51,7 @@ TEST(GpuModelTest, TheHostWorksBesideTheDevice) {
 
 TEST(GpuModelTest, EveryWaitCosts) {
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, {.waits = 1}, {.waits = 2}, 0), 15);
-  // A wait is no work of the device: the host is not beside it.
+  // A wait is not work of the device: the host does nothing meanwhile.
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, {.waits = 1}, {}, 3), 8);
 }
 

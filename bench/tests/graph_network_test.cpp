@@ -1,4 +1,4 @@
-// The network of the benchmark over molecules: sizes that differ, and molecules joined by hand.
+// The benchmark's network over molecules: different sizes, and molecules joined by hand.
 #include <gtest/gtest.h>
 
 #include "bench/models/graph_network.h"
@@ -41,7 +41,7 @@ TEST(GraphNetworkBenchmarkTest, JoinedMoleculesAreTheSame) {
   EXPECT_NEAR(pass(network, record_joined, all).loss, expected, 1e-5f * expected);
 }
 
-// As many batches as one graph has nodes that run, however many molecules there are.
+// There are as many batches as one graph has nodes to run, however many molecules there are.
 TEST(GraphNetworkBenchmarkTest, MoleculesOfDifferentSizesShareBatches) {
   const GraphNetwork network(16);
   const Report each = pass(network, record_each, different_molecules()).report;

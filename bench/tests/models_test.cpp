@@ -1,5 +1,4 @@
-// The models: both forms compute the same, every parameter takes part, rows have names of their
-// own.
+// The models: all forms compute the same, every parameter is used, and names of rows are unique.
 #include "bench/models/models.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +16,7 @@ struct Outcome {
   double loss = 0, gradient_norm = 0;
 };
 
-/// Of the first instances, with biases that are not zero.
+/// The losses and gradients of the first instances, with biases that are not zero.
 Outcome outcome(const Workload& workload, const ParameterCollection& parameters) {
   Minibatch batch;
   for (unsigned i = 0; i < 4; ++i) batch.add_loss(workload.loss(batch.new_graph(), i));
@@ -35,7 +34,7 @@ Outcome outcome(const Workload& workload, const ParameterCollection& parameters)
   return result;
 }
 
-/// New biases for every gate, so that a wrong order of them shows.
+/// Sets new biases for every gate, so that a wrong order of gates is noticed.
 void change_biases(const ParameterCollection& model) {
   Random random(5);
   for (const auto& storage : model.storages()) {

@@ -1,4 +1,4 @@
-// The grammar of the benchmark: together it finds what it finds alone, in little memory.
+// The grammar of the benchmark finds the same together as alone, in little memory.
 #include "bench/models/rnng.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST_P(RnngTest, TogetherAsAlone) {
   }
 }
 
-// A beam over states of one's own needs the memory of its states, not that of all its steps.
+// A beam over the user's own states needs memory for these states, not for all steps.
 TEST_P(RnngTest, LongSentencesTakeLittleMemory) {
   const auto peak_of = [&](const GraphOptions& options) {
     ComputationGraph graph(options);

@@ -1,4 +1,4 @@
-// The Transformer tagger of the benchmark: one model written in two ways, and lengths that differ.
+// The Transformer tagger of the benchmark: one model written in two ways, and different lengths.
 #include <gtest/gtest.h>
 
 #include "bench/models/transformer.h"

@@ -1,5 +1,5 @@
-// The work that a minibatch of every model takes: batches, kernel calls, copies and memory stay
-// within the bounds of work_bounds.txt. Nothing is timed.
+// The work of a minibatch of every model: batches, kernel calls, copies and memory stay within the
+// bounds of work_bounds.txt. Nothing is timed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,8 +14,8 @@ namespace dynet_like::bench {
 namespace {
 
 constexpr unsigned kSamples = 64;
-/// Quick, and neither it nor a few times it is the width of another layer, which could make types
-/// of one: the batches are those of the sizes that are measured.
+/// A quick size. It and its small multiples are no widths of other layers, which could join types:
+/// so batches are the same as at the sizes that are measured.
 constexpr unsigned kHidden = 12;
 
 struct Quantity {
@@ -125,9 +125,9 @@ TEST(WorkCounts, StayWithinTheirBounds) {
   for (const std::string& fault : work_bounds().check("work_bounds.txt", work)) {
     ADD_FAILURE() << fault;
   }
-  // What the README says of the lower bound on batches.
+  // Batches are close to their lower bound, as the README says.
   for (const auto& [name, amounts] : work) {
-    if (name.starts_with("waves")) continue;  // waves cannot be put together
+    if (name.starts_with("waves")) continue;  // waves cannot be joined
     const bool is_near = name.starts_with("tree") || name.starts_with("language_model") ||
                          (name.find("tagger") != name.npos && name.ends_with("fused"));
     const auto batches = static_cast<double>(amounts[1]), least = static_cast<double>(amounts[2]);

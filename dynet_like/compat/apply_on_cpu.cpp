@@ -1,4 +1,4 @@
-// apply_on_cpu: copies of all that an update reads, and what it changed back to the device.
+// apply_on_cpu: copies all that an update reads, and writes the changes back to the device.
 #include "dynet_like/compat/apply_on_cpu.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@ using dynet_like::detail::Elements;
 
 namespace {
 
-// A copy of numbers of the device, until they are written back.
+// A copy of some of the device's numbers, and their address there.
 struct Copy {
   void* there;
   Block here;
 };
 
-// How many rows the gradient has.
+// Number of rows of the gradient.
 std::size_t gradient_rows(const Elements& e) {
   if (e.gradient == nullptr) return 0;
   if (e.row_count == 0) return 1;

@@ -1,4 +1,4 @@
-// Rules that have no passes on a device: copies of its numbers are updated by the CPU.
+// For update rules without kernels on a device: the CPU updates copies of the device's numbers.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace dynet::detail {
 
-/// Calls `apply` with copies of all stretches that lie on the device, and writes back what it has
-/// changed.
+/// Calls `apply` with copies of all stretches, which lie on the device, and writes the changes
+/// back.
 void apply_on_cpu(dynet_like::Device& device, std::span<const dynet_like::detail::Elements> all,
                   const std::function<void(std::span<const dynet_like::detail::Elements>)>& apply);
 

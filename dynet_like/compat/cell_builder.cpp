@@ -1,4 +1,4 @@
-// States of outputs and cells; LSTMs with peepholes and coupled gates.
+// States that consist of outputs and cells; LSTMs with peepholes and coupled gates.
 #include "dynet/cell-builder.h"
 
 namespace dynet::detail {

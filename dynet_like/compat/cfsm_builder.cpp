@@ -1,4 +1,4 @@
-// Softmaxes over all classes at once, and over classes of words.
+// Softmaxes over all classes, and over classes of words.
 #include "dynet/cfsm-builder.h"
 
 #include <algorithm>

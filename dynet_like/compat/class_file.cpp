@@ -1,4 +1,4 @@
-// Reading which class a word is in.
+// Reads the classes of words.
 #include "dynet_like/compat/class_file.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using dynet_like::detail::quoted_text;
 
 constexpr std::string_view kBlanks = " \t";
 
-// Takes the first field off a text.
+// Removes the first field of a text, and returns it.
 std::string_view take_field(std::string_view& text, std::string_view blanks = kBlanks) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   std::string_view field = text.substr(0, text.find_first_of(blanks));

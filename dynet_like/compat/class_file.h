@@ -1,4 +1,4 @@
-// Files that say which class a word is in, for the builders of softmaxes.
+// Files with the class of each word, for the builders of softmaxes.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ namespace dynet::detail {
 inline constexpr dynet_like::nn::TextLimits kClassFileLimits = {
     .max_line_bytes = std::size_t{1} << 16, .max_file_bytes = std::size_t{1} << 27};
 
-/// What the first field of a line is: a class, or symbols that spaces part if a tab follows.
+/// The kind of a line's first field: a class, or a path; if a tab follows, spaces separate its
+/// symbols.
 enum class FirstField { name, path };
 
 /// A line of the file.
@@ -25,16 +26,16 @@ struct ClassedWord {
   std::size_t line;
 };
 
-/// Reads lines "class word" with anything behind them; blank lines are skipped. Words are added to
-/// the dictionary; those that a frozen one takes for its unknown word are passed over. Throws
-/// FileError for a malformed file, one without words, a word that comes twice, one that a frozen
-/// dictionary cannot convert.
+/// Reads lines "class word"; the rest of a line is ignored, and blank lines are skipped. Adds the
+/// words to the dictionary. If it is frozen, words that it converts to its unknown word are
+/// skipped. Throws FileError for a malformed file, a file without words, a word that occurs twice,
+/// and a word that a frozen dictionary cannot convert.
 std::vector<ClassedWord> read_class_file(const std::string& path, FirstField first, Dict& words);
 std::vector<ClassedWord> read_class_file(std::istream& stream, const std::string& file,
                                          FirstField first, Dict& words,
                                          const dynet_like::nn::TextLimits& limits);
 
-/// The symbols of a path: what spaces part; of a string of bits, each bit.
+/// The symbols of a path: separated by spaces; or, of a string of bits, each bit.
 std::vector<std::string> symbols_of(std::string_view path);
 
 }  // namespace dynet::detail

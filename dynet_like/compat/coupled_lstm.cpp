@@ -1,4 +1,4 @@
-// CoupledLSTMBuilder: dropout of what its gates see.
+// CoupledLSTMBuilder: dropout of the values that its gates read.
 #include "dynet/lstm.h"
 
 namespace dynet {

@@ -1,4 +1,4 @@
-// Devices by the names that DyNet gives them.
+// Devices, under DyNet's names.
 #include "dynet/devices.h"
 
 #include <algorithm>
@@ -54,7 +54,8 @@ std::shared_ptr<dynet_like::Device> Device_GPU::core() {
   return core_;
 }
 
-// Until a program asks for the CPU by name, the environment may name another device.
+// The first device is the library's default_device, which the environment may choose, until a
+// program asks for the CPU by name.
 DeviceManager::DeviceManager() { add(new Device_CPU); }
 
 Device* DeviceManager::get(std::size_t i) {
@@ -86,7 +87,7 @@ Device* DeviceManager::get_global_device(const std::string& name) {
   if (name.empty()) return default_device;
   if (Device* const device = find(name); device != nullptr) return device;
   if (Device* const device = find(dynet_name(name)); device != nullptr) return device;
-  dynet_like::open_device(library_name(name));  // throws: it is not there
+  dynet_like::open_device(library_name(name));  // throws, and says what is missing
   add_all();
   return find(dynet_name(name));
 }

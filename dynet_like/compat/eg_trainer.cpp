@@ -25,8 +25,9 @@ using dynet_like::detail::Step;
 
 namespace {
 
-// v = momentum v - rate g; w = decay e^(ln w + v / decay) / sum. Numbers in DyNet's memory lack the
-// decay, and add up to 1 there. Values may be any; it normalises without a gradient too.
+// v = momentum v - rate g; w = decay e^(ln w + v / decay) / sum. DyNet keeps the numbers in memory
+// without the decay, so there they sum to 1. Any values are accepted; they are normalised without a
+// gradient, too.
 class EGRule : public dynet_like::detail::UpdateRule {
  public:
   EGRule(float momentum, std::shared_ptr<dynet_like::Device> device)
@@ -50,7 +51,7 @@ class EGRule : public dynet_like::detail::UpdateRule {
                          [&](std::span<const Elements> here) { apply_here(here, step); });
   }
 
-  float decay = 1;  // of all updates so far; set between them
+  float decay = 1;  // of all updates so far; set between updates
 
  private:
   void apply_here(std::span<const Elements> all, Step step) const {
@@ -112,11 +113,11 @@ class EGCore : public dynet_like::Trainer {
   EGCore(const ParameterCollection& m, float learning_rate, std::shared_ptr<EGRule> rule)
       : dynet_like::Trainer(m, learning_rate, rule), collection_(m), rule_(std::move(rule)) {}
 
-  // Tables that are left alone decay, and are averaged, as rows without a gradient are.
+  // Tables that are left alone still decay and are averaged, like rows without a gradient.
   void update(Gradients& gradients, bool leaves_tables) {
     Tables tables;
     if (leaves_tables) tables = updated_tables();
-    if (!std::isfinite(gradients.norm(tables))) tables.clear();  // it is refused, and says where
+    if (!std::isfinite(gradients.norm(tables))) tables.clear();  // will be refused
     norm_of_all_ = gradients.norm(collection_, true);
     sparse_updates = dynet_like::SparseUpdates::lazy;
     const WithoutGradients left_alone(gradients, tables);
@@ -139,8 +140,8 @@ class EGCore : public dynet_like::Trainer {
     std::erase_if(tables, [](const Storage& one) { return !one->is_table || !one->updated; });
     return tables;
   }
-  // DyNet applies a small decay to the numbers in memory. As there, what was counted is no part of
-  // the state.
+  // DyNet applies a decay only when it has become small. As in DyNet, the count is not part of the
+  // state.
   void count_decay() {
     decay_.set_lambda(weight_decay);
     decay_.update_weight_decay();

@@ -1,4 +1,4 @@
-// The library's check of gradients, with DyNet's tolerance and what it prints.
+// The library's check of gradients, with DyNet's tolerance and output.
 #include "dynet/grad-check.h"
 
 #include <iostream>

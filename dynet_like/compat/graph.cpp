@@ -28,7 +28,8 @@ bool batches_by_itself() {
   return detail::graph_options().policy != dynet_like::batching::Policy::none;
 }
 
-// Other options than those of all graphs. Random numbers follow from what rndeng is now.
+// The options of all graphs, but with another policy. Takes random numbers from the current state
+// of rndeng.
 dynet_like::GraphOptions options_with(bool batched) {
   using dynet_like::batching::Policy;
   detail::random();
@@ -37,10 +38,10 @@ dynet_like::GraphOptions options_with(bool batched) {
   return options;
 }
 
-// Programs make a new graph for every sample or minibatch: it begins with the memory of the last.
+// Programs make a new graph for every sample or minibatch. It reuses the memory of an earlier one.
 class SpareMemory {
  public:
-  SpareMemory() { all_.reserve(kMost); }  // destructors give it back, and must not fail
+  SpareMemory() { all_.reserve(kMost); }  // destructors call give(), which must not fail
 
   std::unique_ptr<GraphMemory> take() {
     detail::random();
@@ -51,7 +52,7 @@ class SpareMemory {
     all_.pop_back();
     return memory;
   }
-  // Of a graph that was made when the options had this version.
+  // `version`: that of the options when the graph was made.
   void give(std::unique_ptr<GraphMemory> memory, unsigned version) {
     std::lock_guard lock(mutex_);
     drop_outdated();
@@ -75,7 +76,7 @@ class SpareMemory {
   unsigned version_ = 0;
 };
 
-// Never destroyed: graphs may live as long as the process.
+// Never destroyed, because graphs may live as long as the process.
 SpareMemory& spare_memory() {
   static auto* const memory = new SpareMemory;
   return *memory;
@@ -175,7 +176,7 @@ VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
 const Tensor& ComputationGraph::forward(const Expression& last) {
   if (!run().is_beside_others) {
     detail::random();
-    run().executor.common().take_step();  // other random numbers
+    run().executor.common().take_step();  // draws other random numbers
   }
   if (run().waiter == nullptr) invalidate();
   return get_value(last);
@@ -207,12 +208,12 @@ void ComputationGraph::clear() {
 void ComputationGraph::forget_records() {
   dynet_like::ComputationGraph::forget_records();
   forget_handed_out();
-  if (is_of_minibatch_) id_ = ++last_graph;  // what is recorded next is another graph
+  if (is_of_minibatch_) id_ = ++last_graph;  // the next recording is another graph
 }
 void ComputationGraph::revert() {
   const std::uint32_t random_nodes = record().tape().random.count;
   dynet_like::ComputationGraph::revert();
-  record().writer().tape().random.count = random_nodes;  // what comes now draws other numbers
+  record().writer().tape().random.count = random_nodes;  // later nodes draw other random numbers
   forget_handed_out();
 }
 

@@ -182,7 +182,7 @@ unsigned HierarchicalSoftmaxBuilder::sample(const Expression& rep) {
 
 namespace {
 
-// The log probabilities of the words below a cluster and the words themselves, leaf by leaf;
+// Adds the log probabilities of the words below a cluster, and the words themselves, leaf by leaf.
 // `prefix` is the log probability of the cluster.
 void add_leaves(const Cluster& cluster, const Expression& rep, const Expression& prefix,
                 std::vector<Expression>& parts, std::vector<unsigned>& words) {

@@ -15,14 +15,14 @@ using dynet_like::detail::TextModelWriter;
 
 namespace {
 
-// Keys are paths: "/encoder", with the slash or without.
+// Keys are paths: "/encoder" may be given with the slash or without.
 std::string path_of(const std::string& key) {
   std::string path = key.starts_with('/') ? key : "/" + key;
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
 
-// What populate does for one handle.
+// Populates one handle.
 void fill(const TextModelEntry& entry, const Dim& dim, ParameterStorageBase& storage,
           const std::string& filename) {
   if (entry.dim != dim) {

@@ -1,4 +1,4 @@
-// A minibatch of DyNet's graphs, with the settings and the gradients of the process.
+// A minibatch of DyNet's graphs, with the settings and gradients of the process.
 #include "dynet/minibatch.h"
 
 #include "dynet_like/compat/profile.h"
@@ -7,7 +7,7 @@ namespace dynet {
 
 namespace {
 
-// Random numbers follow from what rndeng is now.
+// Takes random numbers from the current state of rndeng.
 dynet_like::GraphOptions with_settings(dynet_like::GraphOptions options) {
   detail::random();
   const dynet_like::GraphOptions& settings = detail::graph_options();

@@ -1,4 +1,4 @@
-// Parameters with their gradients, and collections of them.
+// Parameters with their gradients, and collections of parameters.
 #include "dynet/model.h"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ void check_size(const std::string& name, std::size_t need, std::size_t got) {
                    "; got " + std::to_string(got));
 }
 
-// Adds numbers of this process to some of the parameter's device, one stretch after the other.
+// Adds numbers in host memory to several places on the parameter's device, one stretch after the
+// other.
 void add(const dynet_like::ParameterStorage& core, const float* x, std::size_t n,
          std::span<void* const> sums) {
   dynet_like::Device& device = core.device();
@@ -65,7 +66,7 @@ float squared_norm_of_gradient(const dynet_like::ParameterStorage& core) {
       core.device().updates().sum_of_squares(core.dtype, detail::gradients().stretches(core)));
 }
 
-// The values of a table or a parameter to read.
+// The values of a table or a parameter, with all rows up to date.
 dynet_like::Tensor current(const dynet_like::ParameterStorage& core) {
   core.refresh_rows();
   return core.tensor();
@@ -152,7 +153,7 @@ void ParameterStorage::set_value(const std::vector<float>& new_values) {
   dynet_like::Parameter(core).set_value(new_values);
 }
 void ParameterStorage::refresh() {
-  if (zeros_.v == nullptr) zeros_ = Tensor(dim);  // now, since later it must not fail
+  if (zeros_.v == nullptr) zeros_ = Tensor(dim);  // now, since it must not fail later
   if (last_copy_.v == nullptr && !core->device().is_cpu()) {
     copy_ = Tensor(dim);
     last_copy_ = Tensor(dim);
@@ -188,7 +189,7 @@ Tensor RowGradients::operator[](unsigned row) const {
   const Gradients::Rows* rows = detail::gradients().find_rows(table_);
   const std::byte* found = rows == nullptr ? nullptr : rows->find(table_, row);
   if (found == nullptr) return Tensor(table_.entry_dim);
-  // The entry is there, so that nothing moves.
+  // The row's gradient exists already, so nothing moves.
   std::byte* entry = detail::gradients().rows(table_).entry(table_, row);
   if (table_.device().is_cpu()) {
     return dynet_like::Tensor(table_.entry_dim, reinterpret_cast<float*>(entry));
@@ -348,7 +349,7 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
 
 namespace {
 
-// Of a parameter that nobody has seen yet.
+// The parameter must be new, so that nobody has its address.
 void move_to_shared_memory(const std::shared_ptr<dynet_like::ParameterStorage>& parameter) {
   auto& known = detail::shared_parameters();
   std::erase_if(known, [](const auto& other) { return other.expired(); });
@@ -406,12 +407,12 @@ void ParameterCollection::reset_gradient() {
   detail::refresh_handed_out();
 }
 
-// Parameters are only ever added, at the end; some may have come through the library's own type.
+// Parameters are only added, at the end; some may have been added through the library's own type.
 ParameterCollectionStorage& ParameterCollection::get_storage() const {
   const auto cores = storages();
   for (std::size_t i = storage_->all_params.size(); i < cores.size(); ++i) {
     const auto& added = registry_->of(cores[i]);
-    dynet_like::detail::make_room(storage_->all_params);  // in both lists or in none
+    dynet_like::detail::make_room(storage_->all_params);  // for both lists
     if (cores[i]->is_table) {
       storage_->lookup_params.push_back(std::static_pointer_cast<LookupParameterStorage>(added));
     } else {
@@ -424,7 +425,7 @@ ParameterCollectionStorage& ParameterCollection::get_storage() const {
 
 namespace {
 
-// What a program walks over it may read and write.
+// A program that walks over the storages may read and write all of them.
 template <class Storage>
 const std::vector<std::shared_ptr<Storage>>& handed_out(
     const std::vector<std::shared_ptr<Storage>>& all) {

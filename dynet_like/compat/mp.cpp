@@ -76,7 +76,7 @@ void Channel::read_bytes(void* data, std::size_t size) const {
 
 namespace {
 
-// Nothing of the parent is destroyed here, and what it had yet to write is not written twice.
+// Ends by _exit, so that the child destroys none of the parent's objects.
 [[noreturn]] void run_in_child(const Children::Work& work, const Channel& parent, unsigned child) {
   int status = 0;
   try {
@@ -96,7 +96,7 @@ namespace {
 
 Children::Children(unsigned count, const Work& work) {
   if (count == 0) throw dynet_like::UsageError("[mp] need at least 1 process; got 0");
-  // Threads are not there in a child.
+  // Threads do not exist in a child: end those of spare memory, and refuse graphs that have some.
   dynet::detail::forget_spare_memory();
   const unsigned threads = dynet::detail::graph_options().threads;
   if (threads > 1 && get_number_of_active_graphs() > 0) {
@@ -116,7 +116,7 @@ Children::Children(unsigned count, const Work& work) {
     if (process < 0) throw_system("a process");
     if (process == 0) {
       here.reset();
-      channels_.clear();  // else a child would keep the others' connections open
+      channels_.clear();  // otherwise a child would keep the others' connections open
       run_in_child(work, there, child);
     }
     channels_.push_back(std::move(here));
@@ -202,7 +202,7 @@ SharedWork::Shared& SharedWork::shared() const {
 
 void SharedWork::begin_child() {
   dynet::detail::gradients().clear();
-  // Values change while a graph runs: nobody is to compare them.
+  // Values change while a graph runs, so graphs must not check that they stay the same.
   for (const auto& parameter : parameters_) parameter->values.stop_watching();
 }
 

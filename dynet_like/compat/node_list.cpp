@@ -1,4 +1,4 @@
-// What a graph has recorded, as DyNet's programs look at it.
+// The nodes of a graph, as DyNet's programs see them.
 #include "dynet/node-list.h"
 
 #include "dynet_like/core/errors.h"

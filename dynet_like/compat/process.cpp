@@ -1,4 +1,5 @@
-// What all graphs and collections of a process share, and the command line's --dynet-* options.
+// State that all graphs and collections of a process share, and the --dynet-* options of the
+// command line.
 #include <charconv>
 #include <cstring>
 #include <mutex>
@@ -15,13 +16,13 @@ namespace dynet {
 
 namespace {
 
-// Programs may own their engines, so that these are never freed: the list keeps them in reach.
+// A program may delete an engine, so they are never freed here; the list keeps them reachable.
 std::mt19937* new_engine(unsigned seed) {
   static auto* const all = new std::vector<std::mt19937*>;
   return all->emplace_back(new std::mt19937(seed));
 }
 
-// 0: another one in every run.
+// 0: a different seed in every run.
 unsigned chosen_seed(unsigned seed) { return seed != 0 ? seed : std::random_device{}(); }
 
 }  // namespace
@@ -36,7 +37,7 @@ NamedTimer timer;
 
 bool detail::shares_parameters = false;
 
-// The engine cannot say that it was changed, but what it would draw next has.
+// The engine cannot tell that a program has used it. So its state is compared with the last one.
 dynet_like::Random& detail::random() {
   static std::mutex mutex;
   static dynet_like::Random random;
@@ -60,7 +61,7 @@ namespace {
 dynet_like::batching::Policy policy_of(int autobatch) {
   using enum dynet_like::batching::Policy;
   constexpr dynet_like::batching::Policy kPolicies[] = {none, automatic, depth, agenda};
-  if (autobatch == 99) return automatic;  // in DyNet: try all
+  if (autobatch == 99) return automatic;  // DyNet tries all policies
   if (autobatch < 0 || autobatch > 3) {
     throw dynet_like::UsageError("[dynet] need --dynet-autobatch or autobatch_flag 0 to 3; got " +
                                  std::to_string(autobatch));
@@ -188,7 +189,7 @@ std::string_view without_prefix(std::string_view argument) {
   return {};
 }
 
-// "seed" for "--dynet-seed", "--dynet_seed" and "--dynet-seed=1"; empty for what is no such option.
+// "seed" for "--dynet-seed", "--dynet_seed" and "--dynet-seed=1"; empty for other arguments.
 std::string option_name(std::string_view argument) {
   std::string name(without_prefix(argument));
   if (const std::size_t equals = name.find('='); equals != name.npos) name.resize(equals);
@@ -227,15 +228,15 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
     const char* value = equals != nullptr ? equals + 1 : option.takes_value ? argv[++i] : "";
     option.set(params, value);
   }
-  if (kept < argc) argv[kept] = nullptr;  // there is room: something was taken out
+  if (kept < argc) argv[kept] = nullptr;  // there is room, since an argument was removed
   argc = kept;
   return params;
 }
 
 namespace {
 
-// All devices that are asked for must be there. The default is the first that is not the CPU; null
-// if none is asked for.
+// All requested devices must be there. The default is the first that is not the CPU; null if no
+// device is requested.
 Device* choose_device(const DynetParams& params) {
   std::vector<std::string> names = params.devices;
   for (std::size_t id = 0; params.ids_requested && id < params.gpu_mask.size(); ++id) {
@@ -248,7 +249,7 @@ Device* choose_device(const DynetParams& params) {
   Device* chosen = nullptr;
   for (const std::string& name : names) {
     Device* const device = get_global_device(name);
-    const auto core = device->core();  // throws if it cannot be opened
+    const auto core = device->core();  // throws if the device cannot be opened
     if (chosen == nullptr || chosen->type == DeviceType::CPU) chosen = device;
   }
   const auto core = chosen == nullptr ? detail::device() : chosen->core();
@@ -268,7 +269,7 @@ void initialize(const DynetParams& params) {
   Device* const device = choose_device(params);
   if (device != nullptr) {
     default_device = device;
-    // Who asks for the CPU means it, whatever the environment says.
+    // A program that asks for the CPU gets it, whatever the environment says.
     if (device->type == DeviceType::CPU) device->set_core(dynet_like::cpu_device());
   }
   devices.clear();
@@ -282,7 +283,7 @@ void initialize(const DynetParams& params) {
   ++settings.version;
   default_weight_decay_lambda = params.weight_decay;
   detail::shares_parameters = params.shared_parameters;
-  // A new one: a program may have deleted the last.
+  // A new engine, since a program may have deleted the last one.
   rndeng = new_engine(chosen_seed(params.random_seed));
 }
 

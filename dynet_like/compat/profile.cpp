@@ -1,4 +1,4 @@
-// The profile of a process: what its graphs have computed, by operation.
+// The profile of a process: the work of its graphs, by operation.
 #include "dynet_like/compat/profile.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Profile {
   double plan_seconds = 0, kernel_seconds = 0;
 };
 
-// Never destroyed: graphs may live as long as the process.
+// Never destroyed, because graphs may live as long as the process.
 Profile& profile() {
   static auto* const profile = [] {
     std::atexit(detail::print_profile);

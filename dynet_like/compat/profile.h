@@ -1,4 +1,4 @@
-// What --dynet-profiling tells: the work of all graphs together.
+// The output of --dynet-profiling: the work of all graphs together.
 #pragma once
 
 #include <new>
@@ -7,10 +7,11 @@
 
 namespace dynet::detail {
 
-/// Adds the work of a graph that is about to forget it; writes it to standard error if
+/// Adds the work of a graph that is about to be cleared. Prints it to standard error if
 /// `profiling_flag` is above 1.
 void add_to_profile(const dynet_like::Report& report);
-/// The same for a graph or a minibatch, also in its destructor: none is added if memory runs out.
+/// The same for a graph or a minibatch. Destructors call it, too, so if memory runs out it adds
+/// nothing.
 template <class Explained>
 void add_work_to_profile(const Explained& explained) {
   try {
@@ -18,8 +19,8 @@ void add_work_to_profile(const Explained& explained) {
   } catch (const std::bad_alloc&) {
   }
 }
-/// Writes what has been added to standard error, if anything was, and forgets it. The end of the
-/// process does it, too.
+/// Prints what has been added to standard error, if anything was, and resets it. The end of the
+/// process does this, too.
 void print_profile();
 
 }  // namespace dynet::detail

@@ -1,4 +1,4 @@
-// What builders have in common: the order of calls, states, and parameters by layer.
+// Common parts of builders: the order of calls, states, and parameters by layer.
 #include "dynet/rnn.h"
 
 #include <string>
@@ -86,7 +86,7 @@ void RNNBuilder::check_can_follow(RNNPointer prev) const {
   }
 }
 
-// prev may be a reference to cur.
+// `prev` is a copy, since the caller may pass `cur` itself.
 void RNNBuilder::follow(RNNPointer prev) {
   heads_.push_back(prev);
   cur = static_cast<RNNPointer>(heads_.size()) - 1;
@@ -134,7 +134,7 @@ void copy_values(const std::vector<std::vector<Parameter>>& from,
   }
   for (std::size_t layer = 0; layer < to.size(); ++layer) {
     for (std::size_t i = 0; i < to[layer].size(); ++i) {
-      const dynet_like::Parameter& source = from[layer][i];  // whose memory is not handed out
+      const dynet_like::Parameter& source = from[layer][i];  // its memory is not handed out
       to[layer][i].set_value(as_vector(source.get_storage().tensor()));
     }
   }

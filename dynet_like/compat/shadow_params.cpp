@@ -1,4 +1,4 @@
-// Memory of a program's own for every parameter of a collection.
+// Memory for a program's own use, for every parameter of a collection.
 #include "dynet/shadow-params.h"
 
 namespace dynet {

@@ -1,9 +1,9 @@
-// Memory that graphs leave for those that come after them.
+// Memory of destroyed graphs, for later ones.
 #pragma once
 
 namespace dynet::detail {
 
-/// Frees it, and ends its threads.
+/// Frees the memory, and ends its threads.
 void forget_spare_memory();
 
 }  // namespace dynet::detail

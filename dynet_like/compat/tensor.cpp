@@ -1,4 +1,4 @@
-// Tensors by hand.
+// TensorTools: work on tensors without graphs.
 #include "dynet/tensor.h"
 
 #include <algorithm>
@@ -52,8 +52,8 @@ Dim with_size(const Dim& dim, unsigned d, unsigned size) {
   return result;
 }
 
-// function(first element, distance between elements, place of the line in a result of `results`
-// elements along the dimension).
+// Calls function(first element, distance between elements, index of the line's first element in a
+// result that has `results` elements along the dimension) for every line.
 template <class Function>
 void for_lines(const Dim& dim, unsigned d, unsigned results, Function&& function) {
   const dynet_like::ops::Axis axis(dim, d);
@@ -65,7 +65,7 @@ void for_lines(const Dim& dim, unsigned d, unsigned results, Function&& function
   }
 }
 
-// The positions of the largest `count` elements, the largest first.
+// The positions of the `count` largest elements, the largest first.
 std::vector<std::size_t> largest(const float* line, std::size_t stride, std::size_t n,
                                  std::size_t count) {
   std::vector<std::size_t> order(n);
@@ -221,7 +221,8 @@ IndexTensor TensorTools::argmax(const Tensor& x, unsigned dim, unsigned num) {
   return topk(x, dim, num).second;
 }
 
-// The largest of the logarithms, each with Gumbel noise, is such a draw (Gumbel 1954).
+// Adds Gumbel noise to each logarithm: the position of the largest sum is such a draw (Gumbel
+// 1954).
 IndexTensor TensorTools::categorical_sample_log_prob(const Tensor& x, unsigned dim, unsigned num) {
   IndexTensor result(with_size(x.d, dim, num));
   for_lines(x.d, dim, num, [&](std::size_t first, std::size_t stride, std::size_t line) {

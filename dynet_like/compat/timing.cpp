@@ -1,4 +1,4 @@
-// What timers print.
+// Output of timers.
 #include "dynet/timing.h"
 
 #include <iostream>

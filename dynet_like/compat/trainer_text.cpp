@@ -19,7 +19,7 @@ using dynet_like::UsageError;
 namespace {
 
 // A line "#Trainer# KIND", the settings, then for every moment and average a line of words and one
-// of numbers, then "#End#". Floats have nine digits: enough to come back.
+// of numbers, then "#End#". Floats have nine digits, enough to read back the same float.
 void write_numbers(std::ostream& out, const dynet_like::Tensor& tensor) {
   char text[32];
   for (std::size_t i = 0; i < tensor.d.size(); ++i) {
@@ -29,7 +29,7 @@ void write_numbers(std::ostream& out, const dynet_like::Tensor& tensor) {
   out << '\n';
 }
 
-// Texts have DyNet's name of the trainer that descends with a rate that cycles.
+// In texts, a trainer with a cyclical rate has DyNet's name, CyclicalSGDTrainer.
 constexpr std::string_view kDescends = "SimpleSGDTrainer() with Cyclical",
                            kCycles = "CyclicalSGDTrainer() with Cyclical";
 
@@ -37,7 +37,7 @@ std::string renamed(const std::string& kind, std::string_view from, std::string_
   return kind.starts_with(from) ? std::string(to) + kind.substr(from.size()) : kind;
 }
 
-// Reads word by word; what is not as it must be throws.
+// Reads word by word. Throws if a word is not as expected.
 class Reader {
  public:
   explicit Reader(std::istream& in) : in_(in) {}
@@ -77,7 +77,7 @@ class Reader {
   std::istream& in_;
 };
 
-// The numbers of a moment or average, kept until they are handed over.
+// Keeps the numbers of moments and averages until the state is loaded.
 class NumberStore {
  public:
   NumberStore(const ParameterCollection& collection, Reader& reader)

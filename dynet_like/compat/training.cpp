@@ -1,4 +1,5 @@
-// Trainers: settings go to the library's trainer before an update, and what changed comes back.
+// Trainers: before an update the settings go to the library's trainer, and changes come back after
+// it.
 #include "dynet/training.h"
 
 #include <iostream>
@@ -13,8 +14,8 @@ namespace dynet {
 
 namespace {
 
-// The norm that is compared with the threshold is that of all gradients, also those of parameters
-// that are not updated.
+// A trainer that clips by the norm of all gradients, including those of parameters that are not
+// updated.
 template <class Core>
 class ClippingByAll : public Core {
  public:
@@ -38,7 +39,7 @@ std::unique_ptr<dynet_like::Trainer> make(const ParameterCollection& m, Argument
   return std::make_unique<ClippingByAll<Core>>(m, arguments...);
 }
 
-// While it lives, parameters that are not chosen are not updated.
+// While it lives, only the chosen parameters are updated.
 class ChosenParameters {
  public:
   explicit ChosenParameters(const ParameterCollectionStorage& all) {
@@ -98,9 +99,9 @@ void Trainer::update() {
   const std::uint64_t clips_before = core_->clipped_updates();
   detail::take_written_gradients();
   change_parameters();
-  core_->finish_update();  // as in DyNet, it is known now whether it was made
+  core_->finish_update();  // as in DyNet, a refused update throws here
   const auto clipped = static_cast<real>(core_->clipped_updates() - clips_before);
-  learning_rate = core_->learning_rate;  // some rules change it
+  learning_rate = core_->learning_rate;  // a cyclical rate has changed it
   ++updates;
   ++updates_since_status;
   clips += clipped;
@@ -108,7 +109,7 @@ void Trainer::update() {
   collection_.reset_gradient();
 }
 
-// Without any of their own, all of them are zero for it, as for DyNet's trainers.
+// If no parameter of the collection has a gradient, the update takes zeros, as in DyNet.
 void Trainer::change_parameters() {
   const dynet_like::Gradients& all = detail::gradients();
   const dynet_like::Gradients none = {};

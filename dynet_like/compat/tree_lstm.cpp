@@ -14,7 +14,7 @@ using dynet_like::UsageError;
 
 namespace {
 
-// A tree has no last state.
+// Functions for sequences throw, since a tree has no last state.
 [[noreturn]] void throw_for_sequences(const char* function) {
   throw UsageError(std::string("[") + function +
                    "] need a builder for sequences; got one for trees, whose nodes are in h");
@@ -28,7 +28,7 @@ void resize(std::vector<Node>& nodes, int length) {
   nodes.resize(static_cast<std::size_t>(length));
 }
 
-// A node that has a place, or else the next one.
+// Returns the index of a node that exists, or of the next one.
 template <class Node>
 std::size_t checked_id(const std::vector<Node>& nodes, int id) {
   if (id < 0 || static_cast<std::size_t>(id) > nodes.size()) {
@@ -49,7 +49,7 @@ bool is_read(const std::vector<Expression>& layers) { return !layers.empty(); }
 
 template <class Node>
 const Node& checked_child(const std::vector<Node>& nodes, int child) {
-  const auto id = static_cast<std::size_t>(child);  // large if it is negative
+  const auto id = static_cast<std::size_t>(child);  // a negative number becomes large
   if (id >= nodes.size() || !is_read(nodes[id])) {
     throw UsageError("[TreeLSTMBuilder] need children before their parents; got child " +
                      std::to_string(child) + ", which has not been read");
@@ -206,7 +206,7 @@ CellState NaryTreeLSTMBuilder::cell(unsigned layer, const Expression& x, const S
   const std::vector<Expression>& w = param_vars[layer];
   const auto count = static_cast<unsigned>(children.size());
   constexpr unsigned kNone = kTables;
-  // b + X x + what row_of(k) of the tables makes of child k.
+  // b + X x + the products of each child k with its weights, row_of(k) of the tables.
   const auto map = [&](unsigned x_weights, unsigned h_table, unsigned c_table, const auto& row_of) {
     std::vector<Expression> terms = {w[x_weights + 1], w[x_weights], x};
     for (unsigned k = 0; k < count; ++k) {
@@ -230,7 +230,7 @@ CellState NaryTreeLSTMBuilder::cell(unsigned layer, const Expression& x, const S
   return {cmult(o, tanh(c_new)), c_new};
 }
 
-// Looked up once per graph, so that products with it batch.
+// Looks a row up once per graph, so that products with it batch.
 const Expression& NaryTreeLSTMBuilder::row(unsigned layer, unsigned table, unsigned row) {
   Expression& known = lparam_vars[layer][table][row];
   if (!is_read(known)) {
@@ -243,7 +243,7 @@ const Expression& NaryTreeLSTMBuilder::row(unsigned layer, unsigned table, unsig
 
 namespace {
 
-// The output after x and the nodes, in this order.
+// Reads x, then the nodes in this order. Returns the last output.
 Expression read_all(LSTMBuilder& builder, const Expression& x, std::span<const Expression> nodes) {
   Expression output = builder.add_input(-1, x);
   for (const Expression& node : nodes) output = builder.add_input(node);

@@ -1,4 +1,4 @@
-// VanillaLSTMBuilder and what derives from its formula: one node per step and layer.
+// VanillaLSTMBuilder and the builders with the same formula: one node per step and layer.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -31,7 +31,7 @@ std::vector<Parameter> add_normalisation(ParameterCollection& own, unsigned hidd
   return all;
 }
 
-// A function of parameters alone: computed once, however many steps use it.
+// Depends on parameters alone, so it is computed once for all steps.
 Expression with_forget_bias(const Expression& bias, unsigned hidden, float forget_bias) {
   if (forget_bias == 0) return bias;
   return concatenate({pick_range(bias, 0, hidden),
@@ -117,7 +117,8 @@ SparseLSTMBuilder::SparseLSTMBuilder(unsigned layer_count, unsigned input_size,
 
 namespace {
 
-// 0 for this share of the numbers, the smallest (of equal ones the first), else 1.
+// 0 for this share of the numbers, the smallest ones (of equal numbers the first), 1 for the
+// others.
 std::vector<float> mask_of(const std::vector<float>& sizes, float share) {
   const auto zeros = static_cast<std::size_t>(static_cast<float>(sizes.size()) * share);
   std::vector<std::size_t> order(sizes.size());
@@ -135,7 +136,7 @@ void SparseLSTMBuilder::set_sparsity(float percent) {
   if (!(percent >= 0 && percent <= 1)) {
     throw UsageError("[set_sparsity] need a share from 0 to 1; got " + std::to_string(percent));
   }
-  std::vector<float> sizes;  // of all weights, one matrix behind the other
+  std::vector<float> sizes;  // of all weights, one matrix after the other
   for (const std::vector<Parameter>& all : params) {
     for (const unsigned i : {X2GATES, H2GATES}) {
       const dynet_like::Parameter& weights = all[i];

@@ -1,4 +1,4 @@
-// Comparing ranks: texts by name, and digests of numbers.
+// Compares ranks: texts by name, and digests of numbers.
 #include "dynet_like/distributed/alike.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-constexpr std::size_t kShown = 40;  // bytes of a text in a message
+constexpr std::size_t kShown = 40;  // bytes of a text that a message shows
 
 std::vector<Texts> texts_of_all(Communicator& ranks, const Texts& mine) {
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
@@ -45,7 +45,8 @@ std::string state_of(const ParameterStorage& storage) {
                      digest_of_values(storage.tensor()));
 }
 
-// Messages show the beginning of texts, or what differs where that is later.
+// Where the shown part of two texts begins: at the beginning, or at their difference if that is
+// later.
 std::size_t place_of_difference(const std::string& a, const std::string& b) {
   constexpr std::size_t kBefore = 10;
   const auto length = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
@@ -59,7 +60,7 @@ std::string shown(const std::string* text, std::size_t from) {
   return (from > 0 ? "..." : "") + detail::quoted_text(std::string_view(*text).substr(from));
 }
 
-// Of moments and averages.
+// Adds digests of moments and averages.
 void describe_state(Trainer& trainer, Texts& texts) {
   const TrainerState state = trainer.state();
   texts["trainer's updates"] = fmt::to_string(state.updates);
@@ -102,8 +103,8 @@ void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine
   }
 }
 
-// Whether averages stand in for the weights is a setting: there is no state then, and a rank that
-// found that out alone would leave the others waiting.
+// Settings are compared before state. If averages stand in for the weights, which is a setting,
+// there is no state: a rank that found this out alone would leave the others waiting.
 void check_alike(Communicator& ranks, const std::string& rule, Texts mine, Trainer& trainer,
                  const ParameterCollection& parameters) {
   if (ranks.size() == 1) return;

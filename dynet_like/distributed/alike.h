@@ -1,4 +1,4 @@
-// What ranks must have in common to train together.
+// Checks that ranks have everything in common that training together needs.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@ namespace dynet_like {
 
 namespace detail {
 
-/// Throws UsageError, with what differs and on which ranks, unless all have the same texts by the
-/// same names. `rule` begins the message: "[TrainingRun] need the same options".
+/// Throws UsageError, with the difference and the ranks, unless all ranks have the same texts with
+/// the same names. `rule` begins the message: "[TrainingRun] need the same options".
 void check_alike(Communicator& ranks, const std::string& rule,
                  const std::map<std::string, std::string>& mine);
-/// The same for these texts, the instruction set and the settings of a trainer, and then for its
-/// moments and averages and for the parameters, whose digests can be compared only then.
+/// The same for these texts, the instruction set and the settings of a trainer; then for its
+/// moments and averages and for the parameters, whose digests are comparable only if the former
+/// agree.
 void check_alike(Communicator& ranks, const std::string& rule,
                  std::map<std::string, std::string> mine, Trainer& trainer,
                  const ParameterCollection& parameters);
 
-/// Of the names, shapes, flags and values of parameters. Equal on all ranks that have one
-/// instruction set if these are; reads some 16 bytes a cycle.
+/// A digest of the names, shapes, flags and values of parameters. Ranks with the same parameters
+/// and the same instruction set have the same digest. Reads about 16 bytes per cycle.
 std::uint64_t digest_of(const ParameterCollection& parameters);
 
-/// The same for each parameter, as a text for check_alike().
+/// Adds a text for each parameter, for check_alike().
 void describe(const ParameterCollection& parameters, std::map<std::string, std::string>& texts);
-/// Of the settings of a trainer.
+/// Adds the settings of a trainer.
 void describe_settings(const Trainer& trainer, std::map<std::string, std::string>& texts);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Communicator of one process, and what all of them can do.
+// The Communicator of a single process, and functions for all communicators.
 #include "dynet_like/distributed/communicator.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Seconds since a moment.
+// Seconds since a point in time.
 #pragma once
 
 #include <chrono>

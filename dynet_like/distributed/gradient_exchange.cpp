@@ -1,4 +1,4 @@
-// Packing, adding and unpacking gradients.
+// GradientExchange: packs, adds and unpacks gradients.
 #include "dynet_like/distributed/gradient_exchange.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ GradientExchange::GradientExchange(std::shared_ptr<Communicator> ranks,
   }
 }
 
-// Parameters may be frozen between two sums.
+// Finds the parameters anew for each sum, since some may have been frozen meanwhile.
 void GradientExchange::begin() {
   dense_.clear();
   index_.clear();
@@ -88,7 +88,8 @@ void GradientExchange::pack(std::span<Gradients> own, Dense& dense) {
   dense.is_packed = true;
 }
 
-// The sum of each node of this rank's shards. What a shard does not read counts as zeros.
+// Packs the sum of each tree node of this rank's shards. A shard without a gradient counts as
+// zeros.
 void GradientExchange::pack(std::span<const Gradients> own, const Dense& dense, Bucket& bucket) {
   const std::size_t element = size_of(model_.dtype());
   const RankPart parameter = {dense.begin, dense.begin + dense.parameter->size()};
@@ -110,7 +111,7 @@ void GradientExchange::pack(std::span<const Gradients> own, const Dense& dense, 
   }
 }
 
-// Rows go with the last bucket: a round of their own would be another way through the network.
+// Rows of tables go with the last bucket: a round of their own would cost another network latency.
 void GradientExchange::send(std::span<Gradients> own) {
   if (step_ != Step::packing) begin();
   for (Dense& dense : dense_) {
@@ -132,7 +133,7 @@ void GradientExchange::send_nothing() {
   step_ = Step::sent;
 }
 
-// In their order, which is the same one on all ranks.
+// Sends buckets in order, which is the same on all ranks.
 void GradientExchange::send_complete_buckets(std::size_t end) {
   for (std::size_t b = 0; b < end && buckets_[b].packed == buckets_[b].elements.size(); ++b) {
     if (!buckets_[b].is_sent) send(buckets_[b]);
@@ -183,7 +184,7 @@ Gradients& GradientExchange::sum() {
   return total_;
 }
 
-// Where some elements of a parameter's gradients lie in the memory of the host.
+// Addresses of some elements of a parameter's gradients, in host memory.
 std::vector<Piece> GradientExchange::pieces_of(std::span<const Gradients> shards,
                                                const ParameterStorage& parameter,
                                                RankPart elements) {
@@ -205,8 +206,8 @@ std::vector<Piece> GradientExchange::pieces_of(std::span<const Gradients> shards
   return pieces;
 }
 
-// A row belongs to the rank of its number: frequent words, which are in most shards, have small
-// ones.
+// Row i goes to rank i modulo the number of ranks. Frequent words, which are in most shards, have
+// small numbers, so this spreads them evenly.
 void GradientExchange::append_rows(std::span<Gradients> own, Bucket& bucket) {
   const unsigned size = ranks_->size();
   const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
@@ -225,7 +226,7 @@ void GradientExchange::append_rows(std::span<Gradients> own, Bucket& bucket) {
   }
 }
 
-// What all ranks have sent of this rank's slice.
+// Adds up this rank's slice of what all ranks have sent.
 void GradientExchange::write_sum(Bucket& bucket) {
   const std::size_t elements = slice_of(bucket, ranks_->rank()).size();
   const std::size_t bytes = elements * size_of(model_.dtype());
@@ -240,7 +241,7 @@ void GradientExchange::write_sum(Bucket& bucket) {
   sum_pieces(model_.dtype(), pieces, bucket.sum.data(), elements);
 }
 
-// They stand behind the dense gradients of each node.
+// Adds up the rows of tables, which follow the dense gradients of each rank.
 void GradientExchange::append_sum_of_rows(Bucket& bucket) {
   const std::size_t bytes = slice_of(bucket, ranks_->rank()).size() * size_of(model_.dtype());
   const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };

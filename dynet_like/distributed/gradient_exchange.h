@@ -1,5 +1,5 @@
-// GradientExchange: the sum of the gradients of all shards, on all ranks, with the same bits on any
-// number of them.
+// GradientExchange: sums the gradients of all shards, on all ranks. The bits do not depend on the
+// number of ranks.
 #pragma once
 
 #include <cstddef>
@@ -17,57 +17,58 @@
 
 namespace dynet_like {
 
-/// Adds up gradients of the parameters of a collection that are updated. Each rank is sent a part
-/// of all of them, adds up the shards in their fixed order, and sends the sums to all. Dense
-/// gradients go in buckets of a megabyte; of tables the rows that some shard has touched.
+/// Sums the gradients of the updated parameters of a collection. Each rank receives its slice of
+/// all gradients, adds up the shards in their fixed order, and sends the sums to all ranks. Dense
+/// gradients go in buckets of a megabyte. Of tables, only rows go that some shard has touched.
 ///
-/// A sum has three steps, the same ones on all ranks: send, receive, sum. A bucket is on its way as
-/// soon as all of it was packed, while others are still computed.
+/// A sum has three steps, the same on all ranks: send, receive, sum. pack() sends a bucket as soon
+/// as it is full, while other gradients are still being computed.
 class GradientExchange {
  public:
-  /// Throws UsageError unless there is a shard for each rank. From a GPU, gradients go through the
-  /// memory of the host.
+  /// Throws UsageError unless there is at least one shard per rank. Gradients of a GPU go through
+  /// host memory.
   GradientExchange(std::shared_ptr<Communicator> ranks, const ParameterCollection& model,
                    unsigned shards);
-  GradientExchange(const GradientExchange&) = delete;  // rounds on their way know where it is
+  GradientExchange(const GradientExchange&) = delete;  // open rounds have its address
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  /// The shards that are this rank's to compute.
+  /// The shards that this rank computes.
   RankPart own_shards() const { return part_of_rank(shards_, ranks_->rank(), ranks_->size()); }
 
-  /// Takes the gradients of a parameter, if they are complete and it is no table: it may be called
-  /// for any of them, before send(). `own` are this rank's shards, one object each; what is taken
-  /// is cleared.
+  /// Packs the gradients of a parameter, once they are complete; does nothing for tables. You may
+  /// call it for any parameters before send(). `own` has one object for each of this rank's shards;
+  /// packed gradients are cleared in them.
   void pack(std::span<Gradients> own, const ParameterStorage& parameter);
-  /// Takes all others.
+  /// Packs and sends all other gradients.
   void send(std::span<Gradients> own);
-  /// For a rank whose pack() or send() did not come to its end: the others get nothing instead, and
-  /// must learn of it before sum().
+  /// If pack() or send() failed on this rank: sends nothing in place of the rest. The program must
+  /// tell the other ranks before they call sum().
   void send_nothing();
-  /// Waits for what the others have sent. Throws RankError.
+  /// Waits for the gradients of the other ranks. Throws RankError.
   void receive();
   /// The sum over the shards of all ranks, valid until the next send(). Rows of tables are in
-  /// ascending order, and parameters that nobody reads have gradients of zeros. Throws RankError.
+  /// ascending order. A parameter that no shard reads has zeros. Throws RankError.
   Gradients& sum();
-  /// Forgets what was packed or received.
+  /// Drops gradients that were packed or received.
   void clear();
 
  private:
   enum class Step : std::uint8_t { none, packing, sent, received };
-  /// A parameter that is no table, and where its gradient lies in that of all.
+  /// A parameter that is not a table, and where its gradient begins in the sequence of all
+  /// gradients.
   struct Dense {
     std::shared_ptr<ParameterStorage> parameter;
     std::size_t begin = 0;
     bool is_packed = false;
   };
-  /// Consecutive elements of the gradients of all. Each rank is sent its slice of them, of each
-  /// node of this rank's shards.
+  /// Consecutive elements of the sequence of all gradients. Each rank is sent its slice of them,
+  /// once for each tree node of this rank's shards.
   struct Bucket {
     RankPart elements;
-    std::size_t packed = 0;  ///< elements
+    std::size_t packed = 0;  ///< number of elements
     bool is_sent = false;
     std::vector<Communicator::Bytes> to;
-    Communicator::Bytes sum;  ///< of this rank's slice
+    Communicator::Bytes sum;  ///< the sum of this rank's slice
     Communicator::Round parts, sums;
   };
 
@@ -90,14 +91,14 @@ class GradientExchange {
   std::shared_ptr<Communicator> ranks_;
   ParameterCollection model_;
   unsigned shards_;
-  std::vector<std::vector<detail::TreeNode>> nodes_;  ///< of the shards of each rank
+  std::vector<std::vector<detail::TreeNode>> nodes_;  ///< the tree nodes of each rank's shards
   Step step_ = Step::none;
   std::vector<Dense> dense_;
-  std::unordered_map<const ParameterStorage*, std::size_t> index_;  ///< into dense_
+  std::unordered_map<const ParameterStorage*, std::size_t> index_;  ///< index into dense_
   std::vector<std::shared_ptr<ParameterStorage>> tables_;
-  std::vector<Bucket> buckets_;  ///< rows of tables are in the last one
+  std::vector<Bucket> buckets_;  ///< the last one also has the rows of tables
   Gradients total_;
-  std::vector<Gradients> received_rows_;  ///< by node of the tree
+  std::vector<Gradients> received_rows_;  ///< by tree node
   Communicator::Bytes on_host_;
 };
 

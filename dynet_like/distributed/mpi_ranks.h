@@ -1,4 +1,4 @@
-// Ranks that are processes of MPI. Programs that use them link dynet_like::mpi, no others do.
+// Ranks that are MPI processes. Only programs that use them link dynet_like::mpi.
 #pragma once
 
 #include <chrono>
@@ -8,17 +8,17 @@
 
 namespace dynet_like {
 
-/// How long a rank waits for others: DYNET_LIKE_RANK_TIME_LIMIT seconds of the environment, or 10
-/// minutes. Throws UsageError for a limit that is no number above 0.
+/// How long a rank waits for others: the environment variable DYNET_LIKE_RANK_TIME_LIMIT in
+/// seconds, or 10 minutes. Throws UsageError if its value is not a number above 0.
 std::chrono::duration<double> rank_time_limit();
 
-/// Whether this process was started by mpirun, srun or the like, so that others may be there.
+/// Whether this process was started by mpirun, srun or the like, so that there may be others.
 bool is_started_by_mpi();
 
-/// All processes that were started together (MPI_COMM_WORLD). Starts MPI unless it is there, and
-/// ends it when the communicator is destroyed if it has started it. Make it once per process,
-/// before any thread, and destroy it in the thread that has made it. Whoever destroys it while
-/// others wait for it lets them wait: a program that fails calls Communicator::fail().
+/// All processes that were started together (MPI_COMM_WORLD). Initializes MPI if it is not
+/// initialized yet; then destroying the communicator finalizes MPI. Make it once per process,
+/// before any thread, and destroy it in the same thread. If a program fails, call
+/// Communicator::fail(): if it only destroys the communicator, the other ranks keep waiting.
 std::shared_ptr<Communicator> mpi_ranks(
     std::chrono::duration<double> time_limit = rank_time_limit());
 

@@ -1,4 +1,4 @@
-// The worker: what it asks servers for.
+// ParameterServer: the worker's side.
 #include "dynet_like/distributed/parameter_server.h"
 
 #include <algorithm>
@@ -23,11 +23,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 
-// Rank 0 knows best whom all wait for, and says so first.
+// Rank 0 knows which rank the others wait for: they wait longer, so that it reports first.
 constexpr double kPatience = 2;
 
-// Ranks that differ would serve each other other values. Messages of an earlier server of theirs,
-// one that failed, may be on their way: the number that is returned tells them apart.
+// Starts a session. Ranks that differ would serve each other wrong values, so compares them first.
+// Messages of an earlier server that failed may still arrive: the returned number, which all
+// messages carry, tells them apart.
 std::uint64_t begin_session(Communicator& ranks, Trainer& trainer, const Relaxation& relaxation,
                             std::size_t first, std::size_t end) {
   auto session = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
@@ -167,7 +168,7 @@ ParameterServer::Report ParameterServer::finish() {
     report.most_staleness = std::max(report.most_staleness, one[0]);
     total += static_cast<double>(one[1]);
     updates += static_cast<double>(one[2]);
-    report.updates = one[2];  // the same everywhere
+    report.updates = one[2];  // the same on all ranks
   }
   report.mean_staleness = updates > 0 ? total / updates : 0;
   return report;

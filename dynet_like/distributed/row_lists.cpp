@@ -1,4 +1,4 @@
-// RowList: numbers of rows and their values, one behind the other.
+// RowList: indices of rows, then their values.
 #include "dynet_like/distributed/row_lists.h"
 
 #include <algorithm>

@@ -11,16 +11,16 @@
 
 namespace dynet_like::detail {
 
-/// Some rows and their values, in this process's memory.
+/// Some rows of a table and their values, in this process's memory.
 class RowList {
  public:
   RowList() = default;
-  /// All that there are; null: none.
+  /// All rows of the gradient; none if it is null.
   RowList(const ParameterStorage& table, const Gradients::Rows* rows);
-  /// The values of these rows.
+  /// The rows of the table with these indices.
   RowList(const ParameterStorage& table, std::vector<std::uint32_t> rows);
 
-  /// As many rows as `takes(row)` says: their number, then which they are, then their values.
+  /// Appends the rows for which `takes(row)`: their number, their indices, then their values.
   template <class Takes>
   void append_to(Communicator::Bytes& bytes, const Takes& takes) const {
     std::vector<std::uint32_t> places;
@@ -32,13 +32,13 @@ class RowList {
   void append_to(Communicator::Bytes& bytes) const {
     append_to(bytes, [](std::uint32_t) { return true; });
   }
-  /// Others of the same table.
+  /// Adds rows of the same table.
   void add(const RowList& more);
-  /// In ascending order.
+  /// Sorts the rows in ascending order.
   void sort();
-  /// They become all that these gradients have of the table.
+  /// Makes these rows the whole gradient of the table.
   void put_into(Gradients& gradients, const ParameterStorage& table) const;
-  /// They become values of the table.
+  /// Writes the rows into the table.
   void put_into(ParameterStorage& table) const;
   const std::vector<std::uint32_t>& rows() const { return rows_; }
 
@@ -56,9 +56,9 @@ class RowReader {
  public:
   explicit RowReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
-  /// Throws RankError unless there is a list of this table.
+  /// Throws RankError unless a list of this table follows.
   RowList read(const ParameterStorage& table);
-  /// What stands between lists. Throws RankError unless there are so many bytes.
+  /// Takes other bytes between lists. Throws RankError unless there are as many.
   std::span<const std::byte> take(std::size_t size);
 
  private:

@@ -1,4 +1,4 @@
-// Values, gradients and the state of trainers as bytes.
+// ServedParameters: values, gradients and the trainer's state as bytes.
 #include "dynet_like/distributed/served_parameters.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ void read_values(std::span<const std::byte> bytes, const Storages& share) {
 ServedParameters::ServedParameters(Trainer& trainer, const Storages& share)
     : trainer_(trainer.copy()) {
   check_served(trainer);
-  trainer_->disable_clipping();  // workers clip
+  trainer_->disable_clipping();  // workers clip their gradients
   for (const auto& storage : share) {
     share_.push_back(trainer_->parameters().find(storage->name));
   }
@@ -201,7 +201,7 @@ void load_states(Trainer& trainer, std::span<const Bytes> states,
   for (std::size_t rank = 0; rank < shares.size(); ++rank) {
     RowReader reader(states[rank]);
     const auto values_of = [&](const ParameterStorage& storage) {
-      // Tensors do not say that their values are only read.
+      // a Tensor cannot be const, but these values are only read
       auto* const values = const_cast<std::byte*>(reader.take(bytes_of(storage)).data());
       return Tensor(storage.dim, storage.dtype, values);
     };

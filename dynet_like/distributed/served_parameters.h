@@ -1,5 +1,5 @@
-// The parameters that one rank serves, with the trainer that updates them; and what workers send
-// and receive of them.
+// The parameters that one rank serves and the trainer that updates them; and the bytes that workers
+// send and receive.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +16,40 @@ namespace dynet_like::detail {
 
 using Storages = std::vector<std::shared_ptr<ParameterStorage>>;
 
-/// The parameters of each of so many ranks: the largest first, each to the rank that has least so
-/// far. A table counts as one row in sixteen: its updates are of the rows that a minibatch reads.
+/// Divides the parameters among ranks: the largest first, each to the rank that has least so far. A
+/// table counts as a sixteenth of its rows, since a minibatch updates only the rows that it reads.
 std::vector<Storages> shares_of(const ParameterCollection& parameters, unsigned ranks);
 
-/// A worker's gradients of these parameters, for the rank that serves them.
+/// Appends a worker's gradients of these parameters, for the rank that serves them.
 void append_gradients(Communicator::Bytes& bytes, const Gradients& gradients,
                       const Storages& share);
 
-/// Puts what ServedParameters::append_values() has written into a worker's parameters.
+/// Reads bytes of ServedParameters::append_values() into a worker's parameters.
 void read_values(std::span<const std::byte> bytes, const Storages& share);
 
 class ServedParameters {
  public:
   using Bytes = Communicator::Bytes;
 
-  /// Copies the trainer and its parameters, and updates those of `share` alone. Throws UsageError
-  /// for tables whose rows change without a gradient, since workers are sent those that have one.
+  /// Copies the trainer and its parameters, and updates only those of `share`. Throws UsageError
+  /// for tables whose rows change without a gradient: workers are sent only rows that had one.
   ServedParameters(Trainer& trainer, const Storages& share);
 
-  /// How many updates there were.
+  /// The number of updates.
   std::uint64_t version() const { return version_; }
-  /// Updates that came between a gradient's parameters and the gradient: the most, and the sum.
+  /// Staleness: how many updates a gradient's parameters lacked. The maximum, and the sum.
   std::uint64_t most_staleness() const { return most_staleness_; }
   std::uint64_t total_staleness() const { return total_staleness_; }
 
-  /// Dense values, and the rows of tables that changed after a version.
+  /// Appends dense values, and the rows of tables that changed after a version.
   void append_values(Bytes& bytes, std::uint64_t after) const;
-  /// Keeps gradients for the next update; they are of parameters of `version`.
+  /// Keeps gradients, which were computed from parameters of `version`, for the next update.
   void add(std::span<const std::byte> gradients, std::uint64_t minibatch, std::uint64_t version);
-  /// Of the next updates.
+  /// Sets the learning rate of the next updates.
   void set_learning_rate(float rate) { trainer_->learning_rate = rate; }
-  /// One update with the sum of what was kept, in the order of the minibatches.
+  /// Makes one update with the sum of the kept gradients, added in the order of the minibatches.
   void update();
-  /// Values, moments and averages, for load_states().
+  /// Values, moments and averages as bytes, for load_states().
   Bytes state() const;
 
  private:
@@ -62,7 +62,7 @@ class ServedParameters {
   std::uint64_t version_ = 0, most_staleness_ = 0, total_staleness_ = 0;
 };
 
-/// Makes a trainer and its parameters what the servers of all shares say that they are.
+/// Loads the state of a trainer and its parameters from the servers of all shares.
 void load_states(Trainer& trainer, std::span<const Communicator::Bytes> states,
                  const std::vector<Storages>& shares);
 

@@ -1,4 +1,4 @@
-// What a server does with messages, and on rank 0 who gives out minibatches.
+// What a server does with messages, and how rank 0 hands out minibatches.
 #include "dynet_like/distributed/server_thread.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 
-constexpr auto kNap = std::chrono::microseconds(50);  // of a thread that has nothing to do
-constexpr std::chrono::duration<double> kParting{1};  // for the last words of one that fails
+constexpr auto kNap = std::chrono::microseconds(50);  // sleep of an idle thread
+constexpr std::chrono::duration<double> kParting{1};  // for last messages after a failure
 
 }  // namespace
 
@@ -39,7 +39,7 @@ std::span<const std::byte> MessageHeader::read(const Bytes& bytes, MessageHeader
   return std::span(bytes).subspan(sizeof(header));
 }
 
-// Gives out minibatches, and sums what came of them.
+// Hands out minibatches, and sums the results.
 class ServerThread::Coordinator {
  public:
   Coordinator(Turns turns, unsigned ranks) : turns_(std::move(turns)), workers_(ranks) {}
@@ -58,7 +58,7 @@ class ServerThread::Coordinator {
     sums_.skipped += done.flag;
   }
 
-  // Answers those who can have one: answer(rank, header).
+  // Gives a turn to each rank that waits for one and can have it: answer(rank, header).
   template <class Answer>
   void settle(const Answer& answer) {
     for (unsigned rank = 0; rank < workers_.size(); ++rank) {
@@ -82,7 +82,7 @@ class ServerThread::Coordinator {
     return over;
   }
 
-  // One that others wait for.
+  // A rank that has worked on its minibatch for too long.
   std::optional<unsigned> late_rank(double limit) const {
     for (unsigned rank = 0; rank < workers_.size(); ++rank) {
       const auto& [state, since] = workers_[rank];
@@ -128,7 +128,7 @@ ServerThread::~ServerThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-// For the worker.
+// Called by the worker.
 
 Bytes ServerThread::message(MessageHeader header, std::span<const std::byte> payload) const {
   header.session = session_;
@@ -176,7 +176,7 @@ MessageHeader ServerThread::join(double limit, const Awaited& awaited) {
   return *over_;
 }
 
-// The thread.
+// Called by the thread.
 
 void ServerThread::serve() {
   try {
@@ -296,7 +296,7 @@ void ServerThread::acknowledged() {
   if (--not_acknowledged_ == 0) posted_.emplace_back(0, std::move(done_));
 }
 
-// The worker throws it, and so do all others.
+// Throws the failure to this rank's worker and, by messages, to all others.
 void ServerThread::fail(std::exception_ptr failure) {
   std::string why;
   try {
@@ -319,7 +319,7 @@ void ServerThread::fail(std::exception_ptr failure) {
       std::this_thread::sleep_for(kNap);
     }
   } catch (const std::exception&) {
-    // Nobody is there to be told.
+    // no other rank is left to be told
   }
 }
 

@@ -22,23 +22,23 @@
 
 namespace dynet_like::detail {
 
-/// Of a message between workers and servers.
+/// The kind of a message between workers and servers.
 enum class MessageKind : std::uint32_t {
-  ask,     // worker to rank 0: may I have a minibatch? flag: it was asked to stop
+  ask,     // worker to rank 0: may I have a minibatch? flag: the rank was asked to stop
   turn,    // rank 0's answer: `minibatch`, `round`, `needed`
-  none,    // the same: there is no more
-  pull,    // worker to a server: values, of tables those that are newer than `version`
-  values,  // its answer: those of `version`
+  none,    // rank 0's other answer: there are no more minibatches
+  pull,    // worker to a server: send values; of tables, rows that changed after `version`
+  values,  // its answer: the values of `version`
   ready,   // worker to rank 0, in rounds: does my gradient count?
   counts,  // rank 0's answer: flag
   push,    // worker to a server: the gradients of `minibatch`; flag: there are none
-  pushed,  // its answer: the parameters have them
-  done,    // worker to rank 0: all servers have said so; with the loss. flag: there were none
-  over,    // rank 0 to all: nobody trains any more; with the sums over all minibatches
-  failed,  // anyone to all: why
+  pushed,  // its answer: the parameters have been updated with them
+  done,    // worker to rank 0: all servers have answered; with the loss. flag: no gradients
+  over,    // rank 0 to all: training has ended; with the sums over all minibatches
+  failed,  // any rank to all: it has failed, with the reason
 };
 
-/// The beginning of every message; what a kind has no use for is 0.
+/// The beginning of every message. Fields that a kind of message does not use are 0.
 struct MessageHeader {
   MessageKind kind = MessageKind::ask;
   std::uint32_t flag = 0, needed = 0;
@@ -50,34 +50,34 @@ struct MessageHeader {
   double loss = 0;
 
   Communicator::Bytes with(std::span<const std::byte> payload) const;
-  /// What stands behind it. Throws RankError.
+  /// Returns the payload that follows the header. Throws RankError.
   static std::span<const std::byte> read(const Communicator::Bytes& bytes, MessageHeader& header);
 };
 
-/// Serves until all workers have ended. That of rank 0 also gives out the minibatches. The worker
-/// of its rank posts messages by it, and gets the answers of all servers from it; whatever fails in
-/// the thread is thrown to the worker, and told to all ranks.
+/// Serves parameters until all workers have ended. Rank 0's thread also hands out the minibatches.
+/// The worker of the same rank sends messages through it, and gets all servers' answers from it. A
+/// failure in the thread is thrown to the worker, and reported to all ranks.
 class ServerThread {
  public:
   using Bytes = Communicator::Bytes;
-  using Awaited = std::function<std::string()>;  ///< what a message says if it does not come
+  using Awaited = std::function<std::string()>;  ///< names a missing answer
 
-  /// Minibatches from `first` to `end` - 1. Messages of another session are passed over.
+  /// For minibatches from `first` to `end` - 1. Ignores messages of another session.
   ServerThread(std::shared_ptr<Communicator> ranks, Trainer& trainer, const Storages& share,
                Relaxation relaxation, std::size_t first, std::size_t end, std::uint64_t session);
-  /// Unless join() has returned, all other ranks fail.
+  /// If join() has not returned, makes all other ranks fail.
   ~ServerThread();
   ServerThread(const ServerThread&) = delete;
   ServerThread& operator=(const ServerThread&) = delete;
 
   void post(unsigned to, const MessageHeader& header, std::span<const std::byte> payload = {});
-  /// Waits so many of the ranks' time limits. Throws RankError.
+  /// The next answer. Waits for up to `limit` times the ranks' time limit. Throws RankError.
   Communicator::Message answer(double limit, const Awaited& awaited);
-  /// `done` goes to rank 0 when all servers have acknowledged the gradients.
+  /// Sends `done` to rank 0 when all servers have acknowledged the gradients.
   void expect_acknowledgements(const MessageHeader& done);
-  /// Waits for the end of all workers: the sums over all minibatches.
+  /// Waits until all workers have ended. Returns the sums over all minibatches.
   MessageHeader join(double limit, const Awaited& awaited);
-  /// After it.
+  /// Call it after join().
   const ServedParameters& served() const { return served_; }
 
  private:
@@ -100,20 +100,20 @@ class ServerThread {
   std::shared_ptr<Communicator> ranks_;
   std::uint64_t session_;
 
-  // The thread's.
+  // Used by the thread alone.
   ServedParameters served_;
   std::unique_ptr<Coordinator> coordinator_;  ///< on rank 0
-  std::vector<unsigned> pushed_;              ///< ranks whose gradients wait for others
+  std::vector<unsigned> pushed_;              ///< ranks whose gradients wait for those of others
 
-  // Shared with the worker.
+  // Shared with the worker, under the mutex.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::pair<unsigned, Bytes>> posted_;
   std::deque<Communicator::Message> answers_;
-  Bytes done_;  ///< to be sent to rank 0 when all servers have the gradients
+  Bytes done_;  ///< sent to rank 0 when all servers have the gradients
   unsigned not_acknowledged_ = 0;
   bool leaves_ = false;
-  std::optional<MessageHeader> over_;  ///< nobody trains any more
+  std::optional<MessageHeader> over_;  ///< set when training has ended
   std::exception_ptr failure_;
   std::thread thread_;
 };

@@ -1,4 +1,4 @@
-// Cutting minibatches into shards, and the tree over them.
+// Cuts minibatches into shards, and builds the tree over them.
 #include "dynet_like/distributed/shards.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Shards cut_into_shards(std::span<const std::uint32_t> samples, std::span<const s
   for (const std::size_t place : order) {
     const auto least =
         static_cast<std::size_t>(std::min_element(loads.begin(), loads.end()) - loads.begin());
-    // A sample that costs nothing is one more in a minibatch all the same.
+    // A sample without cost still adds to the number of samples.
     loads[least] += std::max<std::uint64_t>(cost_of(place), 1);
     places[least].push_back(place);
   }

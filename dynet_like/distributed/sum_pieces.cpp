@@ -1,4 +1,4 @@
-// Chunk by chunk, so that what is added up in between is never written to memory.
+// Adds up pieces chunk by chunk, so that intermediate sums stay in the cache.
 #include "dynet_like/distributed/sum_pieces.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ template <class T>
 void sum_pieces(std::span<const Piece> pieces, T* to, std::size_t count) {
   constexpr std::size_t kChunk = 1024;  // elements
   static const T zeros[kChunk] = {};
-  // A sum goes where the left one of its addends would have had its own.
+  // A sum replaces its left addend; `sum` has room for it.
   struct Part {
     const T* values;
     T* sum;

@@ -1,4 +1,4 @@
-// The sum of several shards' numbers, in the fixed order of shards.
+// The sum of numbers of several shards, in the fixed order of shards.
 #pragma once
 
 #include <cstddef>

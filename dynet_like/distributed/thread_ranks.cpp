@@ -1,4 +1,4 @@
-// Threads that exchange bytes through shared memory, in rounds.
+// Ranks as threads, which exchange bytes through shared memory, in rounds.
 #include "dynet_like/distributed/thread_ranks.h"
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ using detail::seconds_since;
 using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 
-/// Where ranks lay out what they send, and take what is for them.
+/// The shared memory through which ranks exchange bytes.
 struct Meeting {
   explicit Meeting(unsigned count) : sent(count), messages(count) {
     for (auto& from : sent) from.resize(count);
@@ -26,7 +26,7 @@ struct Meeting {
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::vector<std::deque<Bytes>>> sent;         ///< in rounds, by sender and receiver
+  std::vector<std::vector<std::deque<Bytes>>> sent;         ///< by sender and receiver
   std::vector<std::deque<Communicator::Message>> messages;  ///< to each rank
   std::string failure;
 };

@@ -1,4 +1,4 @@
-// Ranks that are threads of one process: for tests, and to try a program out.
+// Ranks that are threads of one process: for tests, and to try out a program.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace dynet_like {
 
-/// Communicators for so many threads, one each. One that is destroyed while others wait for it
-/// fails: they get a RankError. Throws UsageError for 0.
+/// Communicators for `count` threads, one each. If one is destroyed while others wait for it, they
+/// get a RankError. Throws UsageError for 0.
 std::vector<std::shared_ptr<Communicator>> thread_ranks(
     unsigned count, std::chrono::milliseconds time_limit = std::chrono::minutes(10));
 

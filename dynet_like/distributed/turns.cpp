@@ -1,4 +1,4 @@
-// Turns: the bound of staleness, and rounds with backup ranks.
+// Turns: the bound on staleness, and rounds with backup ranks.
 #include "dynet_like/distributed/turns.h"
 
 #include <algorithm>
@@ -34,8 +34,9 @@ Turns::Turns(std::size_t first, std::size_t end, Relaxation relaxation, unsigned
   relaxation_.check(ranks);
 }
 
-// Between the time when a rank reads parameters and the time when its gradient is in them, others
-// that were given and were not done before may come first. So many there may be.
+// Whether a gradient of the next minibatch would lack at most `staleness` updates. Minibatches that
+// were handed out may finish between the time when a rank reads the parameters and the time of its
+// update.
 bool Turns::is_fresh_enough() const {
   std::size_t oldest = done_;
   for (const auto& given : given_) {
@@ -44,7 +45,7 @@ bool Turns::is_fresh_enough() const {
   return next_ - first_ - oldest <= relaxation_.staleness;
 }
 
-// A round ends when its gradients are in the parameters; then the next one begins.
+// A round ends when the parameters have its gradients; then the next one begins.
 bool Turns::joins_round(unsigned rank) {
   if (done_in_round_ == needed_) {
     ++round_;

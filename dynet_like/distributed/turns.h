@@ -1,4 +1,4 @@
-// Turns: which rank may train on which minibatch, where ranks do not wait for all others.
+// Turns: which rank trains on which minibatch, if ranks do not wait for all others.
 #pragma once
 
 #include <cstddef>
@@ -9,42 +9,42 @@
 
 namespace dynet_like {
 
-/// How far ranks may run apart.
+/// How far ranks may drift apart.
 struct Relaxation {
   static constexpr unsigned kUnbounded = std::numeric_limits<unsigned>::max();
 
-  /// A gradient may be of parameters that lack so many updates; kUnbounded: any number. It must be
-  /// at least the number of ranks less one, for all to have something to do.
+  /// A gradient may be computed from parameters that lack up to so many updates; kUnbounded: any
+  /// number. It must be at least the number of ranks minus 1, so that all ranks can work at once.
   unsigned staleness = kUnbounded;
-  /// Above 0, the ranks train in rounds instead: an update is the sum of the first gradients, of
-  /// all ranks but so many, and what comes later is dropped (Chen et al. 2016, "Revisiting
-  /// Distributed Synchronous SGD").
+  /// If above 0, the ranks train in rounds instead. An update is the sum of the first gradients
+  /// that arrive, from all ranks except so many; later ones are dropped (Chen et al. 2016,
+  /// "Revisiting Distributed Synchronous SGD").
   unsigned backup_ranks = 0;
 
-  /// Throws UsageError for a staleness that is too small, and unless some rank is no backup.
+  /// Throws UsageError if the staleness is too small, or if all ranks are backups.
   void check(unsigned ranks) const;
 };
 
 namespace detail {
 
-/// Gives out minibatches in their order.
+/// Hands out minibatches in order.
 class Turns {
  public:
   struct Turn {
     std::size_t minibatch = 0;
     std::uint64_t round = 0;
-    unsigned needed = 1;  ///< gradients of an update
+    unsigned needed = 1;  ///< number of gradients in an update
   };
 
   Turns(std::size_t first, std::size_t end, Relaxation relaxation, unsigned ranks);
 
-  /// A turn for a rank that has none, or nothing if it must wait, or if all is over.
+  /// A turn for a rank that has none. Nothing if it must wait, or if there are no more minibatches.
   std::optional<Turn> give(unsigned rank);
-  /// Whether the gradient of its turn counts; if not, its turn is over. Asked once per turn.
+  /// Whether the gradient of the rank's turn counts. If not, its turn ends. Ask once per turn.
   bool counts(unsigned rank);
-  /// The gradient is in the parameters: its turn is over.
+  /// The parameters have the gradient: ends the rank's turn.
   void done(unsigned rank);
-  /// Gives only what the present round needs.
+  /// From now on hands out only what the current round needs.
   void stop();
 
   bool is_over() const { return next_ == end_; }
@@ -56,7 +56,7 @@ class Turns {
  private:
   struct Given {
     Turn turn;
-    std::size_t done_before = 0;  ///< how many gradients were in the parameters when it was given
+    std::size_t done_before = 0;  ///< how many gradients the parameters had then
   };
 
   bool is_fresh_enough() const;
@@ -65,7 +65,7 @@ class Turns {
   Relaxation relaxation_;
   std::size_t first_, next_, end_, done_ = 0, dropped_ = 0;
   std::vector<std::optional<Given>> given_;  ///< by rank
-  // With backup ranks: the present round.
+  // With backup ranks: the current round.
   std::uint64_t round_ = 0;
   unsigned needed_ = 0, begun_ = 0, counted_ = 0, done_in_round_ = 0;
   std::vector<std::uint64_t> last_round_;  ///< by rank

@@ -1,4 +1,5 @@
-// AtomicFile on POSIX: a locked O_EXCL temporary, fsync, rename, fsync of the folder.
+// AtomicFile on POSIX: a temporary file that is created with O_EXCL and locked; then fsync, rename,
+// fsync of the folder.
 #include "dynet_like/io/atomic_file.h"
 
 #include <dirent.h>
@@ -23,7 +24,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Linux writes at most 0x7ffff000 bytes a call.
+// Linux writes at most 0x7ffff000 bytes per call.
 constexpr std::size_t kWriteLimit = std::size_t{1} << 30;
 constexpr int kNameAttempts = 100;
 constexpr std::string_view kEnding = ".dynet_like.tmp";
@@ -34,16 +35,17 @@ bool is_temporary(std::string_view name) {
          name.ends_with(kEnding);
 }
 
-// Whoever writes a temporary file has it locked, and a lock ends with its program: a file that can
-// be locked is what a killed program left. Where there are no locks, nothing is removed. (The
-// iterators of <filesystem> end the program when memory runs out.)
+// Removes temporary files of killed programs. A program locks its temporary file, and the lock ends
+// with the program: a file that we can lock is abandoned. On file systems without locks nothing is
+// removed. (The iterators of <filesystem> end the program when memory runs out, so this uses
+// readdir.)
 void remove_abandoned(const std::filesystem::path& folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
   if (directory == nullptr) return;
   const int at = ::dirfd(directory.get());
   while (const dirent* entry = ::readdir(directory.get())) {
     if (!is_temporary(entry->d_name)) continue;
-    // A name like ours may be anybody's link or pipe: neither is followed or waited for.
+    // A file with such a name may be a link or a pipe: do not follow the one or wait for the other.
     constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     const int descriptor = ::openat(at, entry->d_name, kFlags);
     if (descriptor < 0) continue;
@@ -52,14 +54,14 @@ void remove_abandoned(const std::filesystem::path& folder) {
   }
 }
 
-// False if another program is about to remove the file, or has done so.
+// False if another program removed the file, or is about to.
 bool lock_new_file(int descriptor) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat status = {};
   return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
 }
 
-// A folder's entry is on the disk only after the folder is; some file systems cannot do it.
+// A new file name is on the disk only after fsync of its folder. Some file systems cannot do that.
 bool sync_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return errno == EACCES;
@@ -86,7 +88,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   }
   remove_abandoned(folder_);
   create_temporary();
-  // Only tightens or restores what the user chose; a file system without permissions may refuse.
+  // Keeps the permissions of the previous file. A file system without permissions may refuse.
   if (exists && ::fchmod(descriptor_, previous.st_mode & 07777) != 0) errno = 0;
 }
 
@@ -118,7 +120,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail("to flush the temporary file");
-  // It stays open until it has its name: without its lock, it would pass for abandoned.
+  // Keep it open until it is renamed: without its lock it would look abandoned.
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("to rename the temporary file");
   temporary_.clear();
   if (!sync_folder(folder_)) fail("to flush the folder");

@@ -1,4 +1,4 @@
-// A file that appears whole or not at all: what every save goes through.
+// A file that appears whole or not at all. Every save uses it.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,20 @@
 
 namespace dynet_like::detail {
 
-/// Writes to a temporary file in the same folder and renames it over `path` on commit(), so that
-/// a failed or killed save leaves the previous file. Without commit() nothing stays behind, but
-/// for the temporary file of a killed program, which the next save in that folder removes.
-/// Every member throws FileError with the system's reason.
+/// Writes to a temporary file in the same folder, and commit() renames it to `path`. So if a save
+/// fails or is killed, the previous file stays. Without commit() the temporary file is removed;
+/// that of a killed program is removed by the next save in the folder. Every member throws
+/// FileError with the system's reason.
 class AtomicFile {
  public:
-  /// `path` must not exist or be a regular file, whose permissions are kept; a symbolic link is
-  /// followed.
+  /// `path` must be new or a regular file, whose permissions are kept. A symbolic link is followed.
   explicit AtomicFile(const std::filesystem::path& path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Waits until the bytes are on the disk and puts them in the place of the previous file.
+  /// Waits until the bytes are on the disk, then replaces the previous file.
   void commit();
 
  private:
@@ -33,7 +32,7 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// A whole file at once. Throws as AtomicFile does.
+/// Writes a whole file at once. Throws as AtomicFile does.
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// Checkpoints: a model file with the trainer's moments and averages beside the parameters.
+// Checkpoints: model files that also have the trainer's moments and averages.
 #include "dynet_like/io/checkpoint.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ constexpr const char* kWeightDecay = "dynet_like.weight_decay";
 constexpr const char* kMovingAverage = "dynet_like.moving_average";
 constexpr const char* kAverageBeta = "dynet_like.moving_average_beta";
 constexpr const char* kAverageFrequency = "dynet_like.moving_average_update_freq";
-// And the parameter's name behind it: how many values are in its average.
+// Followed by the parameter's name: the number of values in its average.
 constexpr const char* kAverageCount = "dynet_like.moving_average_count";
 constexpr const char* kSeed = "dynet_like.random_seed";
 constexpr const char* kPosition = "dynet_like.random_position";
@@ -51,7 +51,8 @@ std::optional<Number> parse(const std::string& text) {
   return number;
 }
 
-// The library's own metadata of a file. What was added later is optional, all else must be there.
+// The library's own metadata of a file. Keys that were added in later versions are optional, all
+// others required.
 struct Settings {
   const std::string& path;
   const Metadata& metadata;
@@ -101,7 +102,7 @@ struct Settings {
   }
 };
 
-// A moment "mean" of "/lstm/W" is the tensor "trainer/mean/lstm/W"; no moment is named "average".
+// The moment "mean" of "/lstm/W" is the tensor "trainer/mean/lstm/W". No moment is named "average".
 NamedTensor tensor_of(const TrainerState::Moment& moment) {
   return {std::string(tensor_file::kTrainer) + moment.name + moment.parameter->name, moment.values,
           moment.parameter->is_table};
@@ -113,7 +114,7 @@ NamedTensor tensor_of(const TrainerState::Average& average) {
   return tensor_of(TrainerState::Moment{average.parameter, kAverage, average.values});
 }
 
-// The moments and averages of a file, in memory of their own.
+// The moments and averages of a file, copied to memory of their own.
 struct LoadedTensors {
   std::vector<TrainerState::Moment> moments;
   std::vector<TrainerState::Average> averages;
@@ -214,7 +215,7 @@ Metadata load_checkpoint(const std::string& path, const ParameterCollection& col
                         settings.number<std::uint64_t>(kPosition));
   Metadata metadata = tensor_file::user_metadata(file);
   try {
-    trainer.load_state(state);  // changes nothing if it throws, and nothing throws after it
+    trainer.load_state(state);  // changes nothing if it throws; nothing throws after it
   } catch (const UsageError& error) {
     throw FileError(path, error.what());
   }

@@ -1,4 +1,4 @@
-// Checkpoints: all that training needs to go on with the same bits, in one file.
+// Checkpoints: one file with all that training needs to continue with the same bits.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace dynet_like {
 
-/// Writes the parameters, the trainer's state and settings, the random numbers' position and the
-/// program's own metadata, atomically. It is a model file too: load_parameters() reads it.
-/// Throws FileError if the file cannot be written, UsageError for keys that begin "dynet_like.".
+/// Writes the parameters, the trainer's state and settings, the position of the random numbers and
+/// the program's own metadata, atomically. load_parameters() reads the file, too. Throws FileError
+/// if the file cannot be written, UsageError for keys that begin with "dynet_like.".
 void save_checkpoint(const std::string& path, const ParameterCollection& collection,
                      Trainer& trainer, const Random& random, const Metadata& metadata = {});
 
-/// Goes on from a checkpoint and returns its metadata. The parameters, which of them are updated,
-/// the kind of trainer and its constants are the program's and must be as they were. Throws
-/// FileError if the file does not fit. Whatever it throws, nothing has changed.
+/// Continues from a checkpoint, and returns the program's metadata. The program must have the same
+/// parameters, update the same ones, and have the same kind of trainer with the same constants as
+/// before. Throws FileError if the file does not fit. After any exception, nothing has changed.
 Metadata load_checkpoint(const std::string& path, const ParameterCollection& collection,
                          Trainer& trainer, Random& random);
 
-/// A number as the shortest text that reads back as the same number, and the way back. Throws
-/// UsageError unless there is a number under that key.
+/// number_text gives the shortest text that reads back as the same number; number_of reads it.
+/// Throws UsageError unless the metadata have a number under that key.
 std::string number_text(double number);
 double number_of(const Metadata& metadata, const std::string& key);
 

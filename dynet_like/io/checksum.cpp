@@ -10,7 +10,7 @@
 namespace dynet_like::detail {
 
 std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before) {
-  if (bytes.empty()) return before;  // without a pointer, zlib would begin anew
+  if (bytes.empty()) return before;  // for a null pointer, zlib would start again
   return static_cast<std::uint32_t>(
       crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }

@@ -1,4 +1,4 @@
-// FolderLock by flock.
+// FolderLock, by flock.
 #include "dynet_like/io/folder_lock.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string this_process() {
   return fmt::format("process {} on {}", ::getpid(), host.data());
 }
 
-// Says who has the lock: he writes it into the file, perhaps not yet.
+// Throws, and names the process that has the lock, if it has written its name already.
 [[noreturn]] void refuse(const std::filesystem::path& folder, int file) {
   std::array<char, 512> bytes = {};
   const auto size = ::pread(file, bytes.data(), bytes.size(), 0);
@@ -51,7 +51,8 @@ struct Descriptor {
   }
 };
 
-// The file with its lock, or nothing: whoever had the lock removes the file when it ends.
+// Opens and locks the file. Returns nothing if its owner has removed it meanwhile, as owners do at
+// the end.
 int open_locked(const std::filesystem::path& folder, const std::filesystem::path& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   Descriptor file = {::open(path.c_str(), kFlags, 0666)};
@@ -72,7 +73,7 @@ int open_locked(const std::filesystem::path& folder, const std::filesystem::path
 FolderLock::FolderLock(const std::filesystem::path& folder) : path_(folder / ".dynet_like.lock") {
   const std::string name = this_process();
   while (descriptor_ < 0) descriptor_ = open_locked(folder, path_);
-  // For people: without it there is a lock all the same.
+  // The name is for people: the lock holds without it.
   const bool written =
       ::ftruncate(descriptor_, 0) == 0 && ::pwrite(descriptor_, name.data(), name.size(), 0) > 0;
   if (!written) errno = 0;

@@ -5,13 +5,13 @@
 
 namespace dynet_like::detail {
 
-/// Keeps other programs, and others in this one, from the same folder as long as it lives, by a
-/// locked file in it. The system ends the lock of a program that was killed. Where the file system
-/// has no locks, nobody is kept from anything.
+/// While it lives, no other FolderLock, in this program or another, can lock the same folder. It
+/// locks a file in the folder. If a program is killed, the system ends its lock. On a file system
+/// without locks it has no effect.
 class FolderLock {
  public:
-  /// Throws FileError if another one has the folder, and says which process, or if it is not there
-  /// to write in.
+  /// Throws FileError if the folder is locked, and names the process, or if it cannot be written
+  /// in.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

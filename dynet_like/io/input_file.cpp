@@ -27,7 +27,7 @@ std::string system_reason() { return std::generic_category().message(errno); }
 
 InputFile::InputFile(const std::filesystem::path& path, const char* format)
     : name_(path.string()), format_(format) {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) fail("a file to read", system_reason());
 }

@@ -1,4 +1,4 @@
-// A regular file that is read from the beginning to the end; internal to the readers of formats.
+// A regular file that is read from beginning to end; internal to readers of formats.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace dynet_like::detail {
 
-/// An open file. Every member throws FileError, with the format's name in front.
+/// An open file. Every member throws FileError, whose message begins with the name of the format.
 class InputFile {
  public:
   InputFile(const std::filesystem::path& path, const char* format);
@@ -19,9 +19,9 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
 
   std::uint64_t size() const;
-  /// Fills the whole span with what comes next.
+  /// Fills the whole span with the next bytes.
   void read(std::span<std::byte> bytes);
-  /// The next bytes, in memory of their own.
+  /// Returns the next bytes.
   std::vector<std::byte> read(std::uint64_t size);
 
  private:

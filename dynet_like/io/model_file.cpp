@@ -1,4 +1,4 @@
-// Model files: checks first, then values.
+// Model files: everything is checked before a value is read.
 #include "dynet_like/io/model_file.h"
 
 #include <memory>
@@ -62,7 +62,7 @@ void load_npz(const std::string& path, const ParameterCollection& collection, Ex
 
 void load_parameter(const TensorEntries& file, const std::string& name,
                     const Parameter& parameter) {
-  parameter.get_storage();  // Checks that there is one.
+  parameter.get_storage();  // throws if there is none
   load_one(file, name, parameter.p);
 }
 

@@ -11,36 +11,36 @@ namespace dynet_like {
 class SafetensorsFile;
 class TensorEntries;
 
-/// What a program wants to remember beside the tensors.
+/// Texts that a program stores beside the tensors.
 using Metadata = std::map<std::string, std::string>;
 
-/// What to do with tensors of a file that the collection does not have.
+/// Whether a file may have tensors that the collection does not have.
 enum class ExtraTensors { refuse, ignore };
 
-/// Writes all parameters and tables to a safetensors file, atomically (see AtomicFile). Names are
-/// the full ones, such as "/lstm/W"; a matrix has shape [rows, columns], a table of n entries
-/// [n, entry...], row-major, so that W[i][j] is the same element in other languages.
-/// Throws FileError if the file cannot be written, UsageError for keys that begin "dynet_like.".
+/// Writes all parameters and tables to a safetensors file, atomically (see AtomicFile), under their
+/// full names, such as "/lstm/W". A matrix has shape [rows, columns], a table of n rows [n,
+/// row...]. Elements are row-major, so W[i][j] is the same element in other languages. Throws
+/// FileError if the file cannot be written, UsageError for keys that begin with "dynet_like.".
 void save_parameters(const std::string& path, const ParameterCollection& collection,
                      const Metadata& metadata = {});
 
-/// Reads all parameters and tables from such a file, or from a checkpoint, and returns its
-/// metadata. Throws FileError unless the file has every parameter in its shape and type and, if
-/// they are refused, no other tensors. Whatever it throws, nothing has changed.
+/// Reads all parameters and tables from such a file, or from a checkpoint, and returns the
+/// program's metadata. Throws FileError unless the file has every parameter with its shape and type
+/// and, with ExtraTensors::refuse, no other tensors. After any exception, nothing has changed.
 Metadata load_parameters(const std::string& path, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
-/// The same from a file that was read before, such as for what its metadata say of the model.
+/// The same for a file that you have read before, say to learn the model's sizes from its metadata.
 Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
 
-/// The same as arrays of numpy, in an .npz file; it has no place for metadata. Throw as above.
+/// The same with numpy's format, an .npz file, which has no metadata. These throw as above.
 void save_npz(const std::string& path, const ParameterCollection& collection);
 void load_npz(const std::string& path, const ParameterCollection& collection,
               ExtraTensors extra = ExtraTensors::refuse);
 
-/// Reads one tensor of a file, a SafetensorsFile or a NumpyFile, into a parameter or a table, such
-/// as word vectors [words, size] into one of as many rows. Throws FileError unless the file has a
-/// tensor of that name in its shape and type; then nothing has changed.
+/// Reads one tensor of a file, a SafetensorsFile or a NumpyFile, into a parameter or table: for
+/// example word vectors [words, size] into a table with as many rows. Throws FileError, and changes
+/// nothing, unless the file has a tensor of that name with the parameter's shape and type.
 void load_parameter(const TensorEntries& file, const std::string& name, const Parameter& parameter);
 void load_parameter(const TensorEntries& file, const std::string& name,
                     const LookupParameter& table);

@@ -1,4 +1,5 @@
-// A small part of Python's grammar: a dictionary of texts, truths and tuples of whole numbers.
+// Reads numpy's headers: a small part of Python's grammar, dictionaries of strings, booleans and
+// tuples of integers.
 #include "dynet_like/io/npy.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace dynet_like::detail::npy {
 
 namespace {
 
-/// numpy's names of types and safetensors's. One byte has no order, hence "|".
+/// The names of types in numpy and in safetensors. A single byte has no byte order, hence "|".
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kTypes = {{
     {"<f4", "F32"},
     {"<f8", "F64"},

@@ -1,4 +1,4 @@
-// An .npz file is a zip archive of .npy files.
+// .npz files, which are zip archives of .npy files.
 #include "dynet_like/io/npz.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ namespace {
 constexpr std::string_view kEnding = ".npy";
 constexpr std::size_t kNameLimit = 65535 - kEnding.size();
 
-/// Whether the first bytes are those of an .npy file, else of an .npz file, and no others.
+/// Whether these first bytes are those of an .npy file. Throws if they are not those of an .npz
+/// file, either.
 bool is_npy(std::span<const std::byte> start, const std::string& file) {
   const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
   if (text.starts_with(npy::kMagic)) return true;
@@ -52,7 +53,7 @@ void check_names(std::span<const TensorEntry> entries) {
   }
 }
 
-/// Code points of 32 bits in UTF-8 (RFC 3629); U+FFFD for what is none.
+/// Converts 32-bit code points to UTF-8 (RFC 3629); invalid ones become U+FFFD.
 std::string utf8_of(std::string_view text) {
   std::string result;
   for (; !text.empty(); text.remove_prefix(sizeof(std::uint32_t))) {
@@ -70,7 +71,7 @@ std::string utf8_of(std::string_view text) {
 }  // namespace
 
 NumpyFile NumpyFile::read(const std::filesystem::path& path, std::uint64_t max_inflated_bytes) {
-  {  // Any other file may be large.
+  {  // Check the first bytes alone, since another kind of file may be large.
     InputFile input(path, "npz");
     is_npy(input.read(std::min<std::uint64_t>(input.size(), npy::kMagic.size())), path.string());
   }

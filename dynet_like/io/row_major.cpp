@@ -1,4 +1,4 @@
-// Copies of elements, with the usual sizes known when compiled.
+// Copies elements. The usual sizes of elements are compile-time constants.
 #include "dynet_like/io/row_major.h"
 
 #include <cstring>
@@ -7,7 +7,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-/// kBytes, if it is not 0, is item_bytes.
+/// kBytes is item_bytes, or 0 for other sizes.
 template <std::size_t kBytes>
 void reorder(std::span<const std::uint64_t> shape, std::size_t item_bytes, const std::byte* from,
              std::byte* to, ElementOrder to_order) {

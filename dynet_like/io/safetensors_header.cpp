@@ -1,4 +1,4 @@
-// The safetensors header: every number is checked before it is used, for files are hostile.
+// The safetensors header. A file may be malicious, so every number is checked before it is used.
 #include "dynet_like/io/safetensors_header.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace dynet_like {
 
 namespace {
 
-/// 0 for a name that is not known.
+/// Returns 0 for unknown names.
 std::size_t item_bits(std::string_view dtype) {
   static constexpr std::array<std::pair<std::string_view, std::size_t>, 20> kBits = {{
       {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},    {"U8", 8},
@@ -43,8 +43,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 constexpr const char* kMetadata = "__metadata__";
-// Of the header with zeros in the place of its own digits, and of the data. There are two, so that
-// one damaged key does not hide that there are checksums.
+// Two checksums: of the header, with zeros in place of its own digits, and of the data. If damage
+// hides one key, the other still shows that the file had checksums.
 constexpr const char* kHeaderChecksum = "dynet_like.header_crc32";
 constexpr const char* kDataChecksum = "dynet_like.data_crc32";
 constexpr std::string_view kNoDigits = "00000000";
@@ -53,15 +53,15 @@ constexpr const char* kDamaged =
 
 using detail::checksum;
 
-// What the header says of one tensor.
+// One tensor, as the header describes it.
 struct Claim {
   TensorEntry entry;
   std::vector<std::uint64_t> offsets;
   bool has_dtype = false, has_shape = false, has_offsets = false;
 };
 
-// Reads the header's JSON as a stream of events, so that no nesting but the format's is followed
-// and nothing is stored that the format does not know: values of unknown keys are skipped.
+// Reads the header's JSON as a stream of events. It follows no nesting but the format's, and stores
+// nothing that the format does not know: values of unknown keys are skipped.
 class HeaderReader final : public nlohmann::json::json_sax_t {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -70,7 +70,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   std::map<std::string, std::string>& metadata() { return metadata_; }
 
   bool null() override {
-    if (place_ == Place::top && key_ == kMetadata) return true;  // as good as none
+    if (place_ == Place::top && key_ == kMetadata) return true;  // the same as no metadata
     return skip() || refuse("null");
   }
   bool boolean(bool value) override { return skip() || refuse(value ? "true" : "false"); }
@@ -159,9 +159,9 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
 
   bool parse_error(std::size_t, const std::string&,
                    const nlohmann::json::exception& error) override {
-    constexpr std::size_t kLimit = 160;  // the text quotes the file
+    constexpr std::size_t kLimit = 160;  // the message quotes the file
     std::string text = std::string(error.what()).substr(0, kLimit);
-    // Cutting may have split a character, and the quotation may not be text at all.
+    // Cutting may have split a character, and the quoted bytes may not be text at all.
     for (char& c : text) c = c >= 0x20 && c < 0x7F ? c : '?';
     fail(file_, "a header of valid JSON", text);
   }
@@ -169,8 +169,8 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
  private:
   enum class Place { start, top, metadata, tensor, shape, offsets, unknown, end };
 
-  // Whether this is the value of an unknown key, or a part of it. Brackets make it deeper or less
-  // deep; outside of all of them it ends.
+  // Whether this event belongs to the value of an unknown key. `deeper` is the change of depth by a
+  // bracket; at depth 0 the value ends.
   bool skip(int deeper = 0) {
     if (place_ != Place::unknown) return false;
     depth_ += deeper;
@@ -220,7 +220,7 @@ HeaderReader read_json(std::string_view text, const std::string& file) {
   if (text.empty() || text.front() != '{') {
     fail(file, "a header that begins with {", text.empty() ? "none" : shown(text.substr(0, 1)));
   }
-  // The JSON parser takes a zero byte for the end and would not look at what follows.
+  // The JSON parser takes a zero byte as the end, and would not check the rest.
   if (text.find('\0') != std::string_view::npos) fail(file, "a header of text", "a zero byte");
   HeaderReader reader(file);
   nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
@@ -250,7 +250,7 @@ void check_claim(const Claim& claim, std::uint64_t data_size, const std::string&
   }
 }
 
-// Tensors must follow each other without a hole, from the first byte to the last.
+// Tensors must follow each other without a gap, from the first byte to the last.
 void check_layout(std::span<const Claim> claims, std::uint64_t data_size, const std::string& file) {
   std::uint64_t end = 0;
   for (const Claim& claim : claims) {
@@ -288,7 +288,7 @@ void check_for_writing(const TensorEntry& entry) {
   }
 }
 
-// Text as JSON; the JSON library refuses what is not UTF-8.
+// Text as JSON. The JSON library refuses text that is not UTF-8.
 std::string json_text(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
@@ -313,7 +313,8 @@ std::string metadata_text(std::span<const TensorEntry* const> entries,
   return fmt::format("\"{}\":{{{}}}", kMetadata, fmt::join(pairs, ","));
 }
 
-// Takes the checksums out of the metadata. The header's is that of its bytes, names and shapes too.
+// Removes the checksums from the metadata. Checks the header's, which covers names and shapes, too;
+// returns that of the data.
 std::optional<std::uint32_t> take_checksums(std::string_view text,
                                             std::map<std::string, std::string>& metadata,
                                             const std::string& file) {

@@ -14,35 +14,35 @@
 
 namespace dynet_like::safetensors {
 
-inline constexpr std::uint64_t kHeaderLimit = 100'000'000;  // the reference implementation's limit
+inline constexpr std::uint64_t kHeaderLimit = 100'000'000;  // that of the reference implementation
 inline constexpr std::size_t kRankLimit = 32;
 
-/// What a header says: tensors in the order of their data, still without bytes.
+/// The contents of a header: tensors in the order of their data, without bytes yet.
 struct Header {
   std::vector<TensorEntry> entries;
   std::vector<std::size_t> begins;  ///< Where each entry's bytes begin in the data.
   std::map<std::string, std::size_t, std::less<>> index;
   std::map<std::string, std::string> metadata;  ///< without the checksums
-  std::optional<std::uint32_t> data_checksum;   ///< if a file has one
+  std::optional<std::uint32_t> data_checksum;   ///< if the file has one
 };
 
-/// Throws FileError unless the header is right in every respect for `data_size` bytes of data, and
-/// has the checksum that it says, if it says one.
+/// Throws FileError unless the header is valid for `data_size` bytes of data, and fits its
+/// checksum, if the file has one.
 Header parse_header(std::string_view text, std::uint64_t data_size, const std::string& file);
 
-/// Throws FileError unless the data have the checksum that the header says, if it says one.
+/// Throws FileError unless the data fit their checksum, if the file has one.
 void check_data(const Header& header, std::span<const std::byte> data, const std::string& file);
 
-/// The header for tensors whose data follow each other in this order, with the checksums of both,
-/// padded to 8 bytes. Throws UsageError for what the format does not allow.
+/// The header for tensors whose data follow each other in this order, with both checksums, padded
+/// to 8 bytes. Throws UsageError for entries or metadata that the format does not allow.
 std::string header_text(std::span<const TensorEntry* const> entries,
                         const std::map<std::string, std::string>& metadata);
 
-/// Bytes of a tensor of this dtype and shape; nothing if they are 2^64 or more (of elements below a
-/// byte: 2^64 bits), or not a whole number.
+/// Bytes of a tensor of this dtype and shape; nothing if that is 2^64 or more (2^64 bits for
+/// elements smaller than a byte), or not a whole number.
 std::optional<std::uint64_t> byte_count(const TensorEntry& entry);
 
-/// Text in quotes for a message, cut and without control characters.
+/// Quotes text for a message: shortened, and without control characters.
 std::string shown(std::string_view text);
 
 [[noreturn]] void fail(const std::string& file, const std::string& need, const std::string& got);

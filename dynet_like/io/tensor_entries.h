@@ -1,4 +1,4 @@
-// The named tensors of a file in memory, whatever the format of the file.
+// The named tensors of a file in memory, for all file formats.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,20 @@
 
 namespace dynet_like {
 
-/// One tensor of a file. The elements are little-endian and row-major: the last index of `shape`
-/// changes fastest. The bytes belong to what was read or, for writing, to the caller.
+/// One tensor of a file. Its elements are little-endian and row-major: the last index of `shape`
+/// changes fastest. The bytes belong to the object that read the file or, for writing, to the
+/// caller.
 struct TensorEntry {
   std::string name;
-  std::string dtype;  ///< as safetensors names it: "F32", "F64", "I64", "U8", ...
+  std::string dtype;  ///< its name in safetensors: "F32", "F64", "I64", "U8", ...
   std::vector<std::uint64_t> shape;
   std::span<const std::byte> bytes;
 };
 
-/// The tensors of a file that has been checked in full.
+/// The tensors of a file that has been checked completely.
 class TensorEntries {
  public:
-  // The entries point into the storage: it may move with them, but not be copied.
+  // The entries point into the storage, so the object may be moved but not copied.
   TensorEntries(TensorEntries&&) = default;
   TensorEntries& operator=(TensorEntries&&) = default;
 
@@ -36,16 +37,16 @@ class TensorEntries {
     const auto found = index_.find(name);
     return found == index_.end() ? nullptr : &entries_[found->second];
   }
-  /// What messages call the file: its path.
+  /// The path of the file, for messages.
   const std::string& name() const { return name_; }
 
  protected:
   explicit TensorEntries(std::string name) : name_(std::move(name)) {}
 
   std::string name_;
-  std::vector<std::vector<std::byte>> storage_;  ///< what the entries point to
+  std::vector<std::vector<std::byte>> storage_;  ///< the memory that entries point to
   std::vector<TensorEntry> entries_;
-  std::map<std::string, std::size_t, std::less<>> index_;  ///< the place of every name
+  std::map<std::string, std::size_t, std::less<>> index_;  ///< index of each name
 };
 
 }  // namespace dynet_like

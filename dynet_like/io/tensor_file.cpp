@@ -1,4 +1,4 @@
-// Tensors in files: from column-major to row-major and back, and what a file must have.
+// Converts tensors between column-major memory and row-major files, and checks what a file has.
 #include "dynet_like/io/tensor_file.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ using safetensors::shown;
 
 constexpr std::size_t kNamesShown = 5;
 
-// A table as its rows, one behind the other; any other tensor is one row. It needs no memory that
-// might not be there, so that reading cannot fail half-way.
+// A table as its rows, one after the other; any other tensor is one row. It allocates nothing, so
+// that reading cannot fail half way.
 struct Rows {
   std::array<std::uint64_t, Dim::kMaxDimensions> sizes = {};
   std::size_t dimensions, count = 1;
@@ -61,7 +61,8 @@ void copy(const NamedTensor& tensor, const std::byte* from, std::byte* to, Eleme
 
 bool is_half(const TensorEntry& entry) { return entry.dtype == "F16" || entry.dtype == "BF16"; }
 
-// A number of 16 bits, IEEE 754's or the first half of a float; a float has all of their values.
+// Converts a 16-bit number: IEEE 754's half, or a brain float, which is the upper half of a float.
+// A float can hold all of them.
 float half_value(std::uint16_t bits, bool is_brain_float) {
   if (is_brain_float) return std::bit_cast<float>(std::uint32_t{bits} << 16);
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -74,7 +75,7 @@ float half_value(std::uint16_t bits, bool is_brain_float) {
   return std::copysign(value, bits >> 15 == 0 ? 1.0f : -1.0f);
 }
 
-// Fills a tensor with what a file has in 16 bits a number.
+// Fills a tensor from 16-bit numbers of a file.
 void widen(const TensorEntry& entry, const NamedTensor& tensor) {
   const Rows rows(tensor);
   const std::size_t size = tensor.values.d.size() / rows.count;

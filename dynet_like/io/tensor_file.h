@@ -1,4 +1,4 @@
-// Tensors as safetensors files hold them; internal to model files and checkpoints.
+// Tensors as they are in files; internal to model files and checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,11 @@
 
 namespace dynet_like::detail::tensor_file {
 
-/// Keys of metadata and names of tensors that begin so are not the user's.
+/// Keys of metadata and names of tensors that begin so belong to the library.
 inline constexpr std::string_view kReserved = "dynet_like.", kTrainer = "trainer/";
 
-/// A tensor and its name in a file. There its elements are row-major, in the same shape, but for a
-/// table, whose rows come first: W[i][j] is the same element everywhere.
+/// A tensor and its name in a file. The file has its elements in row-major order with the same
+/// shape; of a table, rows are the first dimension. So W[i][j] is the same element everywhere.
 struct NamedTensor {
   std::string name;
   Tensor values;
@@ -28,28 +28,29 @@ struct NamedTensor {
 
 using Parameters = std::vector<std::shared_ptr<ParameterStorage>>;
 
-/// Their tensors, in the same order; rows that a trainer left behind are brought up to date.
+/// The tensors of parameters, in the same order. First brings rows that a trainer left behind up to
+/// date.
 std::vector<NamedTensor> tensors_of(const Parameters& parameters);
 
 /// Throws UsageError for a key that belongs to the library.
 void check_keys(const std::map<std::string, std::string>& metadata);
-/// The metadata without what belongs to the library.
+/// The metadata without keys that belong to the library.
 std::map<std::string, std::string> user_metadata(const SafetensorsFile& file);
 
-/// Tensors as a file gets them.
+/// Tensors, ready to be written.
 struct Entries {
   std::vector<TensorEntry> entries;
-  std::vector<std::vector<std::byte>> copies;  ///< what entries point to if their order changes
+  std::vector<std::vector<std::byte>> copies;  ///< for entries whose order of elements changes
 };
 Entries entries_of(std::span<const NamedTensor> tensors);
 
-/// Throws FileError unless the file has these tensors, in their shapes and types or in numbers of
-/// 16 bits, which become those when they are read, and, if they are refused, no others but a
-/// trainer's.
+/// Throws FileError unless the file has these tensors with their shapes and types. Numbers of 16
+/// bits are allowed, too: reading converts them. With `refuse_extra` the file may have no other
+/// tensors, except a trainer's.
 void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool refuse_extra);
-/// Fills tensors that were checked. Cannot fail.
+/// Fills tensors after `check`. Cannot fail.
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors);
-/// The same for those of parameters, whose versions are counted up.
+/// The same for the tensors of parameters, and counts up their versions.
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters);
 

@@ -1,4 +1,4 @@
-// Text models of collections: shapes are checked in a first pass, numbers read in a second.
+// Text models of collections: the first pass checks shapes, the second reads numbers.
 #include "dynet_like/io/text_model.h"
 
 #include <algorithm>
@@ -30,13 +30,13 @@ Storages storages_of(const ParameterCollection& collection, bool tables) {
   return storages;
 }
 
-// What a collection takes from a file, in the order of the file.
+// The parameters that a collection takes from a file, in the order of the file.
 struct Wanted {
   Storages parameters, tables;
-  std::string key;  // a path with a slash at its end; or empty
+  std::string key;  // empty, or a path that ends with a slash
 };
 
-// "/lstm" is a part of "/lstm/b", but not of "/lstm_1/b".
+// "/lstm" contains "/lstm/b", but not "/lstm_1/b".
 std::string folder_of(std::string_view key) {
   std::string folder(key);
   if (!folder.empty() && !folder.ends_with('/')) folder += '/';
@@ -119,7 +119,7 @@ void load_text_model(const std::string& path, const ParameterCollection& collect
     loaded.emplace_back(&parameter, reader.read());
   });
   for (const auto& [parameter, entry] : loaded) {
-    // A table has a gradient for all of its rows then, as in DyNet.
+    // Then all rows of a table have a gradient, as in DyNet.
     if (gradients != nullptr) gradients->set_values(*parameter, entry.gradient);
   }
   for (const auto& [parameter, entry] : loaded) assign(*parameter, entry.values);  // cannot fail

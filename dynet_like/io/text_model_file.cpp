@@ -1,4 +1,4 @@
-// Text models: the headers are parsed strictly, the numbers block by block.
+// Text models: reads headers strictly, and numbers block by block.
 #include "dynet_like/io/text_model_file.h"
 
 #include <algorithm>
@@ -25,15 +25,15 @@ namespace {
 constexpr std::string_view kParameter = "#Parameter#", kTable = "#LookupParameter#";
 constexpr std::string_view kZeroGradient = "ZERO_GRAD", kFullGradient = "FULL_GRAD";
 constexpr std::size_t kBlockBytes = 1 << 16;
-constexpr std::size_t kHeaderBytes = 4096;  // the most in a header line
-constexpr std::size_t kNumberBytes = 64;    // the most in a number that is read, with its blank
-constexpr int kDigits = 8;                  // behind the point
+constexpr std::size_t kHeaderBytes = 4096;  // the longest header line
+constexpr std::size_t kNumberBytes = 64;    // the longest number, with a space
+constexpr int kDigits = 8;                  // after the decimal point
 // "+1.23456789e-01 ", and "+nan " or "-inf ".
 constexpr std::size_t kFiniteBytes = 16, kOtherBytes = 5;
 
 std::unique_ptr<std::istream> open(const std::filesystem::path& path) {
   std::error_code error;
-  // To open a pipe would wait for its writer.
+  // Opening a pipe would wait for its writer.
   if (!std::filesystem::is_regular_file(path, error)) {
     throw FileError(path.string(), "[text model] need a regular file to read; got " +
                                        (error ? error.message() : "another kind of file"));
@@ -43,7 +43,7 @@ std::unique_ptr<std::istream> open(const std::filesystem::path& path) {
   return stream;
 }
 
-// The fields of a header line, which single blanks part.
+// The fields of a header line, separated by single spaces.
 std::vector<std::string_view> fields_of(std::string_view text) {
   std::vector<std::string_view> fields;
   for (std::size_t blank = 0; blank != text.npos;) {
@@ -54,7 +54,7 @@ std::vector<std::string_view> fields_of(std::string_view text) {
   return fields;
 }
 
-// A shape that a parameter may have.
+// Whether a parameter can have this shape.
 bool is_shape(const Dim& dim) { return dim.nd > 0 && dim.bd == 1 && dim.size() > 0; }
 
 std::optional<Dim> parse_dim(std::string_view text) {
@@ -75,7 +75,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return size;
 }
 
-// One word: no blanks and no control characters.
+// A single word: no spaces and no control characters.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= kHeaderBytes / 2 &&
          std::all_of(text.begin(), text.end(), [](char c) {
@@ -120,7 +120,7 @@ void TextModelReader::fail(const std::string& need, const std::string& got, std:
   throw FileError(file_, fmt::format("[text model] need {}; got {}", need, got), line, column);
 }
 
-// Brings as many bytes into the block, or all that the file has.
+// Reads until the block has so many bytes ahead, or the file ends.
 void TextModelReader::need(std::size_t bytes) {
   if (end_ - begin_ >= bytes) return;
   std::memmove(block_.data(), block_.data() + begin_, end_ - begin_);
@@ -137,7 +137,7 @@ void TextModelReader::skip_numbers() {
   if (last < block_position_ + end_) {
     begin_ = static_cast<std::size_t>(last - block_position_);
   } else {
-    stream_->clear();  // the end of the file may have been seen
+    stream_->clear();  // an earlier read may have reached the end of the file
     stream_->seekg(static_cast<std::streamoff>(last));
     block_position_ = last;
     begin_ = end_ = 0;
@@ -183,7 +183,7 @@ void TextModelReader::parse_header(std::string_view text) {
     fail("ZERO_GRAD or FULL_GRAD", quoted_text(fields[4]), line_);
   }
   header_ = {fields[0] == kTable, std::string(fields[1]), *dim, fields[4] == kFullGradient};
-  // A number takes two bytes at least: a digit, and a blank or the end of its line.
+  // A number takes at least two bytes: a digit, and a space or the end of the line.
   const std::size_t lines = header_.has_gradient ? 2 : 1;
   const std::uint64_t least = std::uint64_t{2} * lines * dim->size();
   const std::uint64_t left = file_size_ - std::min(file_size_, position());
@@ -229,7 +229,7 @@ std::vector<float> TextModelReader::read_line(std::size_t line) {
   return numbers;
 }
 
-// Takes a number and the blank behind it.
+// Reads a number and the space after it.
 float TextModelReader::read_number(std::size_t line, std::uint64_t line_position,
                                    std::size_t index) {
   need(kNumberBytes);

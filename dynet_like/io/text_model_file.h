@@ -1,4 +1,4 @@
-// DyNet's text files of parameters: object after object, a header and a line of numbers each.
+// DyNet's text files of parameters: objects, each a header line and a line of numbers.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ namespace dynet_like::detail {
 // The header line is
 //   #Parameter# NAME {d1,d2,...} BYTES ZERO_GRAD
 // or #LookupParameter# for a table, whose rows are the last dimension, and FULL_GRAD if a line of
-// gradients follows the line of values. BYTES counts these lines with their ends. A number is
-// what printf makes of "%+.8e ": nine digits, from which every float comes back.
+// gradients follows the line of values. BYTES is the size of these lines with their line ends.
+// Numbers are printed with "%+.8e ": nine digits, which determine every float.
 
-/// What the header line of an object says.
+/// The contents of the header line of an object.
 struct TextModelHeader {
   bool is_table = false;
   std::string name;  ///< a path such as "/lstm/_0"
-  Dim dim;           ///< of a table: with its rows as the last dimension
+  Dim dim;           ///< for a table, its rows are the last dimension
   bool has_gradient = false;
 };
 
@@ -39,24 +39,26 @@ struct TextModelEntry {
   std::vector<float> gradient;  ///< empty for ZERO_GRAD
 };
 
-/// Walks a file object by object; numbers that nobody asks for are skipped unread. Every member
-/// throws FileError, with the line, for what breaks the format. A minibatch dimension does.
+/// Walks through a file, object by object. Numbers that nobody reads are skipped. Every member
+/// throws FileError with the line if the file breaks the format. A minibatch dimension is an error,
+/// too.
 class TextModelReader {
  public:
   explicit TextModelReader(const std::filesystem::path& path);
-  /// The same for a stream that can seek; `file` is its name in messages.
+  /// The same for a seekable stream; `file` is its name in messages.
   TextModelReader(std::unique_ptr<std::istream> stream, std::string file);
   ~TextModelReader();
 
   /// Goes to the next object; false at the end of the file.
   bool next();
-  /// Of the present object.
+  /// The header of the current object.
   const TextModelHeader& header() const { return header_; }
-  /// Reads the numbers of the present object; once, or UsageError is thrown.
+  /// Reads the numbers of the current object. A second call throws UsageError.
   TextModelEntry read();
 
   const std::string& file() const { return file_; }
-  /// The line of the present object's header, from 1; at the end of the file, the one behind it.
+  /// The line of the current object's header, from 1; at the end of the file, the number of lines
+  /// plus 1.
   std::size_t line() const { return line_; }
 
  private:
@@ -75,21 +77,22 @@ class TextModelReader {
   std::uint64_t file_size_ = 0;
   std::vector<char> block_;
   std::uint64_t block_position_ = 0;  // in the file
-  std::size_t begin_ = 0, end_ = 0;   // of what is still ahead, in the block
+  std::size_t begin_ = 0, end_ = 0;   // the unread part of the block
   TextModelHeader header_;
   std::size_t line_ = 0, next_line_ = 1;
   std::uint64_t bytes_ = 0, numbers_end_ = 0;
   bool unread_ = false;
 };
 
-/// Writes such a file, which appears whole at commit() or not at all.
+/// Writes such a file. It appears whole at commit(), or not at all.
 class TextModelWriter {
  public:
-  /// With `append`, what the file holds already comes first; it must be such a file, or none.
-  /// Throws FileError.
+  /// With `append`, the objects of the existing file come first; if it exists, it must be such a
+  /// file. Throws FileError.
   explicit TextModelWriter(const std::filesystem::path& path, bool append = false);
   /// Throws UsageError unless the name is one word and the shape is one of a parameter, without a
-  /// minibatch, and ShapeError unless there is one value, and one or no gradient, per element.
+  /// minibatch; ShapeError unless there is one value per element, and one gradient per element or
+  /// none.
   void write(const TextModelEntry& entry);
   void commit() { file_.commit(); }
 

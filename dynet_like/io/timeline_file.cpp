@@ -1,4 +1,4 @@
-// Timeline::save: piece by piece into a file that appears whole or not at all.
+// Timeline::save: writes the file piece by piece, atomically (see AtomicFile).
 #include <span>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Reading of zip archives: the directory at the end says where everything is, and is not believed.
+// Reads zip archives. The directory at the end says where everything is; all of it is checked.
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -21,7 +21,7 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22, kWideEndBytes = 56,
                       kLocatorBytes = 20, kCommentLimit = 65535;
-constexpr std::uint64_t kNarrow = 0xffffffff;  // in place of a number that needs more bytes
+constexpr std::uint64_t kNarrow = 0xffffffff;  // marks a number that needs more bytes
 constexpr std::uint64_t kDeflateRatio = 1032;  // at best, two bits stand for 258 bytes
 
 [[noreturn]] void fail(const std::string& file, const std::string& need, const std::string& got) {
@@ -51,7 +51,7 @@ struct Directory {
   std::uint64_t begin, count;
 };
 
-/// The record at the end of the archive, behind which there may be a comment.
+/// Finds the record at the end of the archive. A comment may follow it.
 std::size_t find_end(Bytes archive, const std::string& file) {
   const std::size_t size = archive.size();
   for (std::size_t back = kEndBytes; back <= size && back <= kEndBytes + kCommentLimit; ++back) {
@@ -94,7 +94,7 @@ Directory find_directory(Bytes archive, const std::string& file) {
   return {archive.subspan(begin, size), begin, count};
 }
 
-/// What the directory says of a member.
+/// The directory's entry of a member.
 struct Entry {
   std::string name;
   std::uint64_t flags, method, packed, size, begin, crc;
@@ -148,7 +148,7 @@ Entry read_entry(Bytes& rest, const std::string& file) {
     fail(file, "members that are stored or deflated",
          fmt::format("method {} of {}", entry.method, shown));
   }
-  // What its bytes can hold: a size that lies must not cost memory.
+  // Checks the claimed size against the member's bytes, so that a false size costs no memory.
   const std::uint64_t least = entry.size / kDeflateRatio + (entry.size % kDeflateRatio != 0);
   if (entry.method == 0 ? entry.size != entry.packed : least > entry.packed) {
     fail(file,
@@ -159,7 +159,7 @@ Entry read_entry(Bytes& rest, const std::string& file) {
   return entry;
 }
 
-/// The member's bytes, which lie behind a header of their own.
+/// The member's bytes, which follow a header of their own.
 Bytes bytes_of(const Entry& entry, Bytes archive, std::uint64_t& free_from,
                const std::string& file) {
   const std::string shown = quoted_text(entry.name);
@@ -224,9 +224,9 @@ std::vector<std::byte> inflate(const Member& member, const std::string& file) {
   }
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-  // zlib reads only, but says so in newer versions alone.
+  // zlib only reads here, but older versions take a pointer to non-const.
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(member.bytes.data()));
-  std::byte nothing{};  // for a member without bytes
+  std::byte nothing{};  // gives zlib a non-null pointer for an empty member
   stream.next_out = reinterpret_cast<Bytef*>(result.empty() ? &nothing : result.data());
   std::size_t in = member.bytes.size(), out = result.size();
   int status = Z_OK;

@@ -1,4 +1,4 @@
-// Writing of zip archives: members that are stored, then the directory.
+// Writes zip archives: stored members, then the directory.
 #include <algorithm>
 #include <initializer_list>
 
@@ -10,11 +10,11 @@ namespace dynet_like::detail::zip {
 namespace {
 
 constexpr std::uint64_t kNarrow = 0xffffffff, kNarrowCount = 0xffff;
-constexpr std::uint64_t kVersion = 45;           // the first one with Zip64
-constexpr std::uint64_t kUtf8 = 0x800;           // how names are written
-constexpr std::uint64_t kDate = 33;              // the first day of 1980, always
-constexpr std::uint64_t kUnix = 3 << 8;          // whose permissions follow
-constexpr std::uint64_t kFile = 0100644u << 16;  // a file that its owner may write to
+constexpr std::uint64_t kVersion = 45;           // the first version with Zip64
+constexpr std::uint64_t kUtf8 = 0x800;           // names are UTF-8
+constexpr std::uint64_t kDate = 33;              // always 1 January 1980
+constexpr std::uint64_t kUnix = 3 << 8;          // the permissions that follow are Unix's
+constexpr std::uint64_t kFile = 0100644u << 16;  // a regular file that its owner may write to
 
 struct Number {
   std::uint64_t value;
@@ -40,11 +40,11 @@ void Writer::add(std::string_view name, std::span<const std::byte> first,
       wide ? little_endian({{1, 2}, {24, 2}, {size, 8}, {size, 8}, {position_, 8}}) : "";
   const std::string local_extra =
       wide ? little_endian({{1, 2}, {16, 2}, {size, 8}, {size, 8}}) : "";
-  // Of both headers: flags, method, time, date, checksum, sizes, and the length of the name.
+  // Common to both headers: flags, method, time, date, checksum, sizes, and the length of the name.
   const std::string common = little_endian({{kUtf8, 2}, {0, 2}, {0, 2}, {kDate, 2}, {crc, 4}}) +
                              little_endian({{short_size, 4}, {short_size, 4}, {name.size(), 2}});
   directory_ += "PK\1\2" + little_endian({{kUnix | kVersion, 2}, {kVersion, 2}}) + common;
-  // No comment, on the first disk, no text, attributes.
+  // No comment, the first disk, no text file, attributes.
   directory_ += little_endian({{extra.size(), 2}, {0, 2}, {0, 2}, {0, 2}, {kFile, 4}});
   directory_ += little_endian({{short_begin, 4}});
   directory_.append(name).append(extra);
@@ -62,7 +62,7 @@ void Writer::finish() {
   const bool wide = std::max({begin, size, count_ + (kNarrow - kNarrowCount)}) >= wide_from_;
   if (wide) {
     const std::uint64_t wide_begin = position_;
-    // The size of what follows, versions, disks, and the same as in the record below.
+    // The size of the rest, versions, disks, and the same numbers as in the record below.
     write("PK\6\6" + little_endian({{44, 8}, {kVersion, 2}, {kVersion, 2}, {0, 4}, {0, 4}}) +
           little_endian({{count_, 8}, {count_, 8}, {size, 8}, {begin, 8}}));
     write("PK\6\7" + little_endian({{0, 4}, {wide_begin, 8}, {1, 4}}));

@@ -1,4 +1,4 @@
-// What to write where nodes of one op did not share batches.
+// Advice: what to write instead, where nodes of one op did not share batches.
 #include <algorithm>
 
 #include "dynet_like/report/splits.h"
@@ -7,11 +7,11 @@ namespace dynet_like::detail {
 
 namespace {
 
-// What an op is, for those that a sentence is for.
+// Which ops an advice is for.
 enum class Of : std::uint8_t {
-  op,        ///< the one with this name
-  elements,  ///< does the same to all elements
-  random,    ///< draws random numbers
+  op,        ///< the op with this name
+  elements,  ///< ops that treat every element alike
+  random,    ///< ops that draw random numbers
   any
 };
 
@@ -19,11 +19,12 @@ struct Advice {
   Of of;
   std::string_view op;
   Difference difference;
-  /// {d}: the dimension of the op; {column}: the sizes of a column; {most}: of inputs; {op}
+  /// Placeholders: {d}, the dimension along which the op works; {column}, the dimensions of a
+  /// column; {most}, the largest number of inputs; {op}, its name. {size} stays as it is.
   std::string_view text;
 };
 
-// The first that fits counts.
+// The first entry that fits is given.
 constexpr Advice kAdvice[] = {
     {Of::op, "softmax", Difference::length,
      "segment_softmax(x, {n}, {d}) takes any length; so does attention(q, k, v), which takes the "
@@ -39,13 +40,13 @@ constexpr Advice kAdvice[] = {
     {Of::op, "matrix_product", Difference::shape,
      "attention(q, k, v) takes any numbers of queries and keys"},
     {Of::op, "concatenate", Difference::inputs,
-     "what is done to every column needs no matrix, do it to each expression; rows of a table are "
-     "a matrix without it, reshape(lookup(graph, table, rows), {size, n})"},
+     "do to each expression what you do to every column, without a matrix; for rows of a table, "
+     "reshape(lookup(graph, table, rows), {size, n}) is the matrix"},
     {Of::op, "sum", Difference::inputs, "add zeros(graph, dim) until each has {most} inputs"},
     {Of::op, "affine_transform", Difference::inputs,
-     "let each have {most} inputs: a term that is missing is its weights times zeros(graph, dim)"},
+     "give each {most} inputs: for a missing term, take its weights and zeros(graph, dim)"},
     {Of::op, "pick_range", Difference::arguments,
-     "a range of the last dimension is no node: take it of transpose(x)"},
+     "a range of the last dimension needs no node: take the range from transpose(x)"},
     {Of::op, "select", Difference::arguments,
      "gather(x, places, d) takes any number of places if d is the last of two dimensions: of "
      "transpose(x), or of a vector as reshape(x, {1, n})"},
@@ -58,8 +59,8 @@ constexpr Advice kAdvice[] = {
      "draw minibatch elements, {op}(graph, Dim({size}, n), ...), and reshape them"},
     {Of::any, "", Difference::columns,
      "reshape(x, Dim({column}, n)) makes minibatch elements of columns, and takes any number"},
-    {Of::any, "", Difference::arguments, "give all the same arguments, if that can be"},
-    {Of::any, "", Difference::inputs, "give all the same number of inputs, if that can be"},
+    {Of::any, "", Difference::arguments, "give all the same arguments, if you can"},
+    {Of::any, "", Difference::inputs, "give all the same number of inputs, if you can"},
     {Of::any, "", Difference::constants,
      "input(graph, dim, values) in place of constant(graph, dim, value) makes the numbers data"},
     {Of::op, "lookup", Difference::parameters,
@@ -73,9 +74,9 @@ constexpr Advice kAdvice[] = {
     {Of::any, "", Difference::depth,
      "cell(f) or recursion(f) makes one node of many, and the planner has fewer to put in order"},
     {Of::any, "", Difference::length,
-     "fill up to a few lengths, such as multiples of 8, if the model can tell what is filled in"},
+     "pad to a few lengths, such as multiples of 8, if the model can tell the padding"},
     {Of::any, "", Difference::shape,
-     "fill up to a few shapes, such as multiples of 8, if the model can tell what is filled in"},
+     "pad to a few shapes, such as multiples of 8, if the model can tell the padding"},
 };
 
 bool is_elementwise(const Signature& type) {
@@ -132,7 +133,7 @@ std::string sentence(const Split& split, const TypeTable& types) {
 std::string advice(const Split& split, const RunState& run) {
   if (split.difference == Difference::depth &&
       run.options().policy != batching::Policy::automatic) {
-    return "let GraphOptions::policy be automatic: it puts off what nothing waits for";
+    return "let GraphOptions::policy be automatic: it delays nodes that nothing waits for";
   }
   return sentence(split, run.types());
 }

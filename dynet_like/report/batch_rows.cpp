@@ -27,7 +27,7 @@ class RowMaker {
       : types_(runs[0]->types()), samples_(samples) {
     for (const RunState* run : runs) {
       for (std::uint32_t b = 0; b < run->batches.size(); ++b) {
-        // What was computed before values were released is none.
+        // A batch without nodes has lost its values: they were released.
         if (run->batches[b].nodes > 0) sources_.push_back({run, b});
       }
     }
@@ -50,7 +50,7 @@ class RowMaker {
     row.shared = batch.shared;
     seen_.clear();
     add_nodes(*source.run, batch, row);
-    if (row.nodes == 0) return;  // all reverted
+    if (row.nodes == 0) return;  // all of its nodes were reverted
     row.samples = seen_.size();
     made_.nodes += row.nodes;
     made_.rows.push_back(std::move(row));

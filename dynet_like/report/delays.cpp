@@ -1,4 +1,4 @@
-// Finding types whose nodes ran apart though they are alike.
+// Finding types whose nodes ran in more batches than necessary, because of depths or of calls.
 #include <algorithm>
 #include <set>
 
@@ -13,9 +13,9 @@ using Calls = std::set<std::uint64_t>;
 
 // When and where nodes of a type ran.
 struct Ran {
-  Calls calls, of_sample;  ///< that ran some of them; and of the last sample
+  Calls calls, of_sample;  ///< calls that ran some of the nodes; those of the last sample
   std::uint32_t last_sample = kNone;
-  std::size_t most = 0;  ///< calls of one sample
+  std::size_t most = 0;  ///< the most calls for one sample
   std::set<std::uint32_t> depths;
 
   void add(std::uint32_t sample, std::uint64_t call) {
@@ -80,7 +80,7 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
     }
   }
   for (TypeId type = 0; type < counts.size(); ++type) {
-    if (needed[type] == 0) continue;  // of parameters alone
+    if (needed[type] == 0) continue;  // depends on parameters alone
     const std::uint64_t bound = std::max(bounds[type], needed[type]);
     if (counts[type].batches < 2 * bound) continue;
     if (calls[type] >= 2 * needed[type]) {
@@ -88,7 +88,7 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
                         {type},
                         0,
                         "values were asked for in " + counted(calls[type], "call") +
-                            ", of which a sample needs " + std::to_string(needed[type]),
+                            ", but no sample needs more than " + std::to_string(needed[type]),
                         bound});
     } else if (all[type].depths.size() > 1) {
       delays.push_back({Difference::depth, {type}, 0, words_of(all[type].depths), bound});

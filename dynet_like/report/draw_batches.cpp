@@ -1,4 +1,4 @@
-// The picture of batches as SVG: places of marks, then edges, then what they lead to.
+// The picture of batches as SVG: legend, columns of samples, rows of batches, edges, marks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr double kMargin = 16, kLabels = 320, kColumn = 84, kBars = 110, kRow = 24, kRunRow = 20;
 constexpr double kDot = 5, kBetweenDots = 15;
 constexpr std::size_t kMostDots = 5, kLongestName = 30, kLegendColumns = 3;
-// Colours that are told apart, also by who sees few of them; the last is for all other types.
+// Colours that people with colour blindness can tell apart, too; the last is for all other types.
 constexpr std::array<const char*, 15> kColours = {
     "#4477aa", "#ee6677", "#228833", "#b9a526", "#66ccee", "#aa3377", "#ee8833", "#7755bb",
     "#44aa99", "#997744", "#113366", "#dd99cc", "#77bb55", "#772222", "#a0a8b4"};
@@ -45,10 +45,11 @@ std::string shortened(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 1) + "…";
 }
 
-// The colours of types. Those with most nodes get one of their own.
+// The colours of types. The types with most nodes get a colour of their own.
 struct Palette {
-  std::vector<std::size_t> order, places;  ///< types with their own; by type, into the colours
-  std::size_t others = 0;                  ///< types without
+  std::vector<std::size_t> order, places;  ///< types with a colour of their own; by type, its index
+                                           ///< in kColours
+  std::size_t others = 0;                  ///< types without a colour of their own
 
   const char* colour(const BatchRow& row) const { return kColours[places[row.kind]]; }
 };
@@ -80,7 +81,7 @@ class BatchDrawing {
         all_(rows_of(runs, what.samples, what.first_row, end_)) {
     if (all_.rows.empty()) {
       throw UsageError(
-          "[draw_batches] need values that were computed and not forgotten: call forward before, "
+          "[draw_batches] need values that were computed and not freed: call forward before, "
           "without parts for a memory_limit; got no batch");
     }
     if (what.first_row >= all_.rows.size()) {
@@ -212,7 +213,8 @@ class BatchDrawing {
     }
   }
 
-  // Runs whose first batches are in rows that are left out; one that goes on is counted later.
+  // How many runs begin in rows above the first one shown. A run that goes on in that row is not
+  // counted.
   std::size_t runs_before() const {
     std::set<std::uint64_t> runs;
     for (std::size_t r = 0; r < what_.first_row; ++r) {
@@ -253,7 +255,7 @@ class BatchDrawing {
                        counted(row.samples, "sample"));
   }
 
-  // Where each mark of a column is; one point for all where they are too many.
+  // Where each mark of a column is. If there are too many, they share one point.
   std::vector<Point> places(std::size_t c, std::size_t marks, double y) const {
     std::vector<Point> points(marks, Point{column(c), y});
     if (marks > kMostDots) return points;
@@ -296,7 +298,7 @@ class BatchDrawing {
     });
   }
 
-  // Those that pass by other rows keep beside them.
+  // An edge that passes other rows bends to the side.
   void draw_edge(Point from, Point to) {
     const double rows = (to.y - from.y) / kRow;
     const bool is_far = rows > 4;
@@ -337,14 +339,14 @@ class BatchDrawing {
 
   std::span<const RunState* const> runs_;
   BatchPicture what_;
-  std::size_t end_;  ///< of the rows that are shown
+  std::size_t end_;  ///< end of the rows that are shown
   BatchRows all_;
   std::size_t samples_ = 0;
   bool has_shared_ = false, has_runs_ = false;
   Palette palette_;
   double width_ = 0, y_ = 0, top_ = 0;
-  std::vector<double> middle_;                              ///< of rows that are shown
-  std::vector<std::pair<std::size_t, double>> run_of_row_;  ///< rows with which a run begins
+  std::vector<double> middle_;                              ///< of the rows that are shown
+  std::vector<std::pair<std::size_t, double>> run_of_row_;  ///< first rows of runs, and their y
   std::string text_;
 };
 

@@ -46,7 +46,7 @@ article p { color: inherit; }
 </style>
 )";
 
-// With a blank between thousands.
+// With a space between thousands.
 std::string grouped(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, "\u202f");
@@ -91,7 +91,7 @@ std::string row_of(const std::string& what, double share, const std::string& bar
   return text + '\n';
 }
 
-// The largest parts of the whole, and what is left.
+// The largest parts of the whole, and one row for the rest.
 std::string table_of(std::vector<Bar> bars, double all, const std::vector<std::string>& columns) {
   constexpr std::size_t kMostBars = 20;
   std::ranges::stable_sort(bars, std::ranges::greater(), &Bar::part);
@@ -114,7 +114,7 @@ std::string table_of(std::vector<Bar> bars, double all, const std::vector<std::s
   return text + "</table>\n";
 }
 
-// A bar per type: of time, or else of kernel calls.
+// A bar per type: its share of the time or, if no time was measured, of the kernel calls.
 std::string part_of_costs(const Report& report) {
   const double seconds = measured_seconds(report);
   const bool is_measured = seconds > 0;

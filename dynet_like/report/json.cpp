@@ -70,7 +70,7 @@ std::string Report::json() const {
                     {"plan_seconds", plan_seconds},
                     {"kernel_seconds", kernel_seconds},
                     {"other_seconds", other_seconds}};
-  // Labels are the user's: what is not UTF-8 in them is replaced.
+  // Labels are the user's. Bytes that are not UTF-8 are replaced.
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -11,7 +11,7 @@
 namespace dynet_like::detail {
 
 Report make_report(const Executor& executor);
-/// Times of types, those that took longest first; nothing if no time was measured.
+/// Prints the times of types, the longest first; nothing if no time was measured.
 void print_times(std::ostream& out, const Report& report);
 /// An SVG of all lanes of a run. Throws UsageError if nothing has run.
 std::string draw_batches(const Executor& executor, const BatchPicture& what);

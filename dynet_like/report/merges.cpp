@@ -1,4 +1,4 @@
-// Rows of what did not batch: which nodes, why, where they were recorded, and what they cost.
+// Nodes that did not share batches: which ones, why, where they were recorded, and what they cost.
 #include "dynet_like/report/merges.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ bool is_more_expensive(const Row& a, const Row& b) {
   return a.split.types[0] < b.split.types[0];
 }
 
-// Labels and places of the nodes.
+// Adds labels and places of the nodes.
 void add_names(std::span<const RunState* const> runs, std::vector<Row>& rows) {
   std::vector<std::uint32_t> row_of(runs[0]->types().type_count(), kNone);
   for (std::uint32_t r = 0; r < rows.size(); ++r) {
@@ -172,7 +172,7 @@ void report_merges(std::span<const RunState* const> runs, std::span<const TypeCo
 }
 
 void print_merges(std::ostream& to, const Report& report) {
-  std::ostringstream out;  // the stream's own format stays as it is
+  std::ostringstream out;  // keeps the format of `out` unchanged
   out << std::fixed << std::setprecision(3);
   for (const MissedMerge& merge : report.missed_merges) {
     out << "not together: " << merge.op;

@@ -1,4 +1,4 @@
-// Asks addr2line, which every compiler's linker comes with, for the lines of addresses.
+// Source lines of addresses, from addr2line, which is part of binutils and of LLVM.
 #include "dynet_like/report/places.h"
 
 #include <dlfcn.h>
@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a call was compiled from: several lines if functions were inlined, the innermost first.
+// Where a call is in the source: several lines if functions were inlined, the innermost first.
 struct CodeLine {
-  std::string function, place;  ///< empty: not known
+  std::string function, place;  ///< empty if not known
 };
 using CodeLines = std::map<const void*, std::vector<CodeLine>>;
 
-/// What a program writes, or nothing if there is no such program.
+/// What a command prints, or nothing if it cannot be run.
 std::string output_of(const std::vector<std::string>& command) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
@@ -52,7 +52,7 @@ std::string output_of(const std::vector<std::string>& command) {
   return text;
 }
 
-// "file.cpp:12 (discriminator 3)" without what people need not know; nothing for "??:0".
+// "file.cpp:12" of "file.cpp:12 (discriminator 3)"; empty for "??:0".
 std::string place_of(std::string text) {
   text.resize(std::min(text.size(), text.find(" (")));
   const std::size_t colon = text.rfind(':');
@@ -62,7 +62,7 @@ std::string place_of(std::string text) {
   return fs::path(text.substr(0, colon)).lexically_normal().string() + ':' + line;
 }
 
-// Addresses of a file, by their place in it.
+// Looks up addresses of one binary file, given by their offset in it.
 void find_lines(const std::string& file, const std::map<std::uintptr_t, const void*>& addresses,
                 CodeLines& lines) {
   std::vector<std::string> command = {"addr2line", "-a", "-C", "-f", "-i", "-e", file};
@@ -111,7 +111,8 @@ bool is_of_library(const std::string& place) {
     const std::size_t begin = file.rfind("dynet_like/report/");
     return begin == std::string::npos ? file : file.substr(0, begin);
   }();
-  // A file that CMake made of several; its sources, its installed headers, and the system's.
+  // CMake joins several sources to one "unity" file. Then sources, installed headers, and the
+  // system's.
   if (place.find("/Unity/unity_") != std::string::npos) return true;
   for (const char* folder : {"dynet_like/", "nn/", "batching/"}) {
     if (place.starts_with(root + folder)) return true;
@@ -120,7 +121,8 @@ bool is_of_library(const std::string& place) {
   return place.starts_with("/usr/include/");
 }
 
-// The name of a function without what it returns and takes: those of templates begin with a type.
+// The name of a function without its return type and parameters. Names of template instances begin
+// with a return type.
 std::string_view name_in(std::string_view function) {
   int depth = 0;  // in brackets
   std::size_t begin = 0;
@@ -135,15 +137,14 @@ std::string_view name_in(std::string_view function) {
   return function.substr(begin);
 }
 
-// Where people cannot be told the line.
+// Whether a function without a known line belongs to the program: then its name is shown.
 bool is_own_function(const std::string& function) {
   const std::string_view name = name_in(function);
   return !name.empty() && name[0] != '_' && !name.starts_with("dynet_like::") &&
          !name.starts_with("std::") && name != "start_thread" && !name.starts_with("clone");
 }
 
-// The innermost of the program. What is behind main belongs to the C library, whose lines are
-// nobody's.
+// The innermost place in the program. The search ends at main: its caller is the C library.
 std::string place_of(const CallStack& call, const CodeLines& lines) {
   for (const void* address : call) {
     const auto found = lines.find(address);
@@ -163,8 +164,8 @@ std::string place_of(const CallStack& call, const CodeLines& lines) {
 
 }  // namespace
 
-// Named "libm.so.6", "libm-2.31.so" or "libc.musl-x86_64.so.1": a program's own "libm-parser.so" is
-// not one of them.
+// A system library is named "libm.so.6", "libm-2.31.so" or "libc.musl-x86_64.so.1". A program's own
+// "libm-parser.so" is not one.
 bool is_of_system(const std::string& file) {
   const std::string name = fs::path(file).filename().string();
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

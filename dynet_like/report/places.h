@@ -1,4 +1,4 @@
-// Files and lines of the program's calls.
+// Files and lines in the program from which operations were called.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,15 @@
 
 namespace dynet_like::detail {
 
-/// For every group of calls, with how often each was made: the places outside the library that were
-/// made most, at most `most` of them. A place is "model.cpp:12", or the name of a function without
-/// debug information, and that it has none; places of which nothing is known are left out.
+/// Each group has call stacks and how often each occurred. Returns for every group the most
+/// frequent places outside the library, at most `most` of them. A place is "model.cpp:12". For code
+/// without debug information it is the name of the function and a hint to compile with -g. Unknown
+/// places are left out.
 std::vector<std::vector<std::string>> places_of(
     std::span<const std::map<CallStack, std::uint64_t>> groups, std::size_t most);
 
-/// Whether a file belongs to the compiler or to the system: it calls programs, and is none.
+/// Whether a file is a library of the compiler or the system, and so no place in the user's
+/// program.
 bool is_of_system(const std::string& file);
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// Counting batches against their bound, and memory.
+// Counts batches, compares them with their bound, and adds up memory.
 #include "dynet_like/report/report.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMostConsumers = 3, kMostPrograms = 4;
 
-// What several lanes have counted.
+// Sums of the counts of several lanes.
 std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
   std::vector<TypeCount> counts;
   for (const RunState* run : runs) {
@@ -34,7 +34,7 @@ std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
   return counts;
 }
 
-// What vertices of a recursion run.
+// The steps of a recursion, for each kind of vertex.
 std::string programs_of(const NodeType& type) {
   if (type.op->role != Role::recursion) return "";
   const RecursionOp& op = recursion_of(type.signature);
@@ -50,12 +50,12 @@ std::string programs_of(const NodeType& type) {
   return text;
 }
 
-// Of one item: its value, and what is kept for backward beside it.
+// Bytes of one item: its value, and the data that backward needs besides it.
 std::uint64_t value_bytes(const Signature& type) {
   return (std::uint64_t{type.output_size} + type.saved_size) * size_of(type.dtype);
 }
 
-// The types that take most, with their shares of what all take.
+// The types whose values take most memory, with their shares of the total.
 void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>& types) {
   std::vector<const Report::Type*> largest;
   double total = 0;
@@ -76,7 +76,7 @@ void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>&
   out << '\n';
 }
 
-// Names of functions, labels and parameters are the program's, those of files the compiler's.
+// Names of functions, labels, parameters and files come from outside: makes them printable.
 void make_visible(Report& report) {
   const auto show = [](auto&... texts) { ((texts = visible_text(texts)), ...); };
   for (Report::Type& type : report.types) show(type.op, type.shapes);

@@ -1,4 +1,5 @@
-// Finding types that differ in little: first in shapes alone, then in arguments alone, and so on.
+// Finding types that differ in one respect: first in shapes alone, then in arguments alone, and so
+// on.
 #include "dynet_like/report/splits.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::uint64_t>;
 
-// Groups types step by step; what is in a group has no more part in later steps.
+// Groups types step by step. A type that has been put into a group is not looked at again.
 class Grouping {
  public:
   Grouping(const RunState& state, const Recorded& recorded, std::span<const TypeCount> counts)
@@ -31,7 +32,8 @@ class Grouping {
     group({.constants = true});
     group({.shapes = true, .attributes = true});
     group({.attributes = true, .inputs = false});
-    // A graph by itself is a model, in which every parameter has its place.
+    // A single graph is a model in which every parameter has its own purpose, so do not compare
+    // them.
     if (recorded_.samples > 1) {
       group({.shapes = true, .attributes = true, .constants = true, .parameters = false});
     }
@@ -39,20 +41,20 @@ class Grouping {
   }
 
  private:
-  // What types of a group have in common beside op and element type.
+  // What the types of a group have in common, besides op and element type.
   struct Common {
     bool shapes = false, attributes = false, constants = false, inputs = true, parameters = true;
   };
 
-  // Not what all samples have in common, either because it is computed once for them, or because
-  // it is the same model that each of them goes through.
+  // False for types that all samples have: they are computed once for all samples, or they belong
+  // to the model that every sample goes through.
   bool is_of_data(TypeId type) const {
     const Seen& seen = recorded_.of_types[type];
     if (seen.samples == 0 || state_.identity_of(seen.example) != 0) return false;
     return recorded_.samples == 1 || seen.samples < recorded_.samples;
   }
 
-  // What the example of a type reads there.
+  // The node that the type's example reads as this input.
   NodeRef producer(TypeId type, unsigned input) const {
     const NodeRef example = recorded_.of_types[type].example;
     const Tape& tape = state_.tape(example);
@@ -70,7 +72,7 @@ class Grouping {
     Words words = {reinterpret_cast<std::uintptr_t>(type.op),
                    static_cast<std::uint64_t>(signature.dtype)};
     if (common.inputs) words.push_back(type.inputs);
-    // Of an op with any number of inputs, the first must have the same parameters.
+    // For an op with any number of inputs, only the required inputs must read the same parameters.
     const unsigned compared = common.inputs ? type.inputs : type.op->min_inputs;
     for (unsigned j = 0; j < compared; ++j) {
       const bool is_of_sample = argument_of(type.keys[j]) >= kFirstUniqueArgument;
@@ -107,11 +109,11 @@ class Grouping {
     std::sort(left_.begin(), left_.end());
   }
 
-  // Of one sample it is not known what differs from sample to sample: two sizes of a model are more
-  // likely than two lengths.
+  // A single sample does not show what differs between samples: two shapes are more likely two
+  // sizes of the model than two lengths, so at least three are needed.
   std::size_t fewest() const { return recorded_.samples == 1 ? 3 : 2; }
 
-  // Those whose inputs are the first of those of the type with most inputs go to the front.
+  // Moves types whose inputs are the first inputs of the type with most inputs to the front.
   std::size_t count_beginnings(std::vector<TypeId>& types) const {
     const auto by_inputs = [&](TypeId type) { return types_[type].inputs; };
     const NodeType& most = types_[*std::ranges::max_element(types, {}, by_inputs)];
@@ -162,7 +164,7 @@ class Grouping {
     return split;
   }
 
-  // From small to large.
+  // Sorts types from small to large.
   void sort(Split& split) const {
     std::ranges::stable_sort(split.types, {}, [&](TypeId id) {
       const Signature& type = types_[id].signature;
@@ -174,7 +176,7 @@ class Grouping {
     });
   }
 
-  // Whether only last dimensions differ, and what the op does along them.
+  // Whether only last dimensions differ, and whether the op treats each column by itself.
   Difference difference_of_shapes(Split& split, const NodeType& first) const {
     unsigned rank = 0;
     for (const Dim& dim : first.signature.inputs) rank = std::max(rank, dim.nd);
@@ -231,7 +233,7 @@ class Grouping {
     return value.str();
   }
 
-  // Of what is the same for all nodes of a type.
+  // The name of an input that all nodes of a type share.
   std::string name_of(NodeRef argument) const {
     const Tape& tape = state_.tape(argument);
     const Op& op = *tape.type_of(argument.node).op;
@@ -256,7 +258,7 @@ class Grouping {
 std::vector<Split> find_splits(std::span<const RunState* const> runs, const Recorded& recorded,
                                std::span<const TypeCount> counts) {
   std::vector<Split> splits = Grouping(*runs[0], recorded, counts).run();
-  // As if each were one type.
+  // Each type by itself, at first.
   std::vector<std::uint32_t> merged(runs[0]->types().type_count());
   for (std::uint32_t type = 0; type < merged.size(); ++type) merged[type] = type;
   for (const Split& split : splits) {

@@ -1,4 +1,4 @@
-// A timeline in the trace event format: rows in which events nest, and curves of bytes.
+// A timeline in the trace event format: rows of nested events, and curves of bytes.
 #include <algorithm>
 #include <iterator>
 
@@ -15,21 +15,21 @@ namespace {
 
 using Event = TimelineTrack::Event;
 
-// Whatever bytes a name has, the file is UTF-8.
+// The file is UTF-8, whatever bytes a name has.
 std::string json_text(const std::string& text) { return nlohmann::json(visible_text(text)).dump(); }
 
-// Those that begin first, and of these those with others inside.
+// Sorts by begin; of events that begin together, an outer one comes before the events inside it.
 void sort(std::vector<Event>& events) {
   std::ranges::stable_sort(events, [](const Event& a, const Event& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
 }
 
-// Events of samples that wait within a scope of the program overlap: a viewer shows in a row what
-// nests. Takes out what does not.
+// Events overlap where samples wait inside a scope of the program, but a row of a viewer must nest.
+// Removes the overlapping ones from `events`, and returns them.
 std::vector<Event> take_overlapping(std::vector<Event>& events) {
   std::vector<Event> nested, others;
-  std::vector<std::uint64_t> open;  // their ends
+  std::vector<std::uint64_t> open;  // the ends of the open events
   for (const Event& event : events) {
     while (!open.empty() && open.back() <= event.begin) open.pop_back();
     if (!open.empty() && open.back() < event.end) {
@@ -72,7 +72,7 @@ struct TimelineState::Row {
   std::vector<Event> events;
 };
 
-// A row per thread, and more where events overlap.
+// A row per thread, and more rows where events overlap.
 std::vector<TimelineState::Row> TimelineState::rows() const {
   std::vector<Row> rows;
   for (std::size_t t = 0; t < tracks_.size(); ++t) {

@@ -1,4 +1,4 @@
-// What explain() tells of the time that ops took, if it was measured.
+// The part of explain() about the time of ops, if it was measured.
 #include <algorithm>
 #include <functional>
 #include <iomanip>
@@ -51,7 +51,7 @@ void print_times(std::ostream& to, const Report& report) {
     all += type.seconds;
   }
   if (all == 0) return;
-  std::ostringstream out;  // the stream's own format stays as it is
+  std::ostringstream out;  // keeps the format of `out` unchanged
   out << std::fixed << std::setprecision(3) << "time: " << 1e3 * report.plan_seconds
       << " ms of planning, " << 1e3 * all << " ms in kernels\n"
       << "          ms   share  of kernels, by type\n";

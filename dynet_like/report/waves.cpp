@@ -1,4 +1,4 @@
-// What explain() tells of the waves of for_each_sample.
+// The part of explain() about the waves of for_each_sample.
 #include <algorithm>
 #include <iomanip>
 #include <ostream>
@@ -33,7 +33,7 @@ void print_waves(std::ostream& out, const Report& report) {
   out.precision(precision);
   const std::size_t lines = std::min(kLines, report.waves.size());
   for (std::size_t line = 0; line < lines; ++line) {
-    // From the first to the last, at equal distances.
+    // The lines show waves at equal distances, from the first to the last.
     const std::size_t i = lines == 1 ? 0 : line * (report.waves.size() - 1) / (lines - 1);
     const Report::Wave& wave = report.waves[i];
     out << "  wave " << std::setw(6) << i << ": " << std::setw(6) << wave.samples << ' '

@@ -1,4 +1,4 @@
-// What a server counts, as text for Prometheus.
+// Counts of a server, as text for Prometheus.
 #pragma once
 
 #include <chrono>
@@ -12,31 +12,32 @@
 
 namespace dynet_like::serve {
 
-/// How many numbers are at most as large as each of some limits.
+/// Counts how many numbers are at most as large as each of some limits.
 class Histogram {
  public:
   explicit Histogram(std::vector<double> limits);
   void add(double number);
-  /// In Prometheus' text format 0.0.4.
+  /// The histogram in Prometheus' text format 0.0.4.
   std::string text(std::string_view name, std::string_view help) const;
 
  private:
   std::vector<double> limits_;         ///< increasing
-  std::vector<std::uint64_t> counts_;  ///< up to each limit and above the one before; above all
+  std::vector<std::uint64_t> counts_;  ///< numbers up to each limit and above the one before; last,
+                                       ///< above all limits
   double sum_ = 0;
 };
 
-/// For any number of threads.
+/// The counts of a server. All members may be called from any thread.
 class Metrics {
  public:
   Metrics();
   void count_request();
   void count_answer(unsigned status);
-  /// A client that had gone before its request ran, or was too slow.
+  /// A client that had gone before its request ran, or one that was too slow.
   void count_vanished();
   void count_slow();
   void add_latency(std::chrono::duration<double> seconds);
-  /// Requests whose values were computed together.
+  /// A number of requests whose values were computed together.
   void add_batch(std::size_t requests);
   std::string text(std::size_t queue_length, std::size_t connections) const;
 

@@ -33,7 +33,7 @@ void Request::answer(Answer answer) {
 void Request::fail() {
   try {
     answer({500, "the server could not run the request"});
-  } catch (...) {  // no memory even for that: the connection ends with its last handle
+  } catch (...) {  // no memory even for that: the connection closes with its last handle
   }
 }
 

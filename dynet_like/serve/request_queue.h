@@ -1,4 +1,4 @@
-// Requests that wait to be run: a bounded queue, from which clients that go take theirs away.
+// Requests that wait to be run: a bounded queue. If a client goes, its request is removed.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@ namespace dynet_like::serve {
 
 using Clock = std::chrono::steady_clock;
 
-/// What a client is answered, by HTTP.
+/// An HTTP answer to a client.
 struct Answer {
   unsigned status = 200;
   std::string text;
-  std::string allow = {};         ///< methods of the target, for 405 and OPTIONS
-  std::string content_type = {};  ///< of the text; empty: plain text
+  std::string allow = {};         ///< allowed methods, for 405 and OPTIONS
+  std::string content_type = {};  ///< empty for plain text
 };
 
-/// A request that is answered once: when it is destroyed at the latest, with 500.
+/// A request, which is answered once. If it is destroyed without an answer, it gets a 500.
 class Request {
  public:
   using Send = std::function<void(Answer answer)>;
@@ -38,7 +38,7 @@ class Request {
   Clock::time_point arrived() const { return arrived_; }
   Clock::time_point deadline() const { return deadline_; }
   void answer(Answer answer);
-  /// Nobody waits for the answer.
+  /// Call it if nobody waits for the answer.
   void drop() { send_ = nullptr; }
 
  private:
@@ -49,20 +49,22 @@ class Request {
   Send send_;
 };
 
-/// First in, first out; for any number of threads.
+/// First in, first out. All members may be called from any thread.
 class RequestQueue {
  public:
   using Ticket = std::uint64_t;
 
   explicit RequestQueue(std::size_t length) : length_(length) {}
 
-  /// Nothing, and the request stays where it is, if the queue is full or closed.
+  /// Moves the request into the queue. If the queue is full or closed: returns nothing, and leaves
+  /// the request unchanged.
   std::optional<Ticket> push(Request& request);
-  /// The first one. If there is none: nothing, or waits until one comes or the queue is closed.
+  /// The first request. If there is none: with `wait`, waits until one comes or the queue is
+  /// closed; otherwise returns nothing.
   std::optional<Request> pop(bool wait);
-  /// Nothing, if it was taken already.
+  /// Removes a waiting request. Returns nothing if it was taken already.
   std::optional<Request> remove(Ticket ticket);
-  /// Takes no more, and gives what it has.
+  /// Accepts no more requests. Those in the queue can still be taken.
   void close();
   std::vector<Request> take_all();
   std::size_t size() const;

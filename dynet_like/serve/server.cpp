@@ -1,4 +1,4 @@
-// A server: one thread runs the handlers, others read and write, and a queue is between them.
+// The server: one thread runs the handlers, other threads read and write; a queue connects them.
 #include "dynet_like/serve/server.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr std::chrono::milliseconds kAcceptAgain{20};  // where there are no descriptors left
+constexpr std::chrono::milliseconds kAcceptAgain{20};  // if no file descriptors are left
 
 const Options& checked(const Options& options) {
   const auto need = [](bool holds, const std::string& what) {
@@ -75,7 +75,7 @@ class Server::Impl {
 
   const Handler handler_;
   Site site_;
-  asio::io_context io_;  // connections that it still holds go before what they have in common
+  asio::io_context io_;  // after site_: it is destroyed first, with connections that use site_
   asio::strand<asio::io_context::executor_type> strand_{io_.get_executor()};
   tcp::acceptor acceptor_{strand_};
   asio::signal_set signals_{strand_};
@@ -83,7 +83,7 @@ class Server::Impl {
   unsigned short port_ = 0;
   std::atomic<bool> has_run_ = false;
   std::vector<std::thread> threads_;
-  // Of the thread that runs handlers; they may run on several.
+  // Used by the thread that runs for_each_arriving; handlers may run on several threads.
   std::atomic<std::size_t> running_ = 0;
   std::size_t taken_ = 0;
   bool wave_begins_ = true, takes_some_ = true;
@@ -94,7 +94,7 @@ Server::Impl::Impl(Handler handler, const Options& options)
   listen();
 }
 
-// Requests hold connections, which need io_.
+// Requests hold connections, which need io_: drop them before io_ is destroyed.
 Server::Impl::~Impl() {
   for (Request& request : site_.queue.take_all()) request.drop();
 }
@@ -138,20 +138,20 @@ void Server::Impl::accept() {
 void Server::Impl::on_accept(tcp::socket socket) {
   try {
     const std::size_t open = site_.connections.size(), most = site_.options.connections;
-    if (open / 2 >= most) return;  // so many are being refused that this one is not even told
+    if (open / 2 >= most) return;  // too many are being refused already: close it without an answer
     const auto connection = std::make_shared<Connection>(std::move(socket), site_);
     open < most ? connection->start() : connection->refuse();
-  } catch (const std::exception&) {  // no memory for this one
+  } catch (const std::exception&) {  // out of memory: the connection is closed
   }
 }
 
-// On the strand.
+// Runs on the strand.
 void Server::Impl::begin_stop() {
   if (site_.is_stopping.exchange(true)) return;
   beast::error_code ignored;
   acceptor_.close(ignored);
   accept_timer_.cancel();
-  signals_.clear(ignored);  // the next one kills
+  signals_.clear(ignored);  // another signal kills the program
   signals_.cancel(ignored);
   site_.queue.close();
   stop_timer_.expires_after(site_.options.stop_timeout);
@@ -168,7 +168,7 @@ void Server::Impl::stop() {
   asio::post(strand_, [this] { begin_stop(); });
 }
 
-// A connection for which there was no memory ends, since nothing holds it any more.
+// If memory runs out in a connection, nothing holds it any more, and it closes. The others go on.
 void Server::Impl::run_io() {
   for (;;) {
     try {
@@ -231,12 +231,12 @@ void Server::Impl::run_handlers() {
   for (;;) {
     const std::size_t taken = taken_;
     try {
-      // One more than may run, so that `next` is asked before every wave.
+      // One more than may run, so that `next` is called before every wave.
       return for_each_arriving(
           batch, site_.options.largest_batch + 1, [this](bool idle) { return next(idle); },
           [this](ComputationGraph& graph, Request& request) { answer(graph, request); });
     } catch (const std::exception&) {
-      // Those that ran have been answered. If none did, none ever will.
+      // The requests that ran have been answered. If there were none, the next try would fail, too.
       if (taken_ == taken) throw;
       running_ = 0;
       wave_begins_ = true;
@@ -245,13 +245,13 @@ void Server::Impl::run_handlers() {
   }
 }
 
-// Between waves. All that runs now was in the last one: what has ended is no longer counted.
+// Called between waves. All handlers that still run took part in the last wave.
 std::optional<Request> Server::Impl::next(bool idle) {
   const std::size_t largest = site_.options.largest_batch;
   if (std::exchange(wave_begins_, false)) {
     if (running_ > 0) site_.metrics.add_batch(running_);
-    // What comes first in a request often takes many steps, such as reading it. Alone it would take
-    // them in batches of one: if many wait, they are let in by groups.
+    // The first steps of a request, such as reading it, are often many. A request that begins alone
+    // would run them in batches of one: so if many wait, they begin in groups.
     const std::size_t group = std::max<std::size_t>(largest / 4, 1);
     takes_some_ = largest - running_ >= std::min(site_.queue.size(), group);
   }
@@ -277,7 +277,7 @@ void Server::Impl::answer(ComputationGraph& graph, Request& request) {
     answer = {400, error.what()};
   } catch (const std::exception& error) {
     answer = {500, error.what()};
-  } catch (...) {  // or it is unwound, since there is no memory for another one
+  } catch (...) {  // not of std::exception, or the handler is unwound because memory ran out
     answer = {500, "the request failed"};
   }
   --running_;

@@ -1,4 +1,4 @@
-// Central differences, one number of a parameter after the other.
+// Compares gradients with central differences, number by number.
 #include "dynet_like/train/gradient_check.h"
 
 #include <algorithm>
@@ -10,10 +10,11 @@ namespace dynet_like {
 
 namespace {
 
-// In floats as DyNet's: with a smaller step, rounding of a loss of a thousand would be a slope.
+// For floats, DyNet's step. With a smaller one, rounding of a loss near 1000 would look like a
+// slope.
 double step_of(DType dtype) { return dtype == DType::f64 ? 1e-5 : 5e-3; }
 
-// A number of a parameter as long as this lives, and what it was afterwards.
+// Changes a number of a parameter, and restores it when it is destroyed.
 class Moved {
  public:
   Moved(ParameterStorage& parameter, std::size_t element)
@@ -22,7 +23,7 @@ class Moved {
   Moved(const Moved&) = delete;
   Moved& operator=(const Moved&) = delete;
 
-  /// Returns the number as it was rounded.
+  /// Adds `by` to the original number, and returns the result as it was rounded.
   double move(double by) {
     set(before_ + by);
     return parameter_.tensor().at(element_);
@@ -62,7 +63,7 @@ GradientDifference detail::check_gradients(
   const auto compare = [&](ParameterStorage& parameter, const std::string& name, std::size_t first,
                            std::span<const double> gradient) {
     for (std::size_t i = 0; i < parameter.entry_size(); ++i) {
-      // Where there are no differences, as of the score of what is forbidden.
+      // Minus infinity, say, as the score of a forbidden transition, has no differences.
       if (!std::isfinite(parameter.tensor().at(first + i))) continue;
       const GradientDifference here{name, i, slope(parameter, first + i, loss),
                                     gradient[first + i]};

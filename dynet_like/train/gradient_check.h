@@ -1,4 +1,4 @@
-// Gradients against differences of the loss.
+// Compares gradients with differences of the loss.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 
 namespace dynet_like {
 
-/// A number of a parameter, the slope of the loss there, and what its gradient says.
+/// A number of a parameter, the slope of the loss there, and the gradient.
 struct GradientDifference {
-  std::string parameter;    ///< its full name; of a table with the row, "/words row 3"
-  std::size_t element = 0;  ///< of its values, or of those of the row
+  std::string parameter;    ///< its full name; for a row of a table "/words row 3"
+  std::size_t element = 0;  ///< its place in the parameter, or in the row
   double slope = 0, gradient = 0;
 
-  /// How far they are apart, relative to 1 or to the larger of them, if that is more.
+  /// The difference, relative to the larger of the two, or absolute if both are below 1.
   double error() const;
 };
 
 /// Compares the gradients of all parameters and rows that a loss depends on with central
-/// differences, and returns where they differ most. `loss_of` records the loss, the same one at
-/// every call: without dropout. `each`, if given, is called for every number that was compared.
+/// differences, and returns where they differ most. Every call of `loss_of` must record the same
+/// loss, so use no dropout. `each`, if given, is called for every number that was compared.
 ///
-/// Use a collection and a graph of DType::f64: errors are below 1e-7 then, unless the loss has a
-/// kink nearby. Numbers that are not finite are passed over. In floats, steps are wider and errors
-/// below 1e-2. Afterwards all parameters are as they were. For each number it computes the loss
-/// twice, so take a small model.
+/// Use a collection and a graph of DType::f64: then errors are below 1e-7, unless the loss has a
+/// kink nearby. In floats, steps are wider and errors below 1e-2. Numbers that are not finite are
+/// skipped. Afterwards all parameters have their old values. Each number takes two computations of
+/// the loss, so use a small model.
 GradientDifference check_gradients(
     const ParameterCollection& model,
     const std::function<Expression(ComputationGraph& graph)>& loss_of,
@@ -36,7 +36,7 @@ GradientDifference check_gradients(
 
 namespace detail {
 
-/// The same for gradients that are there, of what `loss` computes with the parameters as they are.
+/// The same for gradients that you have already. `loss` computes with the parameters as they are.
 GradientDifference check_gradients(const ParameterCollection& model, const Gradients& gradients,
                                    const std::function<double()>& loss,
                                    const std::function<void(const GradientDifference&)>& each);

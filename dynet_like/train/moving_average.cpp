@@ -1,4 +1,4 @@
-// ParameterAverages: taking them, and swapping them with the weights.
+// ParameterAverages: updates averages, and swaps them with the weights.
 #include "dynet_like/train/moving_average.h"
 
 #include <cmath>

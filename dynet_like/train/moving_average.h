@@ -1,4 +1,4 @@
-// Moving averages of parameters, which often do better than the last values.
+// Moving averages of parameters, which often predict better than the last values.
 #pragma once
 
 #include <cstdint>
@@ -26,60 +26,61 @@ std::istream& operator>>(std::istream& in, MovingAverage& average);
 
 struct MovingAverageSettings {
   MovingAverage kind = MovingAverage::None;
-  float beta = 0;            ///< Of an exponential average.
-  unsigned update_freq = 1;  ///< It is taken in every update_freq-th update.
+  float beta = 0;            ///< For an exponential average.
+  unsigned update_freq = 1;  ///< Every update_freq-th update adds the weights to the average.
 
-  /// Throws UsageError unless 0 < beta < 1, if there is one, and update_freq > 0.
+  /// Throws UsageError unless update_freq > 0 and, for an exponential average, 0 < beta < 1.
   void check() const;
   std::string description() const;
 };
 
-/// The averages of a trainer's parameters, and their weights while the averages stand in for them.
-/// Averages are taken of whole tables: rows that were left behind are brought up to date for it.
+/// The averages of a trainer's parameters, and the weights while averages stand in for them.
+/// Averages are of whole tables: before each, rows that were left behind are brought up to date.
 class ParameterAverages {
  public:
   struct Average {
     std::shared_ptr<ParameterStorage> parameter;
-    std::uint64_t count = 0;  // of the values in it
+    std::uint64_t count = 0;  // of weights that were added
     detail::Block values;
-    detail::Block weights;  // what the parameter held, while the average is swapped in
+    detail::Block weights;  // the parameter's values, while the average is swapped in
   };
 
   MovingAverageSettings settings;
 
   std::span<const Average> all() const { return averages_; }
-  /// Whether averages are taken in this update; they are counted from 1.
+  /// Whether this update adds to the averages. Updates are counted from 1.
   bool is_due(std::uint64_t update) const {
     return settings.kind != MovingAverage::None && update % settings.update_freq == 0;
   }
-  /// Whether the parameters hold their averages; and throws UsageError if they do.
+  /// Whether the parameters hold their averages. check_not_swapped() throws UsageError if they do.
   bool swapped() const { return swapped_; }
   void check_not_swapped() const;
-  /// From the next update on. Throws UsageError as check() does, and after the first update.
+  /// Averages from the next update on. Throws UsageError as check() does, and after the first
+  /// update.
   void start(const MovingAverageSettings& wanted, std::uint64_t updates);
 
-  /// All that may fail before averages are taken. Parameters that are updated and have no average
-  /// yet get zeros. Throws UsageError unless all parameters are of one collection, or of
-  /// subcollections of it: their numbers tell them apart.
+  /// Does all that may fail before take(). Parameters that are updated and have no average yet get
+  /// zeros. Throws UsageError unless all parameters are of one collection, or of subcollections of
+  /// it, because it identifies parameters by their index.
   void prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters);
-  /// Takes the values of all parameters with an average, of those that are updated; and then counts
-  /// them.
+  /// Adds the values of parameters that are updated to their averages. Then call count().
   void take() const;
   void count();
-  /// Takes over averages from elsewhere; none to start anew. What the parameters hold stays. If
-  /// memory runs out, nothing is changed.
+  /// Replaces the averages; give none to start anew. The values of the parameters stay. If memory
+  /// runs out, nothing is changed.
   void replace(std::vector<Average> averages);
 
-  /// Throws UsageError, before anything is changed, if there is no average, or it is in place.
+  /// Throws UsageError, before anything is changed, if there are no averages or they are swapped
+  /// in.
   void swap_in(bool save_weights, bool bias_correction);
   /// Throws UsageError, before anything is changed, unless the weights were saved.
   void swap_out();
 
  private:
   std::vector<Average> averages_;
-  std::vector<detail::Pair> pairs_;  // what take() is about to do
-  std::vector<std::size_t> taken_;   // which averages these are
-  std::vector<bool> known_;          // by the parameter's index: it is in averages_
+  std::vector<detail::Pair> pairs_;  // the work of the next take()
+  std::vector<std::size_t> taken_;   // indices of their averages
+  std::vector<bool> known_;          // by the parameter's index: whether averages_ has it
   bool swapped_ = false, saved_ = false;
 };
 

@@ -1,4 +1,4 @@
-// ParameterGroups: patterns, and who matches them.
+// ParameterGroups: matches patterns with names of parameters.
 #include "dynet_like/train/parameter_groups.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using namespace detail;
 
 namespace {
 
-// What the pattern was meant to match, perhaps: a star stands for no letters there.
+// Suggests names that are near the pattern without its stars.
 std::string nearest_text(std::string pattern,
                          std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   if (parameters.empty()) return " for no parameters";
@@ -37,7 +37,7 @@ void ParameterGroup::check() const {
                   factor, decay, pattern));
 }
 
-// Without recursion: on a mismatch, the last '*' takes one character more.
+// Without recursion: on a mismatch, the last '*' takes one more character.
 bool matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
   while (n < name.size()) {

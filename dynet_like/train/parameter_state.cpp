@@ -1,4 +1,4 @@
-// ParameterState: updates of all elements or of rows, and rows that catch up.
+// ParameterState: updates all elements or only rows, and lets rows catch up.
 #include "dynet_like/train/parameter_state.h"
 
 #include <algorithm>
@@ -12,10 +12,11 @@ namespace dynet_like::detail {
 
 namespace {
 
-// After so many steps all rows catch up, so that neither the steps nor the wait for a row grow.
+// After so many steps all rows catch up, which bounds the memory of steps and the work to read a
+// row.
 constexpr std::size_t kMostSteps = 4096;
 
-// A gradient of zeros, read piece by piece.
+// Zeros, with which is_zero compares moments piece by piece.
 constexpr std::size_t kZeroBytes = 2048;
 alignas(64) constexpr std::array<std::byte, kZeroBytes> kZeros = {};
 
@@ -101,7 +102,7 @@ void ParameterState::apply_rows(const Gradients::Rows* rows, Step step) {
   rule_->apply(updates(), std::span(&table, 1), step);
 }
 
-// Another trainer may have left rows of the same table behind: its steps come first.
+// Another trainer may have left rows of the same table behind: makes its steps first.
 void ParameterState::refresh_others() {
   RowRefresher* refresher = storage_.refresher.get();
   if (refresher != nullptr && refresher != this) refresher->refresh_all();
@@ -113,7 +114,7 @@ void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool ex
   refresh_others();
   if (leaves_behind && storage_.refresher.get() != this) storage_.refresher = shared_from_this();
   std::lock_guard lock(mutex_);
-  // The steps that rows lack are of one kind.
+  // All steps that rows lack must be of one kind.
   if (!leaves_behind || apply_rule != apply_rule_ || rates_.size() == kMostSteps) catch_up_all();
   apply_rule_ = apply_rule;
   if (leaves_behind) {
@@ -146,7 +147,7 @@ void ParameterState::catch_up(std::uint32_t row) {
   const std::size_t done = done_[row];
   if (done == rates_.size()) return;
   const std::size_t entry = storage_.entry_size(), first = row * entry;
-  // Rows that never had a gradient are many; nothing but a decay moves them.
+  // Most rows never had a gradient; only weight decay moves those.
   const bool moves = apply_rule_ && !is_zero(first, entry);
   if (moves || decay_) {
     make_up(first, entry,

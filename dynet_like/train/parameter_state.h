@@ -1,4 +1,4 @@
-// What a trainer keeps for one parameter: its moments, and the steps that rows of a table lack.
+// A trainer's data for one parameter: its moments, and the steps that rows of a table lack.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ inline std::size_t bytes_of(const ParameterStorage& storage) {
   return storage.size() * size_of(storage.dtype);
 }
 
-/// The moments of a parameter. For a table in exact mode, or with weight decay, it is also the
-/// table's refresher: a row that got no gradient is left behind and catches up, with the same
-/// arithmetic in the same order, when it is read or updated next.
+/// The moments of a parameter. For a table with exact updates, or with weight decay, it is also the
+/// table's refresher: a row without a gradient is left behind, and catches up when it is read or
+/// updated next, with the same arithmetic in the same order.
 class ParameterState final : public RowRefresher,
                              public std::enable_shared_from_this<ParameterState> {
  public:
@@ -28,30 +28,31 @@ class ParameterState final : public RowRefresher,
   ParameterStorage& storage() const { return storage_; }
   /// Makes the moments, as zeros, if there are none.
   void prepare();
-  /// Makes all that an update needs, so that it cannot fail half way.
+  /// Allocates all that an update needs, so that the update cannot fail half way.
   void prepare(Step step, bool exact);
   bool prepared() const { return prepared_; }
-  /// Where one of the moments lies on the device, in the shape of the parameter.
+  /// The address of a moment on the device, in the shape of the parameter.
   std::byte* moment(std::size_t i) const { return moment_data(i, 0); }
 
-  /// What an update of all elements is asked to change, if anything. A null gradient is zero.
+  /// The work of an update of all elements, if there is any. A null gradient is zero.
   std::optional<Elements> all_elements(const void* gradient, Step step) const;
-  /// The same of these rows, and null stands for none. The others decay; if `exact`, their gradient
-  /// is zero. Whoever reads rows on a device cannot wait for them: there they are never left
-  /// behind.
+  /// The work of an update of these rows; null stands for no rows. The other rows decay; if
+  /// `exact`, they get a zero gradient, too. On a device no rows are left behind, because its
+  /// kernels could not wait for them.
   std::optional<Elements> row_elements(const Gradients::Rows* rows, Step step, bool exact) const;
-  /// Updates these rows on the CPU; the others catch up later.
+  /// Updates these rows on the CPU. The others catch up later.
   void update_rows(const Gradients::Rows* rows, Step step, bool exact);
 
   void refresh(std::span<const std::uint32_t> rows) override;
   void refresh_all() override;
-  /// Brings the rows up to date and forgets the moments.
+  /// Brings the rows up to date and drops the moments.
   void forget();
-  /// Brings the rows up to date and leaves the table.
+  /// Brings the rows up to date and stops being the table's refresher.
   void detach();
 
  private:
-  // Steps without a gradient, one after the other: with a zero one, or none but the decay.
+  // Steps without a gradient, one after the other: each applies the rule to a zero gradient, or
+  // only decays.
   struct Steps {
     std::span<const double> rates, keeps;
     bool apply_rule = false;
@@ -72,17 +73,18 @@ class ParameterState final : public RowRefresher,
   std::byte* moment_data(std::size_t i, std::size_t first) const;
 
   const std::shared_ptr<const UpdateRule> rule_;
-  // Not shared: the storage holds its refresher. The trainer's collection keeps it alive.
+  // A plain reference, since the storage owns this refresher. The trainer's collection keeps the
+  // storage alive.
   ParameterStorage& storage_;
   const std::size_t moment_count_, moment_bytes_;
   const bool acts_without_gradient_;
   bool prepared_ = false;
   Block moments_;
 
-  std::mutex mutex_;                   // of what follows, and of the rows that catch up
-  std::vector<double> rates_, keeps_;  // of the steps that some row may lack
-  bool apply_rule_ = false;            // in these steps, with a zero gradient
-  bool decay_ = false;                 // in some of them
+  std::mutex mutex_;                   // guards the members below, and rows that catch up
+  std::vector<double> rates_, keeps_;  // for the steps that some row may lack
+  bool apply_rule_ = false;            // whether these steps apply the rule, to a zero gradient
+  bool decay_ = false;                 // whether some of them decay
   std::vector<std::uint32_t> done_;    // per row: how many of these steps it has made
 };
 

@@ -37,10 +37,10 @@ void check_settings(const Trainer& trainer) {
   }
 }
 
-// Those of another model would be passed over, and nothing be trained.
+// Gradients of another model would be ignored, and nothing would be trained.
 void check_own(const Gradients& gradients, const ParameterCollection& collection,
                std::span<const std::shared_ptr<ParameterStorage>> storages) {
-  constexpr std::size_t kMostNames = 5;  // in a message
+  constexpr std::size_t kMostNames = 5;  // in the message
   if (!storages.empty() && gradients.has_any_of(collection)) return;
   const std::vector<std::string> others = gradients.names();
   if (others.empty()) return;
@@ -53,7 +53,7 @@ void check_own(const Gradients& gradients, const ParameterCollection& collection
       listed_names(others, kMostNames)));
 }
 
-// How much is multiplied by what in the next update of parameters with these settings.
+// The factors of the next update, for parameters with these settings.
 Step step_of(const Trainer& trainer, const UpdateRule& rule, const GroupSettings& settings,
              double scale) {
   const double rate =
@@ -68,17 +68,17 @@ Step step_of(const Trainer& trainer, const UpdateRule& rule, const GroupSettings
                     "times {}",
                     rate, decay));
   }
-  step.rate /= step.keep;  // the change is multiplied by it, too, but must not be
+  step.rate /= step.keep;  // the update multiplies the change by `keep`, too: undo that
   return step;
 }
 
-// What one update changes of parameters with the same settings: in one pass, or table by table on
-// the CPU, where rows are left behind.
+// The changes of one update, for parameters with the same settings: in one pass, or, for tables on
+// the CPU, which leave rows behind, table by table.
 class Changes {
  public:
   Changes(Step step, bool exact) : step_(step), exact_(exact) {}
 
-  // All that can fail.
+  // Does everything that can fail.
   void prepare(ParameterState& parameter, const Gradients& gradients) {
     ParameterStorage& storage = parameter.storage();
     storage.values.take_writes();
@@ -107,7 +107,7 @@ class Changes {
   Step step_;
   bool exact_;
   std::vector<Elements> elements_;
-  std::vector<ParameterStorage*> written_;  // whose elements these are
+  std::vector<ParameterStorage*> written_;  // the storages of elements_
   std::vector<std::pair<ParameterState*, const Gradients::Rows*>> tables_;
 };
 
@@ -124,7 +124,7 @@ Trainer::~Trainer() {
   for (const auto& parameter : parameters_) parameter->detach();
 }
 
-// Collections only grow, at the end.
+// A collection only grows, at its end.
 std::vector<std::shared_ptr<ParameterStorage>> Trainer::find_parameters() {
   auto storages = collection_.storages();
   for (std::size_t i = parameters_.size(); i < storages.size(); ++i) {
@@ -144,7 +144,7 @@ void Trainer::update(const Gradients& gradients) {
   averages_.check_not_swapped();
   const auto storages = find_parameters();
   check_own(gradients, collection_, storages);
-  // All that can fail comes first.
+  // Everything that can fail comes first.
   const auto updated = groups_.updated(storages);
   const double scale =
       check_->begin(gradients, updated, static_cast<double>(clip_threshold),

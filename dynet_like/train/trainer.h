@@ -23,14 +23,14 @@ class UpdateCheck;
 class UpdateRule;
 }  // namespace detail
 
-/// What becomes of rows of tables that have no gradient in an update: `lazy` leaves them and their
-/// moments alone, as DyNet and PyTorch's SparseAdam do; `exact` treats them as if their gradient
-/// were zero, with the same bits as a dense update, at the latest when they are read next. The
-/// gradient of a parameter that has none is zero.
+/// What an update does to rows of tables without a gradient. `lazy` leaves them and their moments
+/// unchanged, as DyNet and PyTorch's SparseAdam do. `exact` treats them as if their gradient were
+/// zero: at the latest when they are read, they have the bits of a dense update. A parameter that
+/// is not a table and has no gradient is always updated with a zero gradient.
 enum class SparseUpdates { lazy, exact };
 
-/// All that a trainer needs to go on, as views of its own memory, of `copies` of what a device has,
-/// or of a reader's.
+/// All that a trainer needs to continue. The tensors are views: of the trainer's memory, of
+/// `copies` of a device's memory, or of a reader's memory.
 struct TrainerState {
   struct Moment {
     std::shared_ptr<ParameterStorage> parameter;
@@ -40,115 +40,118 @@ struct TrainerState {
 
   struct Average {
     std::shared_ptr<ParameterStorage> parameter;
-    std::uint64_t count = 0;  ///< Of the values in it.
+    std::uint64_t count = 0;  ///< Of the weights that were added.
     Tensor values;
   };
 
-  std::string kind;  ///< The trainer and its constants.
+  std::string kind;  ///< The name of the trainer, and its constants.
   std::uint64_t updates = 0, clipped_updates = 0;
   float learning_rate = 0, clip_threshold = 0, weight_decay = 0;
   SparseUpdates sparse_updates = SparseUpdates::lazy;
-  /// All or none of a parameter's moments; without them they are zero.
+  /// For each parameter all of its moments or none; missing ones are zero.
   std::vector<Moment> moments;
   MovingAverageSettings moving_average;
   std::vector<Average> averages;
   std::vector<std::shared_ptr<const detail::Block>> copies;
 };
 
-/// Changes the parameters of a (sub)collection, except those that are not to be updated.
+/// Updates the parameters of a (sub)collection, except those whose updates are switched off.
 ///
-/// The settings may be changed between updates. A trainer must not run beside a reader of the same
-/// parameters. Several trainers may share a table in turn.
+/// You may change the settings between updates. No other thread may read the parameters during an
+/// update. Several trainers may share a table, one after the other.
 class Trainer {
  public:
   virtual ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little)
-  /// or, for trainers that keep moments of squares, too large for finite ones: from 2^63 (9.2e18)
-  /// on in float, 2^511 in double, unless the threshold of clipping is below that.
-  /// Throws UsageError if the learning rate (finite, from 0), the weight decay or the threshold of
-  /// clipping is out of range, averages stand in for the parameters, or there are gradients but the
-  /// trainer has no parameters or all of them are of another model's. Whatever it throws, also if
-  /// memory runs out, no parameter has changed. The same gradients again make another step.
+  /// Makes one step. Throws NumericError if a gradient is not finite (this is always checked; it
+  /// costs little) or, in trainers that keep moments of squares, too large for them to be finite:
+  /// from 2^63 (9.2e18) on in float, 2^511 in double, unless the clipping threshold is below that.
+  /// Throws UsageError if the learning rate (finite, from 0), the weight decay or the clipping
+  /// threshold is out of range, if averages stand in for the parameters, or if all gradients are of
+  /// another model's parameters. After any exception, also if memory runs out, all parameters are
+  /// unchanged. A second call with the same gradients makes another step.
   ///
-  /// A GPU checks the gradients itself, and nobody waits for it. If it refuses an update, the next
-  /// call of `update`, or of another function that depends on it, throws NumericError before it
-  /// does anything, and the refused update does not count.
+  /// A GPU checks the gradients itself, and update() does not wait for it. If the GPU refuses the
+  /// update, the next call of `update`, or of another function that depends on it, throws
+  /// NumericError before it does anything. The refused update does not count.
   void update(const Gradients& gradients);
-  /// Waits until it is known whether the last update was made, and throws NumericError if not.
+  /// Waits until it is known whether the last update was made. Throws NumericError if it was
+  /// refused.
   void finish_update();
 
-  /// Throws NumericError for gradients that an update would refuse, and makes none. `summands`: or
-  /// whose sum with so many others, less one, that pass this it could refuse without clipping.
+  /// Throws NumericError for gradients that an update would refuse; changes nothing. Also refuses
+  /// gradients so large that a sum of `summands` gradients that pass this check could be too large
+  /// without clipping.
   void refuse_unusable(const Gradients& gradients, unsigned summands = 1);
 
-  /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
-  /// al. 2013). It is off at first, unlike DyNet's.
+  /// If the norm of the gradients of all updated parameters is larger than the threshold, scales
+  /// them down to it (Pascanu et al. 2013). Off at first, unlike in DyNet.
   void enable_clipping(float threshold = 5.0f);
   void disable_clipping() { clip_threshold = 0; }
 
-  /// Forgets the moments and the averages and starts to count anew. The parameters stay. Throws
+  /// Drops the moments and the averages, and counts updates from zero. The parameters stay. Throws
   /// UsageError for a learning rate out of range.
   void restart();
   void restart(float learning_rate);
-  /// Forgets the moments alone: all that counts updates, as a bias correction, a cycle of the
-  /// learning rate and averages, goes on. Averages that stand in for the parameters become their
-  /// values.
+  /// Drops only the moments. Everything that counts updates continues: bias correction, the cycle
+  /// of the learning rate, averages. If averages stand in for the parameters, they become the
+  /// parameters.
   void forget_moments();
-  /// From now on these groups are updated in their own way: for each parameter, each setting is
-  /// that of the last group that gives it and whose pattern matches; none: all alike. Parameters
-  /// that are added later belong to them, too. Throws UsageError, before anything is changed, if a
-  /// group is out of range or its pattern matches no parameter. Groups are part of the kind of a
-  /// state: set them before it is loaded.
+  /// From now on these groups have settings of their own: each setting of a parameter comes from
+  /// the last group that gives it and whose pattern matches. Without groups all parameters are
+  /// treated alike. Groups also apply to parameters that are added later. Throws UsageError, before
+  /// anything is changed, if a setting is out of range or a pattern matches no parameter. Groups
+  /// are part of the kind of a state: set them before you load it.
   void set_groups(std::vector<ParameterGroup> groups);
   const std::vector<ParameterGroup>& groups() const { return groups_.all(); }
-  /// From now on the learning rate is set after every update, and follows the cycle. Throws
-  /// UsageError as CyclicalRate::check() does.
+  /// From now on every update sets the learning rate from the cycle. Throws UsageError as
+  /// CyclicalRate::check() does.
   void follow(const CyclicalRate& cycle);
-  /// Number of updates since the start or the last restart, with one that a GPU may yet refuse, and
-  /// of those that were clipped.
+  /// The number of updates since the start or the last restart, including one that a GPU may yet
+  /// refuse; and the number of updates that were clipped.
   std::uint64_t updates() const { return updates_; }
   std::uint64_t clipped_updates() {
     finish_update();
     return clipped_updates_;
   }
 
-  /// Moving averages of the updated parameters, taken in every update_freq-th update. Averages are
-  /// of whole tables, which costs a pass over all rows each time. Throws UsageError unless
-  /// 0 < beta < 1 and update_freq > 0, and after the first update.
+  /// Averages the updated parameters, in every update_freq-th update. Averages are of whole tables,
+  /// so each takes a pass over all rows. Throws UsageError unless 0 < beta < 1 and update_freq > 0,
+  /// and after the first update.
   void exponential_moving_average(float beta, unsigned update_freq = 1);
   void cumulative_moving_average(unsigned update_freq = 1);
   MovingAverage moving_average() const { return averages_.settings.kind; }
-  /// Puts the averages in the place of the parameters; until they are swapped back, which needs
-  /// saved weights, there is no update and no state. Exponential averages begin at zero: bias
-  /// correction divides them by 1 - beta^n after n values (Kingma and Ba 2015). Throws UsageError,
-  /// before anything is changed, if no average was taken or they are in place.
+  /// Replaces the parameters by their averages. Until you swap them back, which needs saved
+  /// weights, update() and state() throw. Exponential averages begin at zero: bias correction
+  /// divides them by 1 - beta^n after n values (Kingma and Ba 2015). Throws UsageError, before
+  /// anything is changed, if there are no averages or they are swapped in already.
   void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
-  /// Throws UsageError, before anything is changed, unless averages are in place of saved weights.
+  /// Throws UsageError, before anything is changed, unless averages are swapped in and weights
+  /// saved.
   void swap_params_to_weights();
 
-  /// The whole state: all rows are brought up to date first. The views are valid until the next
-  /// call of any other member. Throws UsageError while averages stand in for the parameters, as
+  /// The whole state. First brings all rows up to date. The views are valid until the next call of
+  /// any other member. Throws UsageError while averages stand in for the parameters, as
   /// load_state() does.
   TrainerState state();
-  /// All that an update depends on beside parameters, gradients and state, as texts by name: what
-  /// several processes that train together compare.
+  /// All settings that influence an update, besides parameters, gradients and state, as texts by
+  /// name: processes that train together compare them.
   std::map<std::string, std::string> settings() const;
-  /// A trainer of copies of the parameters, in a collection of their own, with the same settings
-  /// and state. Throws UsageError while averages stand in for the parameters.
+  /// A trainer with the same settings and state, for copies of the parameters in a collection of
+  /// its own. Throws UsageError while averages stand in for the parameters.
   std::unique_ptr<Trainer> copy();
   const ParameterCollection& parameters() const { return collection_; }
-  /// Goes on from a state. Throws UsageError, before anything is changed, unless it is of the same
-  /// kind of trainer with the same constants and fits the parameters.
+  /// Continues from a state. Throws UsageError, before anything is changed, unless the state is of
+  /// the same kind of trainer with the same constants, and fits the parameters.
   void load_state(const TrainerState& state);
 
-  float learning_rate;       ///< Finite, from 0: with 0 the parameters stay.
+  float learning_rate;       ///< Finite, from 0. With 0 the parameters stay unchanged.
   float clip_threshold = 0;  ///< 0 is off.
-  /// After every update all parameters that are updated, with or without a gradient, are multiplied
-  /// by 1 minus this (decoupled, Loshchilov and Hutter 2019); from 0, which is off, to below 1.
-  /// AdamWTrainer multiplies it by the learning rate first.
+  /// Weight decay, decoupled (Loshchilov and Hutter 2019): each update multiplies all updated
+  /// parameters, with or without a gradient, by 1 minus this. From 0, which is off, to below 1.
+  /// AdamWTrainer first multiplies it by the learning rate.
   float weight_decay = 0;
   SparseUpdates sparse_updates = SparseUpdates::lazy;
 
@@ -158,8 +161,8 @@ class Trainer {
 
   using Storages = std::span<const std::shared_ptr<ParameterStorage>>;
 
-  /// The norm that is compared with the threshold, if it is not that of the gradients of what is
-  /// updated, which a device finds itself.
+  /// The norm to compare with the threshold. By default it is that of the gradients of updated
+  /// parameters, which a device computes itself.
   virtual std::optional<double> norm_for_clipping(const Gradients& /*gradients*/,
                                                   Storages /*updated*/) const {
     return {};
@@ -167,7 +170,7 @@ class Trainer {
 
  private:
   std::string kind() const;
-  /// Takes in those that are new. Returns all.
+  /// Takes in new parameters. Returns all.
   std::vector<std::shared_ptr<ParameterStorage>> find_parameters();
 
   ParameterCollection collection_;
@@ -178,7 +181,7 @@ class Trainer {
   std::optional<CyclicalRate> cycle_;
   ParameterAverages averages_;
   std::unique_ptr<detail::UpdateCheck> check_;
-  bool is_unfinished_ = false;  // nobody knows yet whether the last update was made
+  bool is_unfinished_ = false;  // whether the device still has to say if the last update was made
 };
 
 }  // namespace dynet_like

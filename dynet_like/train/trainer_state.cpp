@@ -1,4 +1,4 @@
-// The state of a trainer: what it is made of, what is refused, and how it is taken over.
+// The state of a trainer: how it is made, checked and loaded.
 #include <algorithm>
 #include <set>
 #include <span>
@@ -41,7 +41,7 @@ std::vector<ParameterAverages::Average> copies_of(const TrainerState& state) {
   return copies;
 }
 
-// Numbers of the parameter's device as this process sees them.
+// The parameter's numbers in memory of this process: a device's are copied.
 Tensor view_of(const ParameterStorage& storage, std::byte* values, TrainerState& state) {
   if (!storage.device().is_cpu()) {
     const auto copy = std::make_shared<const Block>(bytes_of(storage));
@@ -61,7 +61,7 @@ ParameterState* find(Parameters parameters, const ParameterStorage& storage) {
   return nullptr;
 }
 
-// `names`: of the moments of the rule.
+// `names`: the names of the rule's moments.
 void check_moments(const TrainerState& state, Parameters parameters,
                    std::span<const std::string> names) {
   std::set<std::pair<const ParameterStorage*, std::string>> known;

@@ -1,6 +1,6 @@
-// The trainers: each is a formula of a device, and the constants that it takes. A new one has its
-// moments and its place in the variant in device/updates.h, its formula in
-// device/update_formulas.h, its class in trainers.h and its rule here; devices visit the variant.
+// The trainers: each is a formula that devices compute, with its constants. To add one: its moments
+// and its place in the variant in device/updates.h, its formula in device/update_formulas.h, its
+// class in trainers.h and its rule here. Devices visit the variant.
 #include "dynet_like/train/trainers.h"
 
 #include <cmath>
@@ -51,7 +51,7 @@ class FormulaRule : public UpdateRule {
   const std::string description_;
 };
 
-// The biases of both means are in the rate.
+// The rate contains the bias correction of both means.
 class AdamRule : public FormulaRule {
  public:
   using FormulaRule::FormulaRule;
@@ -63,7 +63,7 @@ class AdamRule : public FormulaRule {
   }
 };
 
-// The decay of the values is beside the change, not a part of it: 1 - rate * decay times what was.
+// Decays the values and adds Adam's change: the factor is 1 - rate * decay.
 class AdamWRule : public AdamRule {
  public:
   using AdamRule::AdamRule;
@@ -89,7 +89,7 @@ std::shared_ptr<UpdateRule> adagrad_rule(float epsilon) {
                                        UpdateFormula{Adagrad(), 0, 0, epsilon});
 }
 
-// Formulas that keep a decaying mean of squares.
+// The rule of a formula that keeps a decaying mean of squares.
 template <class Kind>
 std::shared_ptr<UpdateRule> decaying_rule(const char* name, float rho, float epsilon) {
   if (!decays(rho) || !is_epsilon(epsilon)) {

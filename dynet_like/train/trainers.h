@@ -5,8 +5,8 @@
 
 namespace dynet_like {
 
-// All throw UsageError unless the learning rate is finite and at least 0, and for an infinite
-// epsilon.
+// All constructors throw UsageError unless the learning rate and epsilon are finite and the rate is
+// at least 0.
 
 /// Stochastic gradient descent: w -= rate * g.
 class SimpleSGDTrainer : public Trainer {
@@ -31,15 +31,15 @@ class AdagradTrainer : public Trainer {
 };
 
 /// Adadelta (Zeiler 2012): s = rho s + (1 - rho) g^2; x = g sqrt(d + epsilon) / sqrt(s + epsilon);
-/// d = rho d + (1 - rho) x^2; w -= rate * x, where the rate is 1 unless it is changed.
-/// Throws UsageError unless epsilon > 0 and 0 <= rho < 1.
+/// d = rho d + (1 - rho) x^2; w -= rate * x, where the rate is 1 by default. Throws UsageError
+/// unless epsilon > 0 and 0 <= rho < 1.
 class AdadeltaTrainer : public Trainer {
  public:
   explicit AdadeltaTrainer(ParameterCollection collection, float epsilon = 1e-6f,
                            float rho = 0.95f);
 };
 
-/// RMSProp (Tieleman and Hinton 2012), of each element by itself:
+/// RMSProp (Tieleman and Hinton 2012), for each element by itself:
 /// s = rho s + (1 - rho) g^2; w -= rate * g / sqrt(s + epsilon).
 /// Throws UsageError unless epsilon > 0 and 0 <= rho < 1.
 class RMSPropTrainer : public Trainer {
@@ -48,7 +48,7 @@ class RMSPropTrainer : public Trainer {
                           float epsilon = 1e-20f, float rho = 0.95f);
 };
 
-/// Adam (Kingma and Ba 2015), in the form of the end of its section 2, as DyNet has it:
+/// Adam (Kingma and Ba 2015), in the form at the end of its section 2, as in DyNet:
 /// m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
 /// w -= rate * sqrt(1 - b2^t) / (1 - b1^t) * m / (sqrt(v) + epsilon) in update t = 1, 2, ...
 /// Throws UsageError unless 0 <= b1, b2 < 1 and epsilon > 0.
@@ -68,8 +68,8 @@ class AdamWTrainer : public Trainer {
                         float epsilon = 1e-8f);
 };
 
-/// AMSGrad (Reddi et al. 2018): Adam with the largest v so far in the place of v, the bias
-/// corrected as in AdamTrainer. Throws UsageError unless 0 <= b1, b2 < 1 and epsilon > 0.
+/// AMSGrad (Reddi et al. 2018): Adam with the largest v so far instead of v, with AdamTrainer's
+/// bias correction. Throws UsageError unless 0 <= b1, b2 < 1 and epsilon > 0.
 class AmsgradTrainer : public Trainer {
  public:
   explicit AmsgradTrainer(ParameterCollection collection, float learning_rate = 0.001f,

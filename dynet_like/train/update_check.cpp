@@ -1,4 +1,4 @@
-// Checks of gradients, and where they were not finite.
+// Checks gradients, and says where they are not finite.
 #include "dynet_like/train/update_check.h"
 
 #include <cmath>
@@ -34,7 +34,7 @@ std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
   return {};
 }
 
-// `rows`: those that gradients are of, for a table.
+// `rows`: for a table, the rows that the gradients are of.
 [[noreturn]] void refuse(double limit, const ParameterStorage& storage, const Fault& fault,
                          const std::uint32_t* rows, const char* reason) {
   std::string place = fmt::to_string(fault.at);
@@ -56,8 +56,8 @@ std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
   throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
 }
 
-// All in one pass; what is wrong is looked for only then. Throws NumericError unless the sizes of
-// all are below the limit, which may be infinity.
+// Checks all gradients in one pass, and looks for the place only if one fails. Throws NumericError
+// unless the sizes of all are below the limit, which may be infinity.
 void need_below(double limit, const Gradients& gradients, UpdateCheck::Storages storages,
                 const char* reason = kFiniteMoments) {
   if (storages.empty()) return;
@@ -80,10 +80,10 @@ void need_below(double limit, const Gradients& gradients, UpdateCheck::Storages 
 
 }  // namespace
 
-// Means of squares of gradients below it are finite, however they are rounded.
+// If gradients are below this, the means of their squares are finite, however they are rounded.
 double UpdateCheck::moment_limit() const { return dtype_ == DType::f32 ? 0x1p63 : 0x1p511; }
 
-// The size that gradients must stay below before they are clipped.
+// Gradients must be below this before they are clipped.
 double UpdateCheck::limit(double clip_threshold) const {
   const double limit = moment_limit();
   const bool clips = clip_threshold > 0 && clip_threshold < limit;
@@ -99,7 +99,7 @@ void UpdateCheck::refuse_unusable(const Gradients& gradients, Storages storages,
                              : std::numeric_limits<double>::max();
   const double limit = rule_.squares_gradients() ? moment_limit() : largest;
   const std::string reason = fmt::format("{} of them can be added up", summands);
-  need_below(limit / (summands + 1.0), gradients, storages, reason.c_str());  // one for rounding
+  need_below(limit / (summands + 1.0), gradients, storages, reason.c_str());  // + 1 for rounding
 }
 
 double UpdateCheck::begin(const Gradients& gradients, Storages storages, double clip_threshold,
@@ -110,7 +110,7 @@ double UpdateCheck::begin(const Gradients& gradients, Storages storages, double 
   const bool clips = clip_threshold > 0;
   const double norm = !clips ? 0 : own_norm ? *own_norm : gradients.norm(storages);
   const double limit = this->limit(clip_threshold);
-  // A finite norm says that they are finite.
+  // If the norm is finite, so are all gradients.
   if (!clips || !std::isfinite(norm) || std::isfinite(limit)) {
     need_below(limit, gradients, storages);
   }
@@ -120,7 +120,7 @@ double UpdateCheck::begin(const Gradients& gradients, Storages storages, double 
   return factor;
 }
 
-// False if no device looks at them beside the updates.
+// Returns false if no device checks gradients while it updates.
 bool UpdateCheck::ask_device(const Gradients& gradients, Storages storages, double clip_threshold) {
   if (storages.empty()) return false;
   const ParameterStorage& any = *storages.front();

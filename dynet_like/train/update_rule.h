@@ -1,4 +1,4 @@
-// The formula of a trainer: what it does to an element, and what it remembers of it.
+// The formula of a trainer: how it changes an element, and what it remembers of it.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace dynet_like::detail {
 
-/// A formula for the elements of a parameter, in the parameter's own type. A rule never changes
-/// while rows may have to catch up with it, so that trainers and these rows can share it.
+/// A formula for the elements of a parameter, in the parameter's own type. Trainers and rows that
+/// have to catch up share a rule, so it never changes.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
@@ -21,22 +21,23 @@ class UpdateRule {
   virtual std::string description() const = 0;
   /// Names of the numbers kept per element, at most kMaxMoments; they begin as zeros.
   virtual std::vector<std::string> moments() const = 0;
-  /// The rate of an update; they are counted from 1.
+  /// The learning rate of an update. Updates are counted from 1.
   virtual double rate(double learning_rate, std::uint64_t /*update*/) const {
     return learning_rate;
   }
-  /// Whether the weight decay is multiplied by the learning rate, and is one of the values before
-  /// the update.
+  /// Whether the weight decay is multiplied by the learning rate, and decays the values as they
+  /// were before the update.
   virtual bool decay_follows_rate() const { return false; }
-  /// One update of stretches, and the multiplication by `step.keep`. With zero moments a zero
-  /// gradient must change nothing, not even the sign of a zero, if tables are updated in exact
-  /// mode. `updates` are those of the elements' device.
+  /// Makes one update of stretches, and multiplies them by `step.keep`. `updates` must be of the
+  /// elements' device. For tables with exact updates, a zero gradient with zero moments must change
+  /// nothing, not even the sign of a zero.
   virtual void apply(const Updates& updates, std::span<const Elements> all, Step step) const = 0;
 
-  /// Whether moments have squares of gradients, which must be finite.
+  /// Whether the rule keeps moments of squares of gradients, which must be finite.
   virtual bool squares_gradients() const { return false; }
 
-  /// Whether `updates` do all of it. Otherwise an update waits for the check of its gradients.
+  /// Whether `updates` compute the whole rule. Otherwise an update waits for the check of its
+  /// gradients.
   virtual bool runs_on_device() const { return true; }
 
   /// Whether a zero gradient changes values or moments that are not zero.

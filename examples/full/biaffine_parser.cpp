@@ -7,7 +7,7 @@
 //       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
 //       words and parts of speech as annotated, punctuation and subtypes of labels counted: UAS
 //       88.1 %, LAS 85.7 %; 4.5 minutes of processor time, which two threads share
-// Words are columns of matrices: what is done to each of them runs for all words of all sentences
+// Words are columns of matrices: so an operation on each word runs for all words of all sentences
 // of a minibatch at once, whatever their lengths are.
 #include "examples/full/support/parsing.h"
 #include "examples/full/support/program.h"
@@ -26,14 +26,14 @@ const Program kProgram = {
     "biaffine_parser",
     "Learns to parse sentences in CoNLL-U. --apply reads sentences in CoNLL-U from standard input, "
     "and\n"
-    "writes them with the heads and labels that it finds.\n",
+    "writes them with predicted heads and labels.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
      {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
      {"test", "FILE", "", "", "sentences to test on"},
      {"train-sentences", "N", "1500", kNever, "size of the generated training data", {1, 1e7}},
-     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
+     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
      {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "32", "200", "size of an LSTM; a tag's vector has a quarter of it", {4, 4096}},
      {"dropout", "X", "0.33", "0.33", "dropout rate, also of whole words", {0, 0.95}},
@@ -61,14 +61,14 @@ struct Model {
   nn::BiaffineLabels labels{parameters, small, v.labels.size()};
   nn::Dropout dropout{rate};
 
-  /// A column per word for each of the four parts that it may have; heads begin with the root.
+  /// A column per word for each of its four roles. Heads begin with the root.
   struct Encoded {
     Expression arc_heads, arc_dependants, label_heads, label_dependants;
   };
   Encoded encode(ComputationGraph& graph, const Sentence& sentence, bool train) const {
     Expression word = words.columns(graph, v.word_ids(sentence));
     Expression tag = tags.columns(graph, v.tag_ids(sentence));
-    if (train) {  // a whole word, or all that is known of its part of speech
+    if (train) {  // drops a whole word, or its part of speech
       word = dropout_dim(word, 0, rate);
       tag = dropout_dim(tag, 0, rate);
     }
@@ -81,7 +81,7 @@ struct Model {
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
             part(label_dependants, own)};
   }
-  /// Of the heads and of the labels, a number per word, which is an element of a minibatch here.
+  /// The sum of the losses of heads and labels. Words are minibatch elements here.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     const auto heads = sentence.heads(), gold = v.label_ids(sentence);
     const unsigned n = heads.size();
@@ -91,7 +91,7 @@ struct Model {
     return pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), heads) +
            pickneglogsoftmax(reshape(label_scores, Dim({v.labels.size()}, n)), gold);
   }
-  /// The same sentences with the heads and labels that are found.
+  /// The same sentences with predicted heads and labels.
   Sentences parse(Sentences sentences) const {
     const std::vector<std::uint32_t> sizes = nn::sizes_of(sentences);
     const auto scores = [&](auto& graph, auto i) -> std::vector<Expression> {

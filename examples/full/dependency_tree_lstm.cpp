@@ -1,15 +1,16 @@
 // A child-sum Tree-LSTM (Tai et al. 2015) that reads dependency trees from the leaves up. It labels
-// the arcs of a tree that is given, as in the second half of parsing: a word's label follows from
-// the state of its node, which has read the word and all below it, but not their order or parts of
-// speech, and from that of its head. With --flat every word is a tree of its own, so that the
-// difference is what dependants add. Accuracy of the words that have dependants, and of all:
+// the arcs of given trees, which is the second half of parsing. A word's label depends on two
+// states: that of its own node, which has read the word and all words below it, but not their order
+// or parts of speech; and that of its head. With --flat every word is a tree by itself: the
+// difference shows what dependants add. Accuracy for words with dependants, and for all words:
 //   dependency_tree_lstm    formulas such as "odd (all yes no) yes", where a word's label is its
 //       value: 97.2 % and 98.9 %, --flat 66.8 % and 87.2 %; 3 seconds of processor time
 //   dependency_tree_lstm --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       --test en_ewt-ud-test.conllu    the relations of the English Web Treebank (Universal
 //       Dependencies 2.16) in annotators' trees, subtypes counted: 88.2 % and 90.4 %, --flat 51.7 %
 //       and 75.2 %; half a minute of processor time
-// A single word tells little: prepositions and conjunctions are dependants of what they mark.
+// A single word tells little: prepositions and conjunctions are dependants of the words that they
+// mark.
 #include <algorithm>
 
 #include "examples/full/support/generated.h"
@@ -28,15 +29,15 @@ using Sentences = std::vector<Sentence>;
 const Program kProgram = {
     "dependency_tree_lstm",
     "Learns to label the arcs of dependency trees in CoNLL-U. --apply reads trees in CoNLL-U from\n"
-    "standard input, and writes them with the labels that it finds.\n",
+    "standard input, and writes them with predicted labels.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "trees to train on, with --dev and --test"},
      {"dev", "FILE", "", "", "trees to choose the best epoch on"},
      {"test", "FILE", "", "", "trees to test on"},
      {"train-trees", "N", "2000", kNever, "size of the generated training data", {1, 1e7}},
-     {"flat", "", "", "", "ignore dependants: every word is a tree of its own"},
-     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
+     {"flat", "", "", "", "ignore dependants: every word is a tree by itself"},
+     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
      {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "32", "200", "size of a state", {1, 4096}},
      {"dropout", "X", "0.3", "0.3", "dropout rate of words, states and the network", {0, 0.95}},
@@ -87,16 +88,16 @@ struct Model {
     const std::vector<unsigned> heads = sentence.heads(), none(heads.size(), 0);
     const Structure structure = nn::heads_bottom_up(options.has("flat") ? none : heads);
     const Expression own = tree(structure, x).all().h;
-    const Expression all = concatenate_cols({zeros(graph, {hidden}), own});  // the root's first
+    const Expression all = concatenate_cols({zeros(graph, {hidden}), own});  // root first
     return output(dropout(concatenate({own, select_cols(all, heads)}), train), train);
   }
-  /// Of every word, which is an element of a minibatch here.
+  /// The losses of all words, which are minibatch elements here.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     const std::vector<unsigned> gold = v.labels.ids(sentence.column(&Word::deprel));
     const Expression all = scores(graph, sentence, true);
     return pickneglogsoftmax(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
   }
-  /// The same sentences with the labels that are found.
+  /// The same sentences with predicted labels.
   Sentences label(Sentences sentences) const {
     const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i], false); };
     const auto labels =
@@ -108,7 +109,7 @@ struct Model {
   }
 };
 
-/// Of words with dependants, and of all.
+/// The accuracy for words with dependants, and for all words.
 std::pair<nn::Accuracy, nn::Accuracy> evaluate(const Model& model, const Sentences& gold) {
   const Sentences found = model.label(gold);
   nn::Accuracy with_dependants, all;

@@ -1,14 +1,14 @@
-// Words and parts of speech of Japanese text, with a model that DyNet trained: that of the package
-// nagisa on PyPI, which is read as it was published. The network is written for DyNet, for one
-// line; lines wait for each other where they ask for scores (docs/migration.md, "Programs that ask
-// for values").
+// Words and parts of speech of Japanese text, with a model that was trained with DyNet: that of the
+// package nagisa on PyPI, as it was published. The network is written for DyNet, for one line;
+// lines wait for each other when they ask for scores (docs/migration.md, "Programs that ask for
+// values").
 //
-//   scripts/nagisa_model.sh         # fetches the model and lines of manual pages into build/nagisa
+//   scripts/nagisa_model.sh      # downloads the model and lines of manual pages to build/nagisa
 //   dynet_japanese_tagger build/nagisa < build/nagisa/manual_pages.txt
 //
-// Expected: the words and tags of nagisa 0.3.0, "word/tag" with spaces between them, for every line
-// of the manual pages; scripts/nagisa_compare.py compares both and measures their speed. Only a
-// capital sigma at the end of a Greek word is another lower-case letter here.
+// Expected: the words and tags of nagisa 0.3.0, "word/tag" separated by spaces, for every line of
+// the manual pages. scripts/nagisa_compare.py compares both and measures their speed. The only
+// difference is the lower case of a capital sigma at the end of a Greek word.
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/init.h>
@@ -31,7 +31,8 @@ using dynet_like::examples::Dictionary;
 
 const unsigned UNI_DIM = 32, BI_DIM = 16, WORD_DIM = 16, TYPE_DIM = 8, TAG_DIM = 16, HIDDEN = 100;
 const unsigned PAD = 1, NO_TYPE = 6, TYPES = 7, LONGEST_WORD = 8;
-// What a character is of its word: begin, middle, end, or all of it; and the ends of a line.
+// The place of a character in its word: begin, middle, end, or the only one; and the ends of a
+// line.
 enum { BEGIN, MIDDLE, END, SINGLE, LINE_BEGIN, LINE_END, PLACES };
 
 struct BiLSTM {
@@ -53,7 +54,7 @@ struct BiLSTM {
     for (size_t i = 0; i < x.size(); ++i) left[i] = concatenate({left[i], right[i]});
     return left;
   }
-  // What it reads at the last place alone.
+  // The output for the last place only.
   Expression read_last(const vector<Expression>& x) {
     fwd.start_new_sequence();
     bwd.start_new_sequence();
@@ -62,7 +63,7 @@ struct BiLSTM {
   }
 };
 
-// In the order in which the published program adds its parameters.
+// Adds parameters in the order of the published program.
 struct Network {
   const Dictionary& dictionary;
   ParameterCollection model;
@@ -89,8 +90,8 @@ struct Network {
         p_w_tag(model.add_parameters({unsigned(d.tags.size()), HIDDEN})),
         p_b_tag(model.add_parameters({unsigned(d.tags.size())})) {}
 
-  // The scores of the places in a word, for every character. A line is seen through windows of
-  // three characters, pairs and types, and the words of the dictionary that begin and end at a
+  // The scores of the places in a word, for every character. Inputs are windows of three
+  // characters, pairs and types, and the words of the dictionary that begin and end at the
   // character.
   vector<Expression> place_scores(ComputationGraph& cg, const u32string& text) const {
     const size_t n = text.size();
@@ -230,7 +231,7 @@ string words_and_tags(const Answer& answer, const Dictionary& dictionary) {
   return text + '\n';
 }
 
-// A line for every character and every word, and an empty one.
+// A line for every character and every word, and an empty line.
 string scores_of(const Answer& answer) {
   string text;
   for (const Scores& scores : {answer.of_places, answer.of_tags}) {
@@ -248,12 +249,12 @@ void check_utf8(const string& line, size_t number) {
 const char HELP[] =
     "usage: dynet_japanese_tagger FOLDER [--scores] [--time]\n"
     "Writes the words of every line of standard input with their parts of speech, \"word/tag\".\n"
-    "  FOLDER    what scripts/nagisa_model.sh has written\n"
+    "  FOLDER    the output of scripts/nagisa_model.sh\n"
     "  --scores  writes the scores of places and tags instead: a line for every character, then "
     "for\n"
     "            every word, then an empty line\n"
-    "  --time    says on standard error how many seconds of processor time it took\n"
-    "--dynet-autobatch and DyNet's other options are there, too.\n";
+    "  --time    prints the seconds of processor time that it took to standard error\n"
+    "--dynet-autobatch and DyNet's other options work, too.\n";
 
 int run(const vector<string>& arguments) {
   string folder;

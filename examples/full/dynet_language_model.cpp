@@ -1,10 +1,9 @@
-// A language model as programs for DyNet are written: nothing here is of this library but the
-// headers.
+// A language model, written as programs for DyNet are: only the headers are this library's.
 //
 //   dynet_language_model [--dynet-seed N] [TEXT]
 //
-// Learns the characters of a text; the last tenth is held out. Without a file it learns lists of
-// numbers that count up, in a few seconds, and then writes some.
+// Learns the characters of a text, without its last tenth, which is for testing. Without a file it
+// learns lists of numbers that count up, in a few seconds, and then writes some.
 #include <dynet/dict.h>
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
@@ -48,7 +47,7 @@ struct RNNLanguageModel {
     return affine_transform({parameter(cg, p_bias), parameter(cg, p_R), h});
   }
 
-  // Of the characters from first + 1 to last, each given those before it.
+  // The losses of the characters from first + 1 to last, each given those before it.
   Expression loss(const vector<int>& text, size_t first, size_t last, ComputationGraph& cg) {
     rnn.start_new_sequence();
     vector<Expression> errors;

@@ -1,12 +1,12 @@
-// A transition-based parser in DyNet's style: a program for DyNet, which works on one sentence at a
-// time, and with --batched the same program, whose sentences wait for each other where they ask for
-// scores: see "Programs that ask for values" in docs/migration.md.
+// A transition-based parser in DyNet's style. It is a program for DyNet, which works on one sentence
+// at a time. With --batched its sentences wait for each other when they ask for scores: see
+// "Programs that ask for values" in docs/migration.md.
 //
 //   dynet_parser [--batched] [--dynet-seed N]
 //
-// Its language is artificial: a preposition says by itself whether its phrase belongs to the noun
-// before it or to the verb. Expected: at least 99 % of the heads of 256 new sentences are right
-// after a few seconds. Standard output has the losses and the heads that it finds.
+// Its language is artificial: the preposition alone tells whether its phrase belongs to the noun
+// before it or to the verb. Expected: at least 99 % of the heads of 256 new sentences are right,
+// after a few seconds. It prints losses and predicted heads.
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/init.h>
@@ -28,7 +28,7 @@ using namespace dynet;
 const unsigned WORD_DIM = 32, LSTM_DIM = 32, HIDDEN_DIM = 64, BATCH_SIZE = 32, EPOCHS = 3;
 const unsigned NOUNS = 0, VERBS = 60, PREPOSITIONS = 80, ARTICLES = 100, ROOT = 102, WORDS = 103;
 
-// Word i depends on word heads[i]; the root stands behind the last word.
+// Word i has the head heads[i]. The root comes after the last word.
 struct Sentence {
   vector<unsigned> words, heads;
 };
@@ -56,8 +56,8 @@ Sentence make_sentence(mt19937& random) {
   return s;
 }
 
-// SHIFT moves the next word to the stack. LEFT makes it the head of the word on the stack's top,
-// RIGHT the word below that one; both take the top away (arc-hybrid: Kuhlmann et al. 2011).
+// SHIFT moves the next word to the stack. LEFT makes the next word the head of the word at the top
+// of the stack, RIGHT the word below it. Both pop the stack (arc-hybrid: Kuhlmann et al. 2011).
 enum Action { SHIFT, LEFT, RIGHT, ACTIONS };
 
 struct Parser {
@@ -74,7 +74,7 @@ struct Parser {
         l2r(1, WORD_DIM, LSTM_DIM, model, false, 0),
         r2l(1, WORD_DIM, LSTM_DIM, model, false, 0) {}
 
-  // Of the words and the root.
+  // The vectors of the words and the root.
   vector<Expression> read(ComputationGraph& cg, vector<unsigned> words) {
     l2r.new_graph(cg);
     r2l.new_graph(cg);
@@ -89,8 +89,8 @@ struct Parser {
     return x;
   }
 
-  // How many of the right heads cannot be found any more after an action, or -1 if it cannot be
-  // done (Goldberg and Nivre 2013).
+  // How many of the gold heads can no longer be found after an action, or -1 if the action is not
+  // possible (Goldberg and Nivre 2013).
   static int cost(int action, const vector<unsigned>& stack, unsigned next,
                   const vector<unsigned>& heads) {
     const size_t depth = stack.size();
@@ -108,8 +108,8 @@ struct Parser {
     return lost + (heads[top] > next || (depth > 1 && heads[top] == stack[depth - 2]));
   }
 
-  // The heads that it finds. The losses compare the best right action with the best wrong one
-  // wherever it comes by its own decisions.
+  // The predicted heads. In each state that its own decisions lead to, a loss compares the best
+  // correct action with the best wrong one.
   vector<unsigned> parse(ComputationGraph& cg, const Sentence& s, vector<Expression>& losses) {
     const vector<Expression> words = read(cg, s.words);
     const Expression none = parameter(cg, p_none), hidden = parameter(cg, p_hidden),

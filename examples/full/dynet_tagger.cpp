@@ -1,10 +1,10 @@
-// A tagger as programs for DyNet are written: nothing here is of this library but the headers.
+// A tagger, written as programs for DyNet are: only the headers are this library's.
 //
 //   dynet_tagger [--dynet-seed N] [TRAIN DEV]
 //
 // The files have a word and a tag per line, separated by a tab, and an empty line after every
-// sentence. Without files it learns an artificial language, in a few seconds: a word's tag is that
-// of its ending, but a word after "to" is a verb. The best model is saved as dynet_tagger.model.
+// sentence. Without files it learns an artificial language, in a few seconds: a word's ending tells
+// its tag, but a word after "to" is a verb. The best model is saved as dynet_tagger.model.
 #include <dynet/dict.h>
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
@@ -33,7 +33,7 @@ const unsigned INPUT_DIM = 64;
 const unsigned HIDDEN_DIM = 64;
 const unsigned BATCH_SIZE = 16;
 const unsigned EPOCHS = 5;
-const float WORD_DROPOUT = 0.05f;  // so that the vector of unknown words learns something
+const float WORD_DROPOUT = 0.05f;  // so that the vector of unknown words is trained
 
 struct Sentence {
   vector<int> words, tags;

@@ -1,11 +1,12 @@
 // A network that passes messages along the bonds of molecules (Gilmer et al. 2017; bonds as in Hu
-// et al. 2020): is there an amide, a carbon with a double bond to an oxygen and a single one to a
-// nitrogen? Molecules of any numbers of atoms and bonds share batches. With two threads:
-//   graph_network        molecules that it makes itself: 99.8 % of dev; 2 seconds
+// et al. 2020). Is there an amide, that is, a carbon with a double bond to an oxygen and a single
+// bond to a nitrogen? Molecules with any numbers of atoms and bonds share batches. With two
+// threads:
+//   graph_network        generated molecules: 99.8 % of dev; 2 seconds
 //   graph_network --train train.tsv --dev dev.tsv         lines "label TAB molecule"
-// A molecule is its atoms and then its bonds, the first atom being 1: "C O N C 1=2 1-3 3-4" is
-// N-methylformamide without its hydrogen atoms. Those that are made are graphs, not chemistry:
-// atoms have any number of bonds.
+// A molecule is its atoms, numbered from 1, and then its bonds: "C O N C 1=2 1-3 3-4" is
+// N-methylformamide without its hydrogen atoms. Generated molecules are graphs, not chemistry:
+// their atoms have any number of bonds.
 #include <charconv>
 
 #include "examples/full/support/generated.h"
@@ -24,8 +25,8 @@ const Program kProgram = {
     "graph_network",
     "Classifies molecules. A line is \"label TAB molecule\"; a molecule is atoms and bonds, such "
     "as\n"
-    "\"C O N 1=2 1-3\". --apply reads molecules, one per line, and writes each behind its label "
-    "and a tab.\n",
+    "\"C O N 1=2 1-3\". --apply reads molecules, one per line, and writes each with its label\n"
+    "and a tab in front.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "molecules to train on, with --dev"},
@@ -37,7 +38,7 @@ const Program kProgram = {
 
 const std::string kBonds = "-=#", kUnknown = "<unknown>";
 
-/// Of an atom, counted from 0; refuse() must throw.
+/// The index of an atom, from 0. refuse() must throw.
 template <class Refuse>
 unsigned number_of(std::string_view digits, std::size_t atoms, const Refuse& refuse) {
   unsigned number = 0;
@@ -47,17 +48,18 @@ unsigned number_of(std::string_view digits, std::size_t atoms, const Refuse& ref
   return number - 1;
 }
 
-/// Bonds in both directions, by the atom that they lead to; the first to every atom is its own.
+/// Bonds in both directions, ordered by the atom that they lead to. The first one of each atom
+/// leads from itself.
 struct Molecule {
   std::vector<std::string_view> atoms;
   std::vector<unsigned> from, kinds, degrees;
 
-  /// Throws FileError for what is no molecule, in that line of a file.
+  /// Throws FileError, with the line, for an invalid molecule.
   Molecule(std::string_view text, const std::string& file = "molecule", std::size_t line = 0) {
     struct Bond {
       unsigned from, kind;
     };
-    std::vector<std::vector<Bond>> bonds;  // of every atom
+    std::vector<std::vector<Bond>> bonds;  // for every atom
     for (const std::string_view word : nn::split_line(text, nn::TextUnit::word)) {
       const std::size_t kind = word.find_first_of(kBonds);
       if (kind == word.npos) {

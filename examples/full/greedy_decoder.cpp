@@ -1,8 +1,8 @@
-// A greedy decoder: an LSTM reads a number digit by digit, another one writes it backwards.
+// A greedy decoder: one LSTM reads a number digit by digit, another writes it backwards.
 //
-// What the decoder reads next depends on what it wrote before, so values are needed after every
-// step. It is written for one number: in for_each_sample the decoders of all numbers wait for each
-// other's scores, which are computed together.
+// The next input of the decoder depends on its last output, so each step needs a value. It is
+// written for one number: in for_each_sample the decoders of all numbers wait for each other's
+// scores, which are computed together.
 //
 // Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace {
 
 using Number = std::vector<unsigned>;
 
-constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and one that begins and ends
+constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and a symbol for begin and end
 constexpr unsigned kLongest = 6, kHidden = 64, kBatch = 32, kSteps = 6000;
 
 struct Translator {
@@ -33,7 +33,7 @@ struct Translator {
     return state;
   }
 
-  // The scores of the next symbol, after this one was written.
+  // The scores of the next symbol, after `written`.
   Expression step(ComputationGraph& graph, nn::LSTM::State& state, unsigned written) const {
     state = decoder.step(state, lookup(graph, digits, written));
     return output(state.h);
@@ -57,7 +57,7 @@ Number random_number(Random& random) {
   return number;
 }
 
-// What the decoder writes for a number.
+// The decoder's output for a number.
 Number decode(const Translator& model, ComputationGraph& graph, const Number& number) {
   nn::LSTM::State state = model.read(graph, number);
   Number written;

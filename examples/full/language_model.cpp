@@ -1,14 +1,14 @@
-// Language model: learns to predict a text, batched automatically across streams of it. Every
-// stream is recorded by itself, with a plain loop over its characters or words. The model is LSTMs
-// on top of each other, with dropout between them (Zaremba et al. 2014), trained by truncated
-// backpropagation: what a stream has read is data for its next piece. Run time of one thread,
-// beside other work:
+// Language model: learns to predict a text, with automatic batching over streams of it. Each stream
+// is recorded separately, with a plain loop over its characters or words. The model is a stack of
+// LSTMs with dropout between them (Zaremba et al. 2014). Training is truncated backpropagation: the
+// state at the end of a piece is data for the next piece. Run time of one thread, on a busy
+// machine:
 //   language_model
-//       sentences of a small grammar: 0.354 nats per character, where 0.337 are the least that any
-//       model can reach; 30 seconds
+//       sentences of a small grammar: 0.354 nats per character (no model can do better than 0.337);
+//       30 seconds
 //   language_model --train FILE
 //       Shakespeare's plays, 1.1 million characters (Karpathy 2015): about 1.5 nats per character
-//       of the last tenth; some 10 minutes
+//       in the last tenth; about 10 minutes
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h.
 #include <fmt/ostream.h>
 
@@ -28,15 +28,19 @@ constexpr auto kNotSaved = Option::Saved::no;
 const Program kProgram = {
     "language_model",
     "Learns to predict a text, keeps the last tenth for testing, and writes a sample.\n"
-    "--apply reads lines, and writes each behind its nats per character and a tab. The end of a "
-    "line\n"
+    "--apply reads lines, and writes \"nats per character TAB line\" for each. The end of a line\n"
     "counts as a character.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
      {"sentences", "N", "10000", kNever, "number of generated sentences", {100, 1e6}},
-     {"level", "character|word", "character", "character", "what is predicted"},
-     {"min-count", "N", "2", "2", "known units occur N times or more in training", {1, 1e6}},
+     {"level", "character|word", "character", "character", "the units that are predicted"},
+     {"min-count",
+      "N",
+      "2",
+      "2",
+      "units that occur fewer than N times in training are unknown",
+      {1, 1e6}},
      {"embedding", "N", "16", "64", "size of a character's or word's vector", {1, 4096}},
      {"hidden", "N", "128", "256", "size of h and c of every LSTM", {1, 4096}},
      {"layers", "N", "1", "2", "LSTMs on top of each other", {1, 16}},
@@ -74,7 +78,7 @@ ModelOptions model_options(const Options& options, const Encoding& encoding) {
           .dropout = options.real("dropout")};
 }
 
-/// The options' prompt and `count` characters or words that the model draws after it.
+/// The prompt, and `count` characters or words that the model draws after it.
 std::string sampled_text(const LanguageModel& model, const Encoding& encoding,
                          const Options& options, unsigned count) {
   Random random(options.seed());
@@ -92,7 +96,7 @@ int train(const Options& options) {
   const LanguageModel model(parameters, model_options(options, task.encoding));
   const Streams streams(task.train(), options.whole("batch-size"),
                         options.whole("sequence-length"));
-  // A checkpoint in the middle of an epoch needs the states of the streams, too.
+  // A checkpoint in the middle of an epoch must include the states of the streams.
   StreamReader reader(model, streams, parameters.add_subcollection("streams"));
   AdamTrainer trainer(parameters);
   trainer.enable_clipping(options.real("clip"));
@@ -135,7 +139,7 @@ int train(const Options& options) {
   const double nats = run.progress().best_score, speed = run.units_per_second();
   nlohmann::json report = {{"nats_per_character", nats},
                            {"best_epoch", run.progress().best_epoch},
-                           {"characters_per_second", nullptr}};  // unless it has trained
+                           {"characters_per_second", nullptr}};  // null, unless it has trained
   if (speed > 0) report["characters_per_second"] = speed;
   const bool is_words = task.encoding.unit == nn::TextUnit::word;
   if (is_words) {  // the end of a line counts as a word
@@ -171,7 +175,7 @@ int use(Options& options) {
   const Encoding encoding = {unit_of(options), saved.vocabulary("vocabulary")};
   ParameterCollection parameters;
   const LanguageModel model(parameters, model_options(options, encoding));
-  // The states between the pieces of the training text are there, too.
+  // The file also has the states of the streams, which are not needed here.
   saved.load(parameters, ExtraTensors::ignore);
   if (options.has("sample")) {
     fmt::print("{}\n", sampled_text(model, encoding, options, options.whole("sample")));

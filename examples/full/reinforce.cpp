@@ -1,13 +1,13 @@
 // A policy that learns from rewards alone: REINFORCE (Williams 1992) in a T-maze (Bakker 2002).
 //
-// A sign in the first place of a corridor says how to turn at the crossing behind the last one. The
-// policy sees only the place that it is in, so it has to remember. A right turn is worth 1, a wrong
-// one -1, and walking into a wall -0.1. What the policy does decides what it sees next: every step
-// needs a value, and episodes have different lengths. Each is plain code; those of a minibatch wait
+// A sign at the beginning of a corridor tells how to turn at the crossing at its end. The policy
+// sees only its current place, so it has to remember. A correct turn is worth 1, a wrong one -1,
+// and walking into a wall -0.1. The policy's actions decide what it sees next: every step needs a
+// value, and episodes have different lengths. Each episode is plain code; those of a minibatch wait
 // for each other, and their steps run together.
 //
-// Expected: a mean return of at least 0.95 in 1,000 new episodes, after a few seconds; with every
-// number of --threads the same bits.
+// Expected: a mean return of at least 0.95 in 1,000 new episodes, after a few seconds. The bits do
+// not depend on --threads.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +23,7 @@ using namespace dynet_like;
 namespace {
 
 enum Sight : unsigned { kSignLeft, kSignRight, kCorridor, kCrossing, kSights };
-enum Action : unsigned { kTurnLeft, kTurnRight, kForward, kActions };  // turns as the signs
+enum Action : unsigned { kTurnLeft, kTurnRight, kForward, kActions };  // turns are also signs
 constexpr unsigned kLongest = 10, kMostSteps = 40, kHidden = 16, kBatch = 64, kUpdates = 200;
 
 struct Maze {
@@ -59,10 +59,10 @@ unsigned draw(const Tensor& probabilities, Random& random) {
 
 struct Episode {
   float reward = 0;
-  Expression surprise;  // -log of the probability of all that was done
+  Expression surprise;  // -log of the probability of all actions
 };
 
-// The random numbers are its own, so that nothing depends on the episodes that run beside it.
+// It has random numbers of its own, so that it does not depend on other episodes.
 Episode play(const Policy& policy, ComputationGraph& graph, Random random) {
   Maze maze(random);
   Episode episode;
@@ -93,7 +93,7 @@ void run(const GraphOptions& options) {
       return play(policy, graph, Random(seed, std::uint64_t{i} << 32));
     });
   };
-  float baseline = 0;  // what is expected of an episode
+  float baseline = 0;  // the expected return of an episode
   for (unsigned update = 1; update <= kUpdates; ++update, batch.clear()) {
     const std::vector<Episode> episodes = play_all(kBatch, update);
     for (const Episode& episode : episodes) {

@@ -1,15 +1,16 @@
 // A Tree-LSTM over dependency trees whose gates depend on the relation of a child to its head.
 //
-// No layer of nn/ has such gates. They are written here as in a paper, from public operations, and
-// each word of a tree is one node: cell(f). A relation chooses rows of two tables, a bias of the
-// forget gate and a diagonal for the state that comes up, which are arguments of the cell.
+// No layer of nn/ has such gates. They are written here as in a paper, from public operations. With
+// cell(f), each word of a tree is one node. A relation selects rows of two tables, a bias of the
+// forget gate and a diagonal for the child's state; these are arguments of the cell.
 //
 // Every word of a tree is good (1), bad (-1) or neither (0). A child that supports its head adds
-// what it is worth, one that denies it subtracts that, and what is mentioned only does not count;
-// no word or part of the tree is worth more than 1 or less than -1. How much is the tree worth?
+// its value, one that denies it subtracts its value, and one that is only mentioned does not count.
+// The value of a word with its children is limited to the range from -1 to 1. What is the value of
+// the tree?
 //
 // Expected: at least 95 % of 1,000 new trees are right, after a few seconds. With --explain the
-// program shows what ran in the last step, the words as "tree node".
+// program shows what ran in the last step; "tree node" stands for words.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -28,7 +29,7 @@ enum Relation : unsigned { kSupports, kDenies, kMentions, kRelations };
 constexpr unsigned kForms = 30, kDeepest = 4, kMostChildren = 3, kHidden = 32, kBatch = 32;
 constexpr unsigned kSteps = 1500;
 
-// A word is a tree with all that depends on it.
+// A word, with the tree of its dependants.
 struct Word {
   unsigned form = 0;
   Relation relation = kSupports;  // to its head
@@ -74,7 +75,8 @@ struct RelationTreeLSTM {
   Gate input{parameters}, output{parameters}, update{parameters}, forget{parameters};
   Parameter scores = parameters.add_parameters({3, kHidden});
 
-  // It is called once for each number of children: what it records then is one node for each word.
+  // Called once for each number of children: the operations that it records then are one node per
+  // word.
   CellState word(const Expression& x, const std::vector<CellState>& children,
                  const std::vector<Expression>& diagonal,
                  const std::vector<Expression>& bias) const {
@@ -101,7 +103,7 @@ struct RelationTreeLSTM {
     return node(lookup(graph, forms, tree.form), children, diagonal, bias);
   }
 
-  // The scores of -1, 0 and 1.
+  // The scores of the values -1, 0 and 1.
   Expression operator()(ComputationGraph& graph, const Word& tree) const {
     return parameter(graph, scores) * read(graph, tree).h;
   }

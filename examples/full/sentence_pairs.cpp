@@ -1,10 +1,10 @@
-// What one sentence says about another: entailment, contradiction, or neither. A Tree-LSTM reads
-// both, and a network compares the states of their roots. With two threads, beside other work:
+// The relation of two sentences: entailment, contradiction, or neither. A Tree-LSTM reads both, and
+// a network compares the states of their roots. With two threads, on a busy machine:
 //   sentence_pairs     generated pairs: 97.7 % of 1,000 new ones; 13 seconds
 //   sentence_pairs --train FILE --dev FILE --test FILE
-// These files have lines "sentence TAB sentence TAB label". Brackets say what belongs together, as
-// in the binary parses of SNLI: "( ( all dogs ) ( ( not big ) ( or old ) ) )". What has more than
-// two parts, such as a sentence without brackets, is read from left to right.
+// These files have lines "sentence TAB sentence TAB label". Brackets mark phrases, as in the binary
+// parses of SNLI: "( ( all dogs ) ( ( not big ) ( or old ) ) )". If there are more than two parts,
+// such as in a sentence without brackets, they are joined from left to right.
 #include <array>
 
 #include "examples/full/support/generated.h"
@@ -24,15 +24,15 @@ const Program kProgram = {
     "Learns the relation of two sentences from lines \"sentence TAB sentence TAB label\". "
     "Sentences may\n"
     "have brackets for phrases. --apply reads lines \"sentence TAB sentence\", and writes each "
-    "behind\n"
-    "its label and a tab.\n",
+    "with\n"
+    "its label and a tab in front.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "pairs to train on, with --dev"},
      {"dev", "FILE", "", "", "pairs to choose the best epoch on"},
-     {"test", "FILE", "", "", "pairs to test on, if there are any"},
+     {"test", "FILE", "", "", "pairs to test on (optional)"},
      {"train-pairs", "N", "30000", kNever, "size of the generated training data", {1, 1e5}},
-     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
+     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
      {"embedding", "N", "32", "32", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "64", "64", "size of a node's h and c", {1, 4096}},
      kVectors,
@@ -83,7 +83,7 @@ Vocabularies vocabularies_of(const Pairs& pairs, const Options& options) {
   return v;
 }
 
-/// A Tree-LSTM over the words of either sentence, and a network over both roots.
+/// A Tree-LSTM over the words of each sentence, and a network over both roots.
 struct Model {
   ParameterCollection& parameters;
   const Options& options;

@@ -1,17 +1,17 @@
 // Sequence to sequence: an LSTM encoder, and a decoder with attention (Luong et al. 2015).
 //
-// How a sentence is decoded is written for one sentence. The searches of a minibatch wait for each
-// other wherever they need scores, so that a step of all sentences, and of all hypotheses of their
-// beams, is computed together. What it reaches:
+// Decoding is written for one sentence. Where it needs scores, the searches of a minibatch wait for
+// each other: so one step of all sentences, and of all hypotheses of their beams, is computed
+// together. Results:
 //
 //   seq2seq
-//       commands as in SCAN: more than 98 % of new ones are right, in dev; some 10 seconds
+//       commands as in SCAN: more than 98 % of new ones are right, in dev; about 10 seconds
 //   seq2seq --train tasks_train_simple.txt --test tasks_test_simple.txt --epochs 10
 //       SCAN (Lake and Baroni 2018): 99.95 % of 4,182; half a minute with two threads
 //   seq2seq --train tasks_train_length.txt --test tasks_test_length.txt
 //       longer commands than in training: 19.3 % of 3,920
 //   seq2seq --train tasks_train_addprim_jump.txt --test tasks_test_addprim_jump.txt
-//       a verb that was seen alone only: 0.03 % of 7,706, and 0 to 0.4 % with other seeds
+//       a verb that was seen only alone: 0.03 % of 7,706, and 0 to 0.4 % with other seeds
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -41,7 +41,8 @@ const Program kProgram = {
     "for SCAN",
     [](const Options& options) { return options.text("train").ends_with(".txt"); },
     {{"train", "FILE", "", "", "pairs to train on, with --test"},
-     {"dev", "FILE", "", "", "to choose the best epoch on; without it, a twentieth of --train"},
+     {"dev", "FILE", "", "",
+      "pairs to choose the best epoch on; without it, a twentieth of --train"},
      {"test", "FILE", "", "", "pairs to test on"},
      {"train-pairs", "N", "4000", kNever, "size of the generated training data", {1, 2e4}},
      {"test-pairs",
@@ -50,13 +51,32 @@ const Program kProgram = {
       kNever,
       "size of the development data and of the test data",
       {1, 1e4}},
-     {"min-count", "N", "1", "1", "known words of the source occur N times or more", {1, 1e6}},
+     {"min-count",
+      "N",
+      "1",
+      "1",
+      "source words that occur fewer than N times are unknown",
+      {1, 1e6}},
      {"embedding", "N", "32", "64", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "96", "128", "size of an LSTM", {1, 4096}},
      {"dropout", "X", "0.1", "0.2", "dropout rate of words and outputs", {0, 0.95}},
      {"beam", "N", "1", "1", "beam size; 1: greedy search", {1, 1e4}, kSaved, true},
-     {"length-penalty", "X", "0", "0", "favours longer hypotheses", {0, 10}, kSaved, true},
-     {"max-length", "N", "100", "100", "most words of a translation", {1, 1e5}, kSaved, true},
+     {"length-penalty",
+      "X",
+      "0",
+      "0",
+      "above 0: favours longer translations",
+      {0, 10},
+      kSaved,
+      true},
+     {"max-length",
+      "N",
+      "100",
+      "100",
+      "largest number of words in a translation",
+      {1, 1e5},
+      kSaved,
+      true},
      {"sample", "", "", "", "sample every word instead of searching", {}, kSaved, true}},
     {{"12", "15"}, {"16", "16"}, {"0.006", "0.002"}, {"0.8", "0.8"}}};
 
@@ -79,15 +99,15 @@ struct Model {
   nn::Linear output{parameters, hidden, words.target.size(), true, "output"};
   nn::Dropout dropout{options.real("dropout")};
 
-  /// What the next word depends on, beside the sentence that was read.
+  /// The state that the next word depends on, besides the source sentence.
   using State = nn::LSTM::State;
   struct Source {
-    nn::AttentionMemory memory;  ///< what the decoder looks at
-    State start;                 ///< where it begins
+    nn::AttentionMemory memory;  ///< what the decoder attends to
+    State start;                 ///< of the decoder
   };
 
   Source read(ComputationGraph& graph, const std::string& sentence, bool training) const {
-    // No sentence is empty, and no word is the first one.
+    // A sentence always begins with the unknown word, so that no sentence is empty.
     std::vector<Expression> xs = {source(graph, *words.source.unknown())};
     for (const auto word : words_of(sentence)) {
       xs.push_back(dropout(source(graph, words.source.id(word)), training));
@@ -103,7 +123,7 @@ struct Model {
     return output(dropout(tanh(combined(concatenate({context, state.h}))), training));
   }
 
-  /// Teacher forcing: the decoder reads the right translation, and has to say its next word.
+  /// Teacher forcing: the decoder reads the correct translation, and predicts each next word.
   Expression loss(ComputationGraph& graph, const nn::TextPair& pair) const {
     const Source source = read(graph, pair.first, true);
     State state = source.start;
@@ -117,7 +137,7 @@ struct Model {
     return sum(losses);
   }
 
-  /// The translation of a sentence, drawn with numbers of its own or the best that is found.
+  /// The translation of a sentence: drawn with these random numbers, or the best that is found.
   std::string translate(ComputationGraph& graph, const std::string& sentence, Random random) const {
     const Source source = read(graph, sentence, false);
     const nn::BatchedSteps<State> steps = {
@@ -136,11 +156,11 @@ struct Model {
     return nn::join_units(words.target, found.actions, nn::TextUnit::word);
   }
 
-  /// The translations of several, so many at once; the first has this number among all that there
-  /// will be.
+  /// Translates several sentences, `together` at once. `first` is the number of the first one among
+  /// all.
   Strings translate(const Strings& sentences, unsigned threads, unsigned together,
                     std::size_t first = 0) const {
-    std::vector<std::uint32_t> sizes;  // similar ones together: they wait less
+    std::vector<std::uint32_t> sizes;  // similar sizes together: they wait less
     for (const auto& sentence : sentences) sizes.push_back(words_of(sentence).size());
     GraphOptions graph_options = options.graph();
     graph_options.threads = threads;
@@ -163,7 +183,7 @@ Strings sources_of(const std::vector<nn::TextPair>& pairs) {
   return sources;
 }
 
-/// The share of pairs of which every word is right.
+/// The share of pairs in which every word is right.
 double exact_match(const Model& model, const std::vector<nn::TextPair>& pairs) {
   const unsigned threads = model.options.whole("threads");
   const Strings found = model.translate(sources_of(pairs), threads, kTogether);

@@ -1,11 +1,11 @@
-// A transition-based dependency parser whose next step depends on all that it has read and done:
-// the stack LSTM parser of Dyer et al. (2015).
+// A transition-based dependency parser whose next step depends on everything that it has read and
+// done: the stack LSTM parser of Dyer et al. (2015).
 //
-// LSTMs read the stack, the buffer from its end, and what was done so far; where a word leaves the
-// stack, the LSTM of the stack goes back to where it was before (`nn::StackState`). A word that
-// gets a dependant is replaced by a composition of both and the label of the arc. Transitions are
-// those of arc-standard, with labels. Training follows the static oracle, so that nothing waits;
-// in parsing `for_each_sample` runs the steps of many sentences together.
+// LSTMs read the stack, the buffer from its end, and the actions so far. When a word leaves the
+// stack, the LSTM of the stack returns to its earlier state (`nn::StackState`). When a word gets a
+// dependant, it is replaced by a composition of both and the label of the arc. Transitions are
+// those of arc-standard, with labels. Training follows the static oracle, so nothing waits; in
+// parsing, `for_each_sample` runs the steps of many sentences together.
 //   stack_lstm_parser    a toy grammar: UAS and LAS 100.0 %; 4 seconds of processor time
 //   stack_lstm_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
@@ -31,13 +31,13 @@ using Stack = nn::StackState<nn::LSTM>;
 
 constexpr unsigned kTogether = 128;     // sentences that are parsed at once
 constexpr std::size_t kMeasured = 512;  // sentences
-constexpr double kRare = 0.25;  // a word that comes n times is left out at kRare / (kRare + n)
+constexpr double kRare = 0.25;  // a word with n occurrences is dropped at kRare / (kRare + n)
 
 const Program kProgram = {
     "stack_lstm_parser",
     "Learns to parse sentences in CoNLL-U. --apply reads sentences in CoNLL-U from standard input, "
     "and\n"
-    "writes them with the heads and labels that it finds.\n",
+    "writes them with predicted heads and labels.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
@@ -72,7 +72,7 @@ struct Model {
   nn::Linear transitions{parameters, hidden, system.size(), true, "transitions"};
   nn::Dropout dropout{options.real("dropout")};
 
-  /// A sentence on its way to a tree, with what the LSTMs have read.
+  /// A partial parse of a sentence, with the states of the LSTMs.
   struct Parse {
     nn::ParserState state;
     Stack stack, buffer;
@@ -109,8 +109,8 @@ struct Model {
     parse.history = action_reader.step(parse.history, actions(graph, transition));
   }
 
-  /// Of the transitions that the oracle wants, among those that are allowed. The random numbers are
-  /// for words that are left out.
+  /// The losses of the oracle's transitions, among those that are allowed. The random numbers are
+  /// for dropped words.
   Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random) const {
     std::vector<unsigned> ids = v.word_ids(sentence);
     for (unsigned& id : ids) {
@@ -129,7 +129,7 @@ struct Model {
     return sum(losses);
   }
 
-  /// Writes the heads and labels that are found into the sentence.
+  /// Writes the predicted heads and labels into the sentence.
   void parse(ComputationGraph& graph, Sentence& sentence) const {
     Parse parse = start(graph, sentence, v.word_ids(sentence), false);
     while (!parse.state.is_done()) {
@@ -140,7 +140,7 @@ struct Model {
     sentence.set_heads(parse.state.heads());
     sentence.set_column(&Word::deprel, v.labels.words(parse.state.labels()));
   }
-  /// The same for many, so many at once.
+  /// The same for many sentences, `together` at once.
   Sentences parse(Sentences sentences, unsigned threads, unsigned together = kTogether) const {
     GraphOptions graph_options = options.graph();
     graph_options.threads = threads;
@@ -172,7 +172,7 @@ int train(const Options& options) {
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = model.v.texts();
   begin_training(options, parameters, data);
-  fmt::print("without {} trees for training, which transitions cannot make\n",
+  fmt::print("left out {} training trees, which transitions cannot build\n",
              data.train.size() - possible.size());
   nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));

@@ -1,7 +1,7 @@
-// Tagger: words are read by a vector of their own and by two LSTMs over their characters (Ling et
-// al. 2015), sentences by LSTMs in both directions; labels are chosen one by one or, with --crf, as
-// a sequence (Lample et al. 2016). Every sentence is recorded by itself, with plain loops over its
-// words and their characters. Run time of one thread, beside other work:
+// Tagger: each word has a vector of its own, and two LSTMs read its characters (Ling et al. 2015);
+// bidirectional LSTMs read the sentence. Labels are chosen one by one or, with --crf, as a sequence
+// (Lample et al. 2016). Each sentence is recorded separately, with plain loops over its words and
+// their characters. Run time of one thread, on a busy machine:
 //   tagger
 //       parts of speech in generated sentences: all test words; 5 seconds
 //   tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
@@ -10,7 +10,7 @@
 //       test words; 3 minutes
 //   tagger --train wnut17train.conll --dev emerging.dev.conll --test emerging.test.annotated --crf
 //       named entities of WNUT-17 (Derczynski et al. 2017): F1 21.1 % of the test sentences, where
-//       most names are new; no vectors from elsewhere; 2.5 minutes
+//       most names are new; without pretrained vectors; 2.5 minutes
 #include <cmath>
 #include <optional>
 
@@ -47,7 +47,7 @@ const Program kProgram = {
       "N",
       "2",
       "2",
-      "known words occur N times or more; others are read by their characters",
+      "words that occur fewer than N times are known only by their characters",
       {1, 1e6}},
      {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
      {"characters", "N", "20", "20", "size of a character's vector", {1, 4096}},
@@ -60,20 +60,20 @@ const Program kProgram = {
       "X",
       "0.1",
       "0.4",
-      "share of words that training reads by characters only",
+      "share of words whose vectors training drops, leaving their characters",
       {0, 0.95}},
      {"outside-bias",
       "X",
       "0",
       "1",
-      "lowers the score of O, so that more names are found",
+      "lower the score of O by X, so that more names are found",
       {-100, 100}},
      kVectors,
      kMoreWords,
      kDigits},
     {{"10", "20"}, {"32", "10"}, {"0.003", "0.003"}, {"0.8", "0.93"}}};
 
-/// Numbers for all that the training sentences contain. Rare words, and what is new later on, are
+/// Numbers of the words, characters and labels of the training sentences. Rare and new ones are
 /// unknown. Words are in lower case; their characters tell the case.
 struct Vocabularies {
   nn::Vocabulary words, characters, labels;
@@ -116,16 +116,16 @@ struct Model {
     return nn::LinearChainCRF(parameters, v.labels.size());
   }
   Expression read_word(ComputationGraph& graph, const std::string& word, bool train) const {
-    constexpr std::size_t kEnd = 16;  // so many characters are read at either end of a word
+    constexpr std::size_t kEnd = 16;  // so many characters at either end of a word are read
     auto text = nn::split_line(word, nn::TextUnit::character);
     if (text.size() > 2 * kEnd) text.erase(text.begin() + kEnd, text.end() - kEnd);
     const Expression letters = characters.columns(graph, v.characters.ids(text));
     Expression whole = words(graph, v.words.id(word));
-    // All of the vector or nothing: so it learns to do without.
+    // Drops the whole vector or nothing, so that the model learns to do without it.
     if (train) whole = block_dropout(whole, options.real("word-dropout"));
     return concatenate({whole, spelling.final_states(letters)});
   }
-  /// The scores of the labels, a column for every word.
+  /// The scores of the labels, a column per word.
   Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
     std::vector<Expression> xs;
     for (const std::string& word : sentence) {
@@ -164,7 +164,7 @@ int train(const Options& options) {
   load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("sentences", data.score_name);
-  // Over about the last epoch: averages are better than the last values, and less of an accident.
+  // Averages over about the last epoch are better than the last values, and depend less on chance.
   const auto updates = static_cast<double>(training.updates(data.train.size()) / training.epochs);
   trainer.exponential_moving_average(static_cast<float>(1 - 1 / std::max(updates, 2.0)));
   training.texts = {{"words", model.v.words.to_text()},

@@ -1,9 +1,9 @@
-// Classes of texts: a word is seen with its two neighbours, and attention decides which of these
-// windows the class depends on. Texts of any lengths share batches. With two threads:
+// Classifies texts. A network reads each word with its two neighbours, and attention decides which
+// of these windows matter for the class. Texts of any length share batches. With two threads:
 //   text_classifier     opinions such as "word3 not good word8 bad": 99.8 % of dev; 3 seconds
 //   text_classifier --train train.tsv --dev dev.tsv        78.4 % of dev; 4 seconds
-// These files are the sentences of the Stanford Sentiment Treebank that are not neutral, 6,920 to
-// train and 872 for dev; labels of parts of sentences are not used (docs/data.md has --vectors):
+// These files are the sentences of the Stanford Sentiment Treebank that are not neutral, 6,920 for
+// training and 872 for dev; labels of parts of sentences are not used (docs/data.md has --vectors):
 //   for part in train dev; do sed -E '
 //     s/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g
 //     /^2/d; s/^[01]/negative/; s/^[34]/positive/' ../shared/data/sst/$part.txt > $part.tsv; done
@@ -24,14 +24,14 @@ const Program kProgram = {
     "text_classifier",
     "Classifies texts. A line is \"label TAB text\". --apply reads texts, one per line, and writes "
     "each\n"
-    "behind its label and a tab.\n",
+    "with its label and a tab in front.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "texts to train on, with --dev"},
      {"dev", "FILE", "", "", "texts to choose the best epoch on"},
-     {"test", "FILE", "", "", "texts to test on, if there are any"},
+     {"test", "FILE", "", "", "texts to test on (optional)"},
      {"train-texts", "N", "8000", kNever, "size of the generated training data", {1, 1e7}},
-     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
+     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
      {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "128", "128", "size of a window's vector", {1, 4096}},
      {"heads", "N", "4", "4", "attention heads", {1, 64}},
@@ -76,7 +76,7 @@ struct Model {
   nn::Linear before{parameters, size, hidden, false, "before"};
   nn::Linear here{parameters, size, hidden, true, "here"};
   nn::Linear behind{parameters, size, hidden, false, "behind"};
-  Parameter query = parameters.add_parameters({hidden}, "query");  ///< which windows matter
+  Parameter query = parameters.add_parameters({hidden}, "query");  ///< tells which windows matter
   nn::Linear output{parameters, hidden, v.labels.size()};
   nn::Dropout dropout{options.real("dropout")};
 

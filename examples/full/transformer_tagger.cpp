@@ -1,8 +1,9 @@
-// A Transformer encoder that tags words, such as with their parts of speech. A word is the sum of
-// vectors: of its form, its ends, and the kinds of its characters. The encoder gets it with its two
-// neighbours. Sentences of any lengths share batches. With two threads, beside other work:
+// A Transformer encoder that tags words, for example with parts of speech. The vector of a word is
+// the sum of vectors of its form, its ends, and the kinds of its characters; the encoder reads it
+// with those of its two neighbours. Sentences of any length share batches. With two threads, on a
+// busy machine:
 //   transformer_tagger
-//       generated sentences, where a word far before may tell the tag: all dev words; 18 seconds
+//       generated sentences, where a word far before may decide the tag: all dev words; 18 seconds
 //   transformer_tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       UPOS in the English Web Treebank (Universal Dependencies): 94.7 % of the dev words;
 //       3 minutes with one thread
@@ -23,18 +24,18 @@ const Program kProgram = {
     "transformer_tagger",
     "Tags words, with parts of speech (UPOS) for example. --apply reads sentences, one per line, "
     "and\n"
-    "writes every word with its tag, and a blank line behind each sentence.\n",
+    "writes every word with its tag, and a blank line after each sentence.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "sentences to train on, with --dev"},
      {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
-     {"test", "FILE", "", "", "sentences to test on, if there are any"},
+     {"test", "FILE", "", "", "sentences to test on (optional)"},
      {"train-sentences", "N", "2000", kNever, "size of the generated training data", {1, 1e7}},
      {"min-count",
       "N",
       "2",
       "2",
-      "known forms, endings and the like occur N times or more",
+      "forms, ends and kinds that occur fewer than N times are unknown",
       {1, 1e6}},
      {"size", "N", "160", "160", "size of a word's vector, a multiple of --heads", {1, 4096}},
      {"hidden", "N", "320", "320", "inner size of a layer", {1, 4096}},
@@ -46,7 +47,7 @@ const Program kProgram = {
       "0.25",
       "dropout rate of forms, endings and kinds",
       {0, 0.95}},
-     {"embedding", "N", "", "", "size of a vector for the whole word, or none", {1, 4096}},
+     {"embedding", "N", "", "", "add a vector of this size for the whole word", {1, 4096}},
      {"dropout", "X", "0.3", "0.3", "dropout rate in the encoder", {0, 0.95}},
      kVectors,
      kMoreWords,
@@ -77,11 +78,11 @@ Vocabularies vocabularies_of(const std::vector<Sentence>& sentences, const Optio
   v.features.set_unknown("unknown");
   v.features = v.features.trimmed(options.whole("min-count"));
   v.words = known_words(v.words, options);
-  v.tags.set_unknown("unknown");  // a tag that training lacks
+  v.tags.set_unknown("unknown");  // for tags that are not in the training data
   return v;
 }
 
-/// Vectors of whole words, of another size than that of their features.
+/// Vectors of whole words, whose size differs from that of their features.
 struct Words {
   nn::Embedding vectors;
   nn::Linear map;
@@ -110,7 +111,7 @@ struct Model {
     return Words{{parameters, v.words.size(), from, "words"},
                  {parameters, from, size, false, "map"}};
   }
-  /// The scores of the tags of every word, as elements of a minibatch: {tags} each.
+  /// The scores of the tags of every word, as minibatch elements: {tags} each.
   Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
     const std::vector<unsigned> rows = v.features.ids(sentence_features(sentence));
     const unsigned n = sentence.size();
@@ -129,7 +130,7 @@ struct Model {
     const Expression scores = output(encoder(dropout(positions(x), train), train));
     return reshape(scores, Dim({v.tags.size()}, n));
   }
-  /// Of every word.
+  /// The losses of all words.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     return pickneglogsoftmax(scores(graph, sentence.words, true), v.tags.ids(sentence.tags));
   }

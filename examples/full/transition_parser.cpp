@@ -1,12 +1,12 @@
-// A transition-based dependency parser: it reads a sentence from left to right, and decides step by
-// step which word gets which head.
+// A transition-based dependency parser. It reads a sentence from left to right, and decides step by
+// step which head each word gets.
 //
-// Kiperwasser and Goldberg (2016): arc-hybrid transitions, scored from the outputs of LSTMs from
-// both ends for three words on the stack and one in the buffer. In training the parser follows its
-// own decisions, wrong ones too, and a dynamic oracle says what is best there (Goldberg and Nivre
-// 2013). So the next step depends on what the model says now. Still every sentence is plain code:
-// `for_each_sample` runs the steps of all sentences of a minibatch together. A label changes no
-// step, so all of them are chosen when the tree is there.
+// Kiperwasser and Goldberg (2016): arc-hybrid transitions, scored from the outputs of bidirectional
+// LSTMs for three words of the stack and one of the buffer. In training the parser follows its own
+// decisions, wrong ones too, and a dynamic oracle tells which ones are best there (Goldberg and
+// Nivre 2013). So the next step depends on the model's current scores. Still every sentence is
+// plain code: `for_each_sample` runs the steps of all sentences of a minibatch together. Labels do
+// not change steps, so all of them are chosen when the tree is complete.
 //   transition_parser    a toy grammar: UAS and LAS 99.6 %; 2 seconds of processor time
 //   transition_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
@@ -31,16 +31,16 @@ using Sentences = std::vector<Sentence>;
 
 constexpr unsigned kTogether = 128;     // sentences that are parsed at once
 constexpr std::size_t kMeasured = 512;  // sentences
-constexpr float kMargin = 1;  // by which a right transition should be better than wrong ones
-constexpr double kExploration = 0.1;  // how often a wrong one is made that is within the margin
+constexpr float kMargin = 1;            // by which a correct transition should beat wrong ones
+constexpr double kExploration = 0.1;    // probability to take a wrong one within the margin
 constexpr nn::TransitionSystem kSystem{nn::TransitionSystem::arc_hybrid};
-constexpr double kRare = 0.25;  // a word that comes n times is left out at kRare / (kRare + n)
+constexpr double kRare = 0.25;  // a word with n occurrences is dropped at kRare / (kRare + n)
 
 const Program kProgram = {
     "transition_parser",
     "Learns to parse sentences in CoNLL-U. --apply reads sentences in CoNLL-U from standard input, "
     "and\n"
-    "writes them with the heads and labels that it finds.\n",
+    "writes them with predicted heads and labels.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
@@ -73,10 +73,10 @@ struct Model {
   nn::Linear labels{parameters, small, v.labels.size(), true, "labels"};
   nn::Dropout dropout{rate};
 
-  /// Columns for the words of a sentence; but for dependants, the root is the first.
+  /// Columns for the words of a sentence. Except for dependants, the root comes first.
   struct Encoded {
     Expression places;             ///< four columns per word, one for each place of scores()
-    Expression heads, dependants;  ///< of labels
+    Expression heads, dependants;  ///< for labels
   };
   Encoded encode(ComputationGraph& graph, const Sentence& sentence,
                  const std::vector<unsigned>& word_ids, bool train) const {
@@ -90,20 +90,20 @@ struct Model {
     return {reshape(places(all), Dim({small, 4 * n})), heads(all),
             dependants(pick_range(all, 1, n, 1))};
   }
-  /// A score per transition, by the words in four places; where there is none, the root stands.
+  /// A score per transition, from the words in four places. The root stands for a missing word.
   Expression scores(const Encoded& x, const nn::ParserState& state) const {
     std::vector<Expression> parts;
     for (const unsigned word : {state.buffer(), state.stack(0), state.stack(1), state.stack(2)})
       parts.push_back(pick(x.places, 4 * word + parts.size(), 1));
     return transitions(tanh(sum(parts)));
   }
-  /// A column per word that has one of these heads.
+  /// For each word with one of these heads, a column of scores.
   Expression label_scores(const Encoded& x, const std::vector<unsigned>& heads) const {
     return labels(tanh(select_cols(x.heads, heads) + x.dependants));
   }
 
-  /// Follows the model, and learns wherever the best right transition is not better than all wrong
-  /// ones by a margin. The random numbers are for words that are left out, and for wrong steps.
+  /// Follows the model's decisions. There is a loss wherever the best correct transition does not
+  /// beat all wrong ones by a margin. The random numbers are for dropped words and for wrong steps.
   Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random,
                   bool train) const {
     std::vector<unsigned> ids = v.word_ids(sentence);
@@ -112,7 +112,7 @@ struct Model {
     }
     const Encoded x = encode(graph, sentence, ids, train);
     const std::vector<unsigned> tree = sentence.heads(), gold = v.label_ids(sentence);
-    const Dim per_word({v.labels.size()}, tree.size());  // words are elements of a minibatch here
+    const Dim per_word({v.labels.size()}, tree.size());  // words are minibatch elements here
     std::vector<Expression> losses = {
         sum_batches(pickneglogsoftmax(reshape(label_scores(x, tree), per_word), gold))};
     for (nn::ParserState state(kSystem, tree.size()); state.apply_forced(), !state.is_done();) {
@@ -130,7 +130,8 @@ struct Model {
     }
     return sum(losses);
   }
-  /// Of some sentences, whose random numbers depend on the seed and their own numbers.
+  /// The losses of some sentences. Their random numbers depend on `seed` and on the sentence's
+  /// number.
   std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
                                  const std::vector<std::uint32_t>& some, std::uint64_t seed,
                                  bool train) const {
@@ -139,7 +140,7 @@ struct Model {
     });
   }
 
-  /// Writes the heads and labels that are found into the sentence.
+  /// Writes the predicted heads and labels into the sentence.
   void parse(ComputationGraph& graph, Sentence& sentence) const {
     const Encoded x = encode(graph, sentence, v.word_ids(sentence), false);
     nn::ParserState state(kSystem, sentence.words.size());
@@ -150,7 +151,7 @@ struct Model {
     sentence.set_heads(state.heads());
     sentence.set_column(&Word::deprel, v.labels.words(found));
   }
-  /// The same for many, so many at once.
+  /// The same for many sentences, `together` at once.
   Sentences parse(Sentences sentences, unsigned threads, unsigned together = kTogether) const {
     parse(sentences, threads, nn::sorted_minibatches(nn::sizes_of(sentences), together));
     return sentences;
@@ -166,8 +167,9 @@ struct Model {
   }
 };
 
-/// Parses, and trains without updates, together and one by one. Without dropout, whose numbers
-/// depend on the place of a sentence in its minibatch, the losses are the same.
+/// Measures parsing, and training without updates, both together and one by one. It uses no
+/// dropout, whose numbers depend on a sentence's place in the minibatch, so the losses must be the
+/// same.
 nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
   for (Sentences* part : {&train, &test}) part->resize(std::min(part->size(), kMeasured));
   const auto parse = [&](unsigned together) { return model.parse(test, 1, together); };
@@ -209,7 +211,7 @@ int train(const Options& options) {
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = model.v.texts();
   begin_training(options, parameters, data);
-  fmt::print("without {} trees for training, which transitions cannot make\n",
+  fmt::print("left out {} training trees, which transitions cannot build\n",
              data.train.size() - possible.size());
   nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));

@@ -1,12 +1,12 @@
-// Tree-LSTM (Tai, Socher and Manning 2015): learns to label the nodes of trees, which are recorded
-// one by one and batched automatically. With one thread, beside other work:
+// Tree-LSTM (Tai, Socher and Manning 2015): learns to label the nodes of trees. Each tree is
+// recorded separately, and batching is automatic. With one thread, on a busy machine:
 //   tree_lstm
-//       ListOps with 3 operators and more: 97.3 %; 1.5 minutes
+//       ListOps with at least 3 operators: 97.3 %; 1.5 minutes
 //   tree_lstm --train sst/train.txt --dev sst/dev.txt --test sst/test.txt
 //       45.2 % of the test sentences in five classes, 84.6 % in two; 33 seconds
 //   tree_lstm --train train_d20s.tsv --test test_d20s.tsv --train-trees 100000 --max-tokens 1000
 //       --hidden 128 --epochs 8 --decay 0.6
-//       99.75 % of all 10,000 trees for test; 7 to 8 minutes
+//       99.75 % of all 10,000 test trees; 7 to 8 minutes
 #include <algorithm>
 #include <cmath>
 
@@ -26,8 +26,9 @@ const Program kProgram = {
     "tree_lstm",
     "Labels trees. Files named *.txt are treebanks; others are ListOps such as [MAX 2 [MIN 4 7 ] 0 "
     "].\n"
-    "--apply reads trees, one per line as in their files, and writes each behind its label and a "
-    "tab.\n",
+    "--apply reads trees, one per line as in their files, and writes each with its label and a "
+    "tab\n"
+    "in front.\n",
     "for a treebank",
     [](const Options& options) { return options.text("train").ends_with(".txt"); },
     {{"train", "FILE", "", "", "trees to train on"},
@@ -41,7 +42,7 @@ const Program kProgram = {
       "size of the development data and of the test data",
       {1, 1e7}},
      {"max-tokens", "N", "100", kNever, "most tokens of a generated expression", {20, 1e4}},
-     {"min-count", "N", "1", "2", "known words occur N times or more", {1, 1e6}},
+     {"min-count", "N", "1", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
      {"embedding", "N", "64", "150", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "96", "150", "size of a node's h and c", {1, 4096}},
      {"dropout", "X", "0", "0.5", "dropout rate of words and outputs", {0, 0.95}},
@@ -62,7 +63,7 @@ nn::TreeSplits load(const Options& options) {
                             {train, test, test, options.whole("max-tokens")}, options.seed());
 }
 
-/// Vectors of words, a Tree-LSTM over them, and a linear classifier of its nodes.
+/// Word vectors, a Tree-LSTM over them, and a linear classifier of its nodes.
 struct Model {
   ParameterCollection& parameters;
   const Options& options;
@@ -80,7 +81,7 @@ struct Model {
     for (const std::string& word : tree.words()) ids.push_back(words.id(word));
     return tree_lstm(tree, dropout(embedding.columns(graph, ids), train)).all().h;
   }
-  /// The sum over all nodes that have a label: in ListOps, digits and complete expressions.
+  /// The sum over all labelled nodes: in ListOps, digits and complete expressions.
   Expression loss(ComputationGraph& graph, const nn::Tree& tree) const {
     std::vector<unsigned> nodes, gold;
     for (unsigned i = 0; i < tree.size(); ++i) {
@@ -107,7 +108,7 @@ struct Model {
 
 long best(const std::vector<float>& p) { return std::max_element(p.begin(), p.end()) - p.begin(); }
 
-/// Of roots; and of sentiments, without neutral ones, whether they are positive.
+/// The accuracy at roots; for sentiments also of positive or negative, without neutral ones.
 std::pair<double, double> accuracies(const Model& model, const Trees& trees) {
   nn::Accuracy all, binary;
   const std::vector<std::vector<float>> predictions = model.predict(trees);

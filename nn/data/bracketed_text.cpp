@@ -1,4 +1,4 @@
-// Brackets without labels; a part joins what is on its left at once.
+// Brackets without labels. A part is joined at once with the parts on its left.
 #include "nn/data/bracketed_text.h"
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace dynet_like::nn {
 
 Tree parse_bracketed_text(std::string_view text, const std::string& file, std::size_t line_number) {
   Tree tree;
-  std::vector<bool> has_part = {false};  // of the text, and of every bracket that is open
+  std::vector<bool> has_part = {false};  // for the text, and for every open bracket
   const auto fail = [&] {
     throw FileError(file, "need words, in brackets that match; got " + detail::quoted_text(text),
                     line_number);

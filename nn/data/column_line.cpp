@@ -1,4 +1,4 @@
-// Splitting lines at tabs; errors that say where in a line.
+// Splits lines at tabs; errors say where in the line.
 #include "nn/data/column_line.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<std::string_view> ColumnLine::words() const {
 }
 
 std::vector<std::string_view> ColumnLine::columns(std::size_t count) const {
-  // Counted first, so that a line of nothing but tabs costs nothing.
+  // Counts first, so that a line of nothing but tabs takes no memory.
   const auto tabs = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\t'));
   if (tabs + 1 != count) {
     fail("need " + detail::counted(count, "column") + " with tabs between them; got " +

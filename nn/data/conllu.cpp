@@ -1,4 +1,4 @@
-// The reader and the writer of CoNLL-U. Lines have one order only, so none has to be kept.
+// Reads and writes CoNLL-U. The format fixes the order of the lines, so it need not be stored.
 #include "nn/data/conllu.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::array<const char*, 10> kNames = {"ID",    "FORM", "LEMMA",  "UPOS
                                                 "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"};
 constexpr std::size_t kHead = 6;
 
-/// The columns that are text, and which ones they are in the file.
+/// The columns that are text, and their numbers in the file.
 constexpr std::array<std::pair<std::size_t, std::string ConlluColumns::*>, 8> kTexts = {{
     {1, &ConlluColumns::form},
     {2, &ConlluColumns::lemma},
@@ -31,12 +31,12 @@ constexpr std::array<std::pair<std::size_t, std::string ConlluColumns::*>, 8> kT
     {9, &ConlluColumns::misc},
 }};
 
-/// The number that is written so; nothing for other ways to write it, such as "01".
+/// A number; nothing if it is written in another way, such as "01".
 std::optional<std::uint32_t> parse_number(std::string_view text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_whole = error == std::errc{} && end == text.data() + text.size();
-  // Heads are signed, so that "_" has a value.
+  // Heads are signed, so that "_" has a value, too.
   if (!is_whole || number > 0x7fffffff || (text.size() > 1 && text[0] == '0')) return {};
   return number;
 }
@@ -52,12 +52,12 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_pair(std::string_vi
   return std::pair(*first, *second);
 }
 
-/// Takes the lines of one sentence after the other.
+/// Reads sentences, line by line.
 class SentenceParser {
  public:
   void add(const ColumnLine& line) {
     last_line_ = line.number;
-    // At the end of a line it would be lost.
+    // A carriage return at the end of a line would be lost.
     if (line.text.find('\r') != line.text.npos) line.fail("need a line without carriage returns");
     if (line.text.starts_with('#')) {
       if (!lines_.empty() || !sentence_.multiwords.empty() || !sentence_.empty_nodes.empty()) {
@@ -80,7 +80,7 @@ class SentenceParser {
     lines_.push_back(line.number);
   }
 
-  /// Moves the sentence to the others, if there is one.
+  /// Adds the current sentence to the others, if there is one.
   void finish(const std::string& file, std::vector<ConlluSentence>& sentences) {
     if (sentence_ == ConlluSentence{}) return;
     const std::size_t count = sentence_.words.size();
@@ -93,7 +93,7 @@ class SentenceParser {
                         lines_[i]);
       }
     }
-    // They do not overlap, so that only the last one can go too far.
+    // Ranges do not overlap, so only the last one can go too far.
     if (!sentence_.multiwords.empty() && sentence_.multiwords.back().last > count) {
       const std::uint32_t last = sentence_.multiwords.back().last;
       throw FileError(file, "need a range of words; got one to " + std::to_string(last) + words,
@@ -160,16 +160,16 @@ class SentenceParser {
   }
 
   ConlluSentence sentence_;
-  std::vector<std::size_t> lines_;  // of the words
+  std::vector<std::size_t> lines_;  // of words
   std::size_t multiword_line_ = 0, last_line_ = 0;
-  std::uint32_t empty_count_ = 0;  // behind the last word
+  std::uint32_t empty_count_ = 0;  // after the last word
 };
 
 [[noreturn]] void fail_to_write(const std::string& need, const std::string& got) {
   throw UsageError("[to_conllu] need " + need + "; got " + got);
 }
 
-/// `max_head` is the number of the last word, or kNoHead where no head may be.
+/// `max_head` is the number of the last word, or kNoHead for lines without a head.
 void append_line(const std::string& id, const ConlluColumns& columns, std::int64_t max_head,
                  std::string& text) {
   if (columns.head < columns.kNoHead || columns.head > max_head) {
@@ -212,7 +212,7 @@ void append_sentence(const ConlluSentence& sentence, std::string& text) {
     }
   };
   append_empty_nodes(0);
-  std::uint32_t covered = 0;  // up to this word there are ranges already
+  std::uint32_t covered = 0;  // ranges cover words up to this one
   for (std::uint32_t i = 1; i <= count; ++i) {
     if (multiword != sentence.multiwords.end() && multiword->first == i) {
       if (i <= covered || multiword->last < i || multiword->last > count) break;

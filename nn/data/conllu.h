@@ -1,4 +1,4 @@
-// CoNLL-U: sentences with dependency trees, whole, so that a file is written back as it was.
+// CoNLL-U: complete sentences with dependency trees, so that a file can be written back unchanged.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace dynet_like::nn {
 
-/// The columns behind the number of a line, as they are in the file: "_" stands for nothing.
+/// The columns after the number of a line, as they are in the file: "_" means no value.
 struct ConlluColumns {
   static constexpr std::int32_t kNoHead = -1;  ///< "_" in the file
 
@@ -26,7 +26,7 @@ struct ConlluColumns {
   bool operator==(const ConlluColumns&) const = default;
 };
 
-/// A piece of text that stands for several words: the line "3-4" of "don't". It has no head.
+/// A piece of text that consists of several words: the line "3-4" for "don't". It has no head.
 struct ConlluMultiword {
   std::uint32_t first = 0, last = 0;  ///< numbers of words, from 1
   ConlluColumns columns = {};
@@ -34,7 +34,7 @@ struct ConlluMultiword {
   bool operator==(const ConlluMultiword&) const = default;
 };
 
-/// A word that is not in the text: the lines "5.1" and "5.2" come after word 5. It has no head.
+/// A word that is not in the text: the lines "5.1" and "5.2" follow word 5. It has no head.
 struct ConlluEmptyNode {
   std::uint32_t after = 0;  ///< the number of a word, or 0
   ConlluColumns columns = {};
@@ -42,46 +42,48 @@ struct ConlluEmptyNode {
   bool operator==(const ConlluEmptyNode&) const = default;
 };
 
-/// A sentence: words[i] has the number i + 1. All else is in the order of the file.
+/// A sentence: words[i] has the number i + 1. Comments, ranges and empty nodes keep their order.
 struct ConlluSentence {
-  std::vector<std::string> comments = {};  ///< whole lines, with their "#"
+  std::vector<std::string> comments = {};  ///< whole lines, with the "#"
   std::vector<ConlluColumns> words = {};
   std::vector<ConlluMultiword> multiwords = {};
   std::vector<ConlluEmptyNode> empty_nodes = {};
 
-  /// The heads of all words: heads()[i] is that of word i + 1. Throws UsageError where one has
+  /// The heads of all words: heads()[i] is that of word i + 1. Throws UsageError if a word has
   /// none.
   std::vector<std::uint32_t> heads() const;
-  /// A column of all words, such as &ConlluColumns::form.
+  /// The values of a column for all words, such as &ConlluColumns::form.
   using Column = std::string ConlluColumns::*;
   std::vector<std::string> column(Column column) const;
-  /// What a parser has found, a head or a text for every word. Throws UsageError for another number
-  /// of them, and for heads that are no words.
+  /// Sets a head or a text for every word, such as a parser's results. Throws UsageError for a
+  /// wrong number of them, and for heads that are not words of the sentence.
   void set_heads(std::span<const std::uint32_t> heads);
   void set_column(Column column, std::span<const std::string> texts);
-  /// What stands behind "# key = " or "#key=", such as for the keys "sent_id" and "text".
+  /// The value of the comment "# key = value" or "#key=value"; keys are "sent_id" and "text", for
+  /// example.
   std::optional<std::string_view> comment(std::string_view key) const;
 
   bool operator==(const ConlluSentence&) const = default;
 };
 
-/// The number of words of each sentence, to put similar ones into minibatches.
+/// The number of words of each sentence, by which similar ones are put into minibatches.
 std::vector<std::uint32_t> sizes_of(std::span<const ConlluSentence> sentences);
 
 /// The value of a key in FEATS or MISC: "Plur" for "Number" in "Case=Nom|Number=Plur".
 std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key);
 
-/// Reads a CoNLL-U file (Nivre et al. 2020; universaldependencies.org/format.html). Checked are the
-/// ten columns, none of them empty, the order of the numbers, and that heads are words or 0; not
-/// that they make a tree. Throws FileError where the file is missing, without sentences, too large
-/// or malformed. `file` is the name of a stream in messages.
+/// Reads a CoNLL-U file (Nivre et al. 2020; universaldependencies.org/format.html). Checks that
+/// there are ten columns, none of them empty, that numbers are in order, and that heads are words
+/// or 0; not that they make a tree. Throws FileError if the file is missing, without sentences, too
+/// large or malformed. For a stream, `file` is its name in messages.
 std::vector<ConlluSentence> read_conllu(const std::string& path, const TextLimits& limits = {});
 std::vector<ConlluSentence> read_conllu(std::istream& stream, const std::string& file,
                                         const TextLimits& limits = {});
 
-/// The text of a file: the bytes that were read, if lines ended in "\n" and sentences in one blank
-/// line. Throws UsageError for what no file can hold: no words, an empty column or one with a tab
-/// or a line end, heads that are no words, numbers out of order.
+/// The text of a file. It has the bytes of the file that was read, if its lines ended in "\n" and
+/// its sentences in one blank line. Throws UsageError for sentences that the format does not allow:
+/// no words, an empty column or one with a tab or a line end, heads that are not words, numbers out
+/// of order.
 std::string to_conllu(std::span<const ConlluSentence> sentences);
 /// Writes such a file, atomically (see AtomicFile). Throws FileError, UsageError.
 void write_conllu(const std::string& path, std::span<const ConlluSentence> sentences);

@@ -1,4 +1,4 @@
-// Both questions are answered without recursion, for a sentence may be long.
+// Both functions work without recursion, since a sentence may be long.
 #include "nn/data/dependency_tree.h"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ bool is_tree(std::span<const std::uint32_t> heads, Roots roots) {
 }
 
 bool is_projective(std::span<const std::uint32_t> heads) {
-  // Arcs from left to right, of those that begin together the longest first: then those that are
-  // open at any place must end in the reverse order.
+  // Arcs from left to right; of arcs that begin together, the longest first. If none cross, open
+  // arcs end in the reverse order.
   std::vector<std::pair<std::size_t, std::size_t>> arcs;
   for (std::size_t i = 0; i < heads.size(); ++i) {
     if (heads[i] > heads.size()) {

@@ -1,4 +1,4 @@
-// What the heads of the words of a sentence are as a graph.
+// Properties of the graph of heads of a sentence.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,13 @@
 
 namespace dynet_like::nn {
 
-/// How many words hang on the root: one, as Universal Dependencies wants it, or any number.
+/// How many words have 0 as their head: one, as in Universal Dependencies, or any number.
 enum class Roots { one, any };
 
-/// Whether every word comes to 0, the root, from head to head; heads[i] is that of word i + 1.
+/// Whether the heads lead from every word to 0, the root; heads[i] is the head of word i + 1.
 bool is_tree(std::span<const std::uint32_t> heads, Roots roots = Roots::any);
-/// Whether no two arcs cross, those from 0 included. Throws UsageError for a head that is no word.
+/// Whether no two arcs cross, including those from 0. Throws UsageError for a head that is not a
+/// word.
 bool is_projective(std::span<const std::uint32_t> heads);
 
 }  // namespace dynet_like::nn

@@ -1,4 +1,4 @@
-// The format of ListOps and its values: both follow from what kind of part a node is.
+// The format of ListOps, and its values. Both follow from the kind of part that a node is.
 #include "nn/data/listops.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 /// The operators, in the order of kListOpsOperators.
 enum class Operator { kMin, kMax, kMedian, kSumModulo };
 
-/// What a node is: an expression, an operator token, an operator with arguments but without its
+/// The kind of a node: an expression, an operator token, an operator with arguments but without its
 /// end, or the token that ends an operator.
 enum class Part { kExpression, kOperator, kOpen, kEnd };
 
@@ -33,7 +33,7 @@ std::optional<Part> part_of(std::string_view word) {
   return std::nullopt;
 }
 
-/// What a node is whose children are `left` and `right`; nothing where they do not belong together.
+/// The kind of a node with these two children; nothing if they do not fit together.
 std::optional<Part> join(Part left, Part right) {
   if (right == Part::kExpression && (left == Part::kOperator || left == Part::kOpen)) {
     return Part::kOpen;
@@ -49,7 +49,7 @@ std::int32_t apply(Operator operation, std::span<std::int32_t> arguments) {
     case Operator::kMax:
       return *std::max_element(arguments.begin(), arguments.end());
     case Operator::kSumModulo:
-      // Each step modulo 10, for a list may be long enough to overflow a sum.
+      // Takes each step modulo 10, since a sum over a long list could overflow.
       return std::accumulate(arguments.begin(), arguments.end(), std::int32_t{0},
                              [](std::int32_t a, std::int32_t b) { return (a + b) % 10; });
     case Operator::kMedian:
@@ -61,8 +61,8 @@ std::int32_t apply(Operator operation, std::span<std::int32_t> arguments) {
   return (arguments[half - 1] + arguments[half]) / 2;
 }
 
-/// Evaluates a tree from its first node to its last: what is left of the expression being closed
-/// is on a stack, operators as negative numbers and values as they are.
+/// Evaluates a tree from its first node to its last. The stack has the rest of the open expression:
+/// operators as negative numbers, and values.
 class Evaluator {
  public:
   explicit Evaluator(const Tree& tree) : tree_(tree) {}
@@ -143,7 +143,7 @@ class ExpressionParser {
   }
 
  private:
-  /// A bracket that is not closed yet, with the parts in it so far.
+  /// An open bracket, with its parts so far.
   struct OpenBracket {
     std::size_t column;
     std::size_t part_count = 0;
@@ -272,9 +272,9 @@ std::uint32_t listops_depth(const Tree& tree) {
 }
 
 std::string listops_string(const Tree& tree) {
-  listops_values(tree);  // Checks that the text can be read again.
+  listops_values(tree);  // checks that the text can be read again
   std::string text;
-  // A node is on the stack until its text begins, with the number of brackets that end with it.
+  // The stack has nodes whose text has not begun, with the number of brackets that end with them.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> todo = {{tree.root(), 0}};
   while (!todo.empty()) {
     const auto [node, closing] = todo.back();

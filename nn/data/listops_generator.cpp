@@ -1,4 +1,4 @@
-// Random ListOps expressions, drawn token by token with the open operators on a stack.
+// Random ListOps expressions, drawn token by token, with a stack of open operators.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -28,7 +28,7 @@ ListOpsGenerator::ListOpsGenerator(Random& random, const ListOpsGeneratorOptions
         "a digit_probability from 0 to 1");
   check(options.max_depth >= 1, "a max_depth of 1 or more");
   check(options.max_arguments >= 2, "max_arguments of 2 or more");
-  // The shortest expression with k operators has k ends and k + 1 digits besides.
+  // The shortest expression with k operators has k ends and k + 1 digits.
   check(std::uint64_t{options.min_operators} * 3 + 1 <= options.max_tokens,
         "max_tokens of 3 * min_operators + 1 or more");
   check(options.min_operators == 0 || (options.max_depth > 1 && options.digit_probability < 1),
@@ -36,8 +36,8 @@ ListOpsGenerator::ListOpsGenerator(Random& random, const ListOpsGeneratorOptions
 }
 
 bool ListOpsGenerator::try_generate(Tree& tree) {
-  std::vector<std::uint32_t> missing;  // How many arguments each open operator still needs.
-  std::uint64_t tokens = 1;            // The least that the expression can still have.
+  std::vector<std::uint32_t> missing;  // how many arguments each open operator still needs
+  std::uint64_t tokens = 1;            // the fewest that the expression can have now
   std::uint32_t operators = 0;
   do {
     if (missing.size() + 1 < options_.max_depth &&
@@ -50,7 +50,8 @@ bool ListOpsGenerator::try_generate(Tree& tree) {
       continue;
     }
     tree.add_leaf(Tree::kNoLabel, kDigits[random_.below(kDigits.size())]);
-    // An argument is complete; with the last one, so is its operator, an argument in turn.
+    // An argument is complete. If it was the last, its operator is complete, which is an argument
+    // itself.
     while (!missing.empty()) {
       tree.add_parent(Tree::kNoLabel, 2);
       if (--missing.back() != 0) break;

@@ -1,4 +1,4 @@
-// Minibatches are slices of a list of sample numbers that is shuffled or sorted first.
+// Minibatches are slices of a list of sample numbers, after it has been shuffled or sorted.
 #include "nn/data/minibatches.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace {
 
 using Samples = std::vector<std::uint32_t>;
 
-/// What fills a minibatch: samples that count one each, or their sizes.
+/// How full a minibatch is: samples count 1 each, or their sizes.
 struct Filling {
   std::uint64_t limit;
-  std::span<const std::uint32_t> sizes = {};  ///< empty: each counts one
+  std::span<const std::uint32_t> sizes = {};  ///< if empty, each counts 1
 
   std::uint64_t of(std::uint32_t sample) const { return sizes.empty() ? 1 : sizes[sample]; }
 };
@@ -33,13 +33,13 @@ Samples numbered(std::size_t sample_count, const Filling& filling) {
   return samples;
 }
 
-/// Consecutive slices, each as long as the limit allows, but at least of one sample.
+/// Consecutive slices, each as long as the limit allows, but with at least one sample.
 std::vector<std::span<std::uint32_t>> slices(std::span<std::uint32_t> samples,
                                              const Filling& filling) {
   std::vector<std::span<std::uint32_t>> result;
   while (!samples.empty()) {
     std::size_t length = 1;
-    std::uint64_t filled = filling.of(samples[0]);  // sums of 2^32 sizes below 2^32 are exact
+    std::uint64_t filled = filling.of(samples[0]);  // exact: fewer than 2^32 sizes below 2^32
     while (length < samples.size() && filled + filling.of(samples[length]) <= filling.limit) {
       filled += filling.of(samples[length++]);
     }
@@ -66,7 +66,7 @@ Minibatches similar_sizes(std::span<const std::uint32_t> sizes, const Filling& f
   if (pool_batches == 0) throw UsageError("minibatches need pools of 1 batch or more; got 0");
   random.shuffle(samples);
   Filling pool = filling;
-  // The product must not overflow; what does makes one pool.
+  // If the product overflows, all samples are one pool.
   constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
   pool.limit = pool_batches > kLargest / filling.limit ? kLargest : filling.limit * pool_batches;
   Minibatches batches;

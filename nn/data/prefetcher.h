@@ -1,4 +1,4 @@
-// Items that a thread of its own prepares ahead, such as the minibatches of an epoch.
+// Prepares items ahead in a thread of its own, such as the minibatches of an epoch.
 #pragma once
 
 #include <condition_variable>
@@ -17,17 +17,17 @@
 
 namespace dynet_like::nn {
 
-/// Gives make(0), make(1), ... make(count - 1), in this order; a thread of its own makes the next
-/// `ahead` of them while the caller works on one. What make reads must not change meanwhile, for it
-/// runs in that thread. All members are for one caller at a time.
+/// Returns make(0), make(1), ... make(count - 1), in this order. A thread of its own makes the next
+/// `ahead` items while the caller works on one, so data that `make` reads must not change
+/// meanwhile. Only one thread at a time may call members.
 ///
-/// An epoch goes on where it was interrupted if the same minibatches are made again, from a Random
-/// of the same seed and position, and the `position` is how many of them are done.
+/// To resume an epoch, make the same minibatches again, from a Random with the same seed and
+/// position, and give the number of finished ones as `position`.
 template <class T>
 class Prefetcher {
  public:
   /// Begins with make(position). Throws UsageError unless `ahead` is above 0 and the position at
-  /// most the count, and DeviceError if the system starts no thread.
+  /// most the count, and DeviceError if the system cannot start a thread.
   Prefetcher(std::size_t count, std::function<T(std::size_t)> make, std::size_t ahead = 4,
              std::size_t position = 0)
       : count_(count), ahead_(ahead), position_(position), make_(std::move(make)) {
@@ -42,7 +42,7 @@ class Prefetcher {
       throw DeviceError("[Prefetcher] need a thread; the system starts none");
     }
   }
-  /// Waits for the item that is being made, if there is one, and drops those that wait.
+  /// Waits for the item that is being made, if there is one, and drops the others.
   ~Prefetcher() {
     {
       const std::lock_guard lock(mutex_);
@@ -54,8 +54,8 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  /// The next item; nothing after the last one. Throws what make threw in its place, from then on
-  /// at every call.
+  /// The next item; nothing after the last one. If make() threw, throws the same exception in place
+  /// of its item, and at every later call.
   std::optional<T> next() {
     if (position_ == count_) return {};
     std::unique_lock lock(mutex_);
@@ -69,7 +69,7 @@ class Prefetcher {
     return item;
   }
 
-  /// How many items were given, those before the first position included.
+  /// The number of items that were returned, plus the first position.
   std::size_t position() const { return position_; }
 
  private:
@@ -94,14 +94,14 @@ class Prefetcher {
   }
 
   const std::size_t count_, ahead_;
-  std::size_t position_;  // of the caller alone
+  std::size_t position_;  // used by the caller alone
   const std::function<T(std::size_t)> make_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<T> items_;
   std::exception_ptr failure_;
   bool stopped_ = false;
-  std::thread thread_;  // begins when all else is there
+  std::thread thread_;  // last, so that all other members exist when it starts
 };
 
 }  // namespace dynet_like::nn

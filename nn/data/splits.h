@@ -5,7 +5,7 @@
 
 namespace dynet_like::nn {
 
-/// Samples to train on, to choose the best model on, and to test on.
+/// Samples for training, for choosing the best model, and for testing.
 template <class Sample>
 struct Splits {
   std::vector<Sample> train = {}, dev = {}, test = {};

@@ -1,4 +1,4 @@
-// Rows are read one at a time; what a file's header says is turned into numbers once.
+// Reads rows one at a time. Names in the header are turned into numbers once.
 #include "nn/data/tab_separated.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// The chosen columns of one line after the other.
+/// The chosen columns, line by line.
 class Rows {
  public:
   Rows(std::istream& stream, const std::string& file, const std::vector<Column>& columns,
@@ -41,10 +41,10 @@ class Rows {
     return true;
   }
 
-  /// The columns of the present line, in the order chosen.
+  /// The chosen columns of the current line.
   const std::vector<std::string_view>& row() const { return row_; }
 
-  /// That column of the present line, which must not be empty.
+  /// The i-th chosen column of the current line, which must not be empty.
   std::string_view label(std::size_t i) const {
     if (row_[i].empty()) line().fail("need a label; got nothing", row_[i]);
     return row_[i];
@@ -69,7 +69,7 @@ class Rows {
     return false;
   }
 
-  /// From the first line, which may be a header.
+  /// Finds the columns in the first line, which may be a header.
   std::vector<std::size_t> find_columns() {
     const std::vector<std::string_view> all = line().columns();
     column_count_ = all.size();

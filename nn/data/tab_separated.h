@@ -1,4 +1,4 @@
-// Files of tab-separated columns: labelled texts, pairs of texts, or columns of your choice.
+// Files with tab-separated columns: labelled texts, pairs of texts, or columns of your choice.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ class Column {
 
   bool has_name() const { return name_.has_value(); }
   std::uint64_t number() const { return number_; }
-  /// Throws UsageError for a column that is chosen by its number.
+  /// Throws UsageError for a column that was chosen by number.
   const std::string& name() const {
     if (!name_) throw_no_name();
     return *name_;
@@ -37,19 +37,19 @@ class Column {
   std::optional<std::string> name_;
 };
 
-/// How a file is read. There are no quotes and no escapes: a column is what is between two tabs.
+/// How to read a file. There are no quotes and no escapes: a column is the text between two tabs.
 struct TabSeparatedOptions {
-  /// Whether the first line has the names of the columns; it has, too, if one is chosen by name.
+  /// Whether the first line has the names of the columns. Implied if a column is chosen by name.
   bool has_header = false;
-  /// Whether lines may have more or fewer columns than the first; what a line lacks is empty.
+  /// Whether lines may have more or fewer columns than the first; missing columns are empty.
   bool ragged = false;
   TextLimits limits = {};
 };
 
 /// The chosen columns of every line, in the order chosen. Blank lines are skipped; all others must
-/// have as many columns as the first, unless they are ragged. Throws FileError where the file is
-/// missing, without lines, too large or malformed, or lacks a column. `file` is the name of a
-/// stream in messages.
+/// have as many columns as the first, unless `ragged`. Throws FileError if the file is missing,
+/// without lines, too large or malformed, or lacks a column. For a stream, `file` is its name in
+/// messages.
 std::vector<std::vector<std::string>> read_tab_separated(const std::string& path,
                                                          const std::vector<Column>& columns,
                                                          const TabSeparatedOptions& options = {});
@@ -69,17 +69,17 @@ struct LabelledTextColumns {
   Column label = 0, text = 1;
 };
 
-/// Texts with their classes. Throws as above, and where a label is empty; a text may be.
+/// Texts with their classes. Throws as above, and if a label is empty; a text may be empty.
 std::vector<LabelledText> read_labelled_texts(const std::string& path,
                                               const LabelledTextColumns& columns = {},
                                               const TabSeparatedOptions& options = {});
 
 struct TextPairColumns {
   Column first = 0, second = 1;
-  std::optional<Column> label = {};  ///< without one, the pairs have none
+  std::optional<Column> label = {};  ///< if not given, the pairs have no labels
 };
 
-/// Pairs of texts. Throws as above, and where a label is empty; a text may be.
+/// Pairs of texts. Throws as above, and if a label is empty; a text may be empty.
 std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairColumns& columns = {},
                                       const TabSeparatedOptions& options = {});
 

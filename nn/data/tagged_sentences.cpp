@@ -1,4 +1,4 @@
-// Words and tags: of columns line by line, of CoNLL-U from what its own reader gives.
+// Words and tags: read line by line from columns, or taken from CoNLL-U sentences.
 #include "nn/data/tagged_sentences.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kDocument = "-DOCSTART-";
 
-// Takes the lines of one sentence after the other.
+// Reads sentences, line by line.
 class ColumnsParser {
  public:
   explicit ColumnsParser(const TaggedColumns& columns)
@@ -49,7 +49,7 @@ class ColumnsParser {
   std::vector<TaggedSentence>& sentences() { return sentences_; }
 
  private:
-  // A mark may lack the other columns, and does not say how many there are.
+  // Such a line may lack the other columns, so it does not determine their number.
   bool is_document(std::string_view text) const {
     const std::string_view blanks = columns_.by_spaces ? " \t" : "\t";
     if (columns_.by_spaces) text.remove_prefix(text.find_first_not_of(blanks));
@@ -72,7 +72,7 @@ class ColumnsParser {
   }
 
   TaggedColumns columns_;
-  std::size_t last_;  // the number of the last column that is wanted
+  std::size_t last_;  // number of the last column that is used
   TaggedSentence sentence_;
   std::vector<TaggedSentence> sentences_;
 };

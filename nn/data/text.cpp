@@ -1,4 +1,4 @@
-// Cutting lines into units, and putting them together again.
+// Cuts lines into units, and joins units.
 #include "nn/data/text.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ constexpr std::string_view kLineEnd = "\n";
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// The bytes of the first character of a text that is not empty.
+/// The size of the first character of a text that is not empty.
 std::size_t character_bytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t bytes = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;

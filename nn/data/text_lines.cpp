@@ -1,4 +1,4 @@
-// Lines under limits, read block by block, and the tokens of bracket text.
+// Lines under limits, read block by block, and the tokens of bracketed text.
 #include "nn/data/text_lines.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::ifstream open_text(const std::string& path, const TextLimits& limits) {
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) throw FileError(path, "there is no such file");
   if (std::filesystem::is_directory(status)) throw FileError(path, "need a file; got a directory");
-  // A pipe has no size in advance: for that, the line reader counts along.
+  // A pipe's size is not known in advance: for pipes, the line reader counts.
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
   if (!error) check_file_bytes(bytes, path, limits);
   std::ifstream stream(path, std::ios::binary);

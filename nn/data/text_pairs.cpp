@@ -1,4 +1,4 @@
-// Pairs of lines of two files, and pairs inside of lines.
+// Pairs of lines of two files, and pairs within lines.
 #include "nn/data/text_pairs.h"
 
 #include <string_view>
@@ -17,7 +17,7 @@ TextPair parse_scan(std::string_view line, const std::string& file, std::size_t 
         file, "need \"IN: \", a command, \" OUT: \" and actions; got " + detail::quoted_text(line),
         line_number);
   }
-  // "IN: OUT: I_WALK" has its two parts in one.
+  // In "IN: OUT: I_WALK" the two marks overlap: the command is empty.
   const std::string_view command =
       middle < kStart.size() ? "" : line.substr(kStart.size(), middle - kStart.size());
   const std::string_view actions = line.substr(middle + kMiddle.size());

@@ -1,4 +1,4 @@
-// Building of flat trees and the heights of their nodes.
+// Builds flat trees, and computes the heights of their nodes.
 #include "nn/data/tree.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::uint32_t Tree::add_leaf(std::int32_t label, std::string_view word) {
 std::uint32_t Tree::add_parent(std::int32_t label, std::uint32_t child_count) {
   check_room(nodes_.size());
   if (child_count == 0) throw UsageError("[Tree] need children of a parent; got 0");
-  // A subtree ends right before the first node of the one to its right.
+  // A subtree ends just before the first node of the subtree to its right.
   const std::uint32_t number = size();
   const std::size_t first_child = children_.size();
   std::uint32_t end = number;

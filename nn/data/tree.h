@@ -1,4 +1,4 @@
-// A labelled tree over words, stored flat with children before parents, so that no walk recurses.
+// A labelled tree over words, stored flat, with children before parents: no walk needs recursion.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace dynet_like::nn {
 
-/// A labelled tree in post-order: a loop over the nodes from 0 to size() - 1 meets children
-/// before their parents and the root last. It is built in that order too, so it cannot be in
-/// another. A tree with L leaves and only binary nodes has 2 * L - 1 nodes.
+/// A labelled tree in post-order: a loop over the nodes from 0 to size() - 1 visits children before
+/// their parents, and the root last. It is built in this order, too. A binary tree with L leaves
+/// has 2 * L - 1 nodes.
 class Tree {
  public:
-  /// The label of a node that has none.
+  /// The label of a node without one.
   static constexpr std::int32_t kNoLabel = -1;
-  /// The word of a node that is no leaf.
+  /// The word of a node that is not a leaf.
   static constexpr std::uint32_t kNoWord = ~std::uint32_t{0};
 
   struct Node {
     std::int32_t label = kNoLabel;
     /// Index of the leaf's word in words().
     std::uint32_t word = kNoWord;
-    /// The first node of the subtree: it consists of the nodes first_node to this one.
+    /// The first node of the subtree, which consists of the nodes from first_node to this one.
     std::uint32_t first_node = 0;
-    /// The place of the children's numbers in one list of all nodes.
+    /// Where the numbers of the children begin in the list of all nodes' children.
     std::uint32_t first_child = 0, child_count = 0;
 
     bool operator==(const Node&) const = default;
@@ -34,10 +34,10 @@ class Tree {
 
   /// Appends a leaf and returns its number. Throws UsageError past 2^32 - 2 nodes.
   std::uint32_t add_leaf(std::int32_t label, std::string_view word);
-  /// Appends the parent of the last `child_count` subtrees that have no parent yet and returns
-  /// its number. Throws UsageError where there are fewer, or where child_count is 0.
+  /// Appends the parent of the last `child_count` subtrees without a parent, and returns its
+  /// number. Throws UsageError if there are fewer, or if child_count is 0.
   std::uint32_t add_parent(std::int32_t label, std::uint32_t child_count);
-  /// Gives a node another label. Throws UsageError, as all functions of a node do, if there is no
+  /// Gives a node another label. Like all functions with a node, throws UsageError if there is no
   /// such node.
   void set_label(std::uint32_t node, std::int32_t label) {
     check(node);
@@ -60,7 +60,7 @@ class Tree {
 
   std::int32_t label(std::uint32_t node) const { return at(node).label; }
   bool is_leaf(std::uint32_t node) const { return at(node).child_count == 0; }
-  /// The word of a leaf. Throws UsageError for a node that is none.
+  /// The word of a leaf. Throws UsageError for a node that is not a leaf.
   const std::string& word(std::uint32_t leaf) const {
     check(leaf, true);
     return words_[nodes_[leaf].word];
@@ -69,7 +69,7 @@ class Tree {
   std::span<const std::uint32_t> children(std::uint32_t node) const {
     return std::span(children_).subspan(at(node).first_child, at(node).child_count);
   }
-  /// The first child, and the last one, of a node. Throw UsageError for a leaf.
+  /// The first and the last child of a node. They throw UsageError for a leaf.
   std::uint32_t left(std::uint32_t node) const {
     check(node, false);
     return children_[nodes_[node].first_child];
@@ -79,8 +79,8 @@ class Tree {
     return node - 1;
   }
 
-  /// For every node, the nodes on the longest path down to a leaf, both ends counted: a leaf has
-  /// height 1. All nodes of one height can be computed together.
+  /// For every node, the number of nodes on the longest path down to a leaf: a leaf has height 1.
+  /// All nodes of one height can be computed together.
   std::vector<std::uint32_t> heights() const;
   /// The height of the root, which is the tree's depth; 0 for an empty tree.
   std::uint32_t depth() const;

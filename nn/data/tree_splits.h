@@ -1,4 +1,4 @@
-// Trees for training: in three parts, with their words and sizes.
+// Trees for training, development and test, with their words and sizes.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace dynet_like::nn {
 
 using TreeSplits = Splits<Tree>;
 
-/// The words of the leaves that come min_count times and more, and "<unk>" for all others.
+/// The words of leaves that occur at least min_count times, and "<unk>" for all others.
 Vocabulary vocabulary_of(std::span<const Tree> trees, std::uint64_t min_count = 1,
                          WordNormalisation normalisation = {});
 
-/// The number of nodes of each tree, to put similar ones into minibatches.
+/// The number of nodes of each tree, by which similar trees are put into minibatches.
 std::vector<std::uint32_t> sizes_of(std::span<const Tree> trees);
 
 }  // namespace dynet_like::nn

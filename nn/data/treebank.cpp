@@ -1,4 +1,4 @@
-// The reader and the writer of sentiment trees; the stack of open brackets is a vector.
+// Reads and writes sentiment trees. A vector is the stack of open brackets.
 #include "nn/data/treebank.h"
 
 #include <charconv>
@@ -10,7 +10,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// A bracket that is not closed yet.
+/// A bracket that is still open.
 struct OpenBracket {
   std::size_t column;
   std::int32_t label;
@@ -164,7 +164,7 @@ std::vector<Tree> read_treebank(const std::string& path, const TreebankOptions& 
 std::string to_string(const Tree& tree) {
   if (tree.size() == 0) throw UsageError("[to_string] need a tree; got an empty one");
   std::string text;
-  // A node is on the stack until its text begins; the brackets that end with it come from depth.
+  // The stack has nodes whose text has not begun, with the number of brackets that end with them.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> todo = {{tree.root(), 0}};
   while (!todo.empty()) {
     const auto [node, closing] = todo.back();

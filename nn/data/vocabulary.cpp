@@ -17,23 +17,23 @@ namespace dynet_like::nn {
 
 namespace {
 
-// Any word of a text that was read with the usual limits has its place in a line, even escaped.
+// Any word of a text that was read with the default limits fits into a line, even escaped.
 constexpr TextLimits kLimits = {.max_line_bytes = 1 << 23, .max_file_bytes = 1 << 30};
 constexpr std::string_view kUnknownMark = "unknown";
-// Lines that are no words: a backslash in a word is followed by another letter.
+// These lines are not words: in a word, another letter follows a backslash.
 constexpr std::string_view kLowerCase = "\\lower-case", kDigits = "\\digits";
-// What follows a backslash in the file, and what it stands for.
+// The letters after a backslash in the file, and the characters that they stand for.
 constexpr std::string_view kEscapeLetters = "\\tnr";
 constexpr std::string_view kEscaped = "\\\t\n\r";
 
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
 
-// The first line of a file. With another bit anywhere it is malformed: as a line of a word, it has
-// no number for a count.
+// The first line of a file. If one of its bits is damaged, the file is malformed: as the line of a
+// word, it lacks a number as count.
 constexpr std::string_view kChecksum = "\\checksum\tcrc32\t";
 
 void append_escaped(std::string_view word, std::string& text) {
-  // The mark would be skipped if the word were the first.
+  // If the word is the first, the reader would skip its byte order mark.
   const bool escapes_bytes = !detail::is_utf8(word) || word.starts_with(detail::kByteOrderMark);
   for (const char c : word) {
     if (const std::size_t which = kEscaped.find(c); which != kEscaped.npos) {
@@ -61,9 +61,9 @@ class EntryParser {
 
   Entry parse() {
     Entry entry;
-    // Zeros are what a disk has lost, such as the line of the checksum: other damage to that line
-    // is malformed, but zeros would be a word. Elsewhere they may be of a word, as versions without
-    // a checksum wrote it.
+    // Zeros are a typical damage of disks, and may replace the line with the checksum. (Other
+    // damage of that line is malformed, but zeros would be a word.) In other lines they may belong
+    // to a word, as older versions wrote it.
     if (line_number_ == 1 && line_.starts_with('\0')) fail("need text; got a zero byte");
     unescape(field(), entry.word);
     if (entry.word.empty()) fail("need a word; got an empty one");
@@ -137,7 +137,7 @@ class EntryParser {
 
 }  // namespace
 
-/// Appends a word in its normal form.
+/// Appends a word that is normalised already.
 std::uint32_t Vocabulary::append(std::string_view word, std::uint64_t count) {
   if (word.empty()) throw UsageError("a vocabulary needs words that are not empty");
   if (words_.size() >= std::numeric_limits<std::uint32_t>::max()) {
@@ -259,7 +259,7 @@ Vocabulary Vocabulary::from_list(std::string_view text, const std::string& file)
   return read_list(stream, file);
 }
 
-/// Appends a word of a file in its normal form.
+/// Appends a normalised word of a file.
 void Vocabulary::append_new(const std::string& word, std::uint64_t count, const std::string& file,
                             std::size_t line) {
   if (contains(word)) {
@@ -283,7 +283,7 @@ Vocabulary Vocabulary::read_list(std::istream& stream, const std::string& file) 
 Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
   LineReader lines(stream, file, kLimits);
   Vocabulary result;
-  std::optional<std::string> said;  // the checksum of all lines but the first
+  std::optional<std::string> said;  // the checksum of all other lines
   std::uint32_t sum = 0;
   std::string_view line;
   while (lines.next(line)) {

@@ -1,4 +1,4 @@
-// A vocabulary: words and dense numbers for each other, with counts, saved as a text file.
+// A vocabulary: converts words to consecutive numbers and back, counts them, saves them as text.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,21 @@
 
 namespace dynet_like::nn {
 
-/// Words numbered 0 to size() - 1 in the order in which they came. Any bytes can be a word,
-/// except none at all. The size is the number of different words, the unknown word included.
+/// Words, numbered 0 to size() - 1 in the order in which they were added. A word is any sequence of
+/// bytes that is not empty. The size includes the unknown word.
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// Every word is normalised first, whether it is added or looked up, or is the unknown word;
-  /// word() gives what became of it.
+  /// Normalises every word before it is added, looked up, or made the unknown word. word() returns
+  /// the normalised form.
   explicit Vocabulary(WordNormalisation normalisation) : normalisation_(normalisation) {}
   WordNormalisation normalisation() const { return normalisation_; }
 
-  /// Counts a word and returns its id, a new one for a new word; when frozen it does what id()
-  /// does. Throws UsageError for an empty word and past 2^32 - 1 words.
+  /// Counts a word and returns its id. A new word gets a new id; if the vocabulary is frozen, it
+  /// does the same as id(). Throws UsageError for an empty word and past 2^32 - 1 words.
   std::uint32_t add(std::string_view word);
-  /// The id of a word, or of the unknown word in place of a word that is not there. Throws
-  /// UsageError that names the word where there is no unknown word either.
+  /// The id of a word, or of the unknown word if the word is not there. If there is no unknown
+  /// word, throws UsageError that names the word.
   std::uint32_t id(std::string_view word) const;
   /// The same for several words, such as those of a sentence: any range of texts.
   template <class Words>
@@ -44,11 +44,11 @@ class Vocabulary {
     return ids;
   }
   bool contains(std::string_view word) const { return find(word).has_value(); }
-  /// The id of a word, if it is there.
+  /// The id of a word, or nothing if it is not there.
   std::optional<std::uint32_t> find(std::string_view word) const;
 
-  /// Makes a word stand for all words that are not there; adds it, with count 0, if needed.
-  /// Throws UsageError where it would have to be added to a frozen vocabulary.
+  /// Makes a word stand for all words that are not there. Adds it, with count 0, if it is new.
+  /// Throws UsageError if it is new and the vocabulary is frozen.
   std::uint32_t set_unknown(std::string_view word);
   /// The id of the unknown word, if there is one.
   std::optional<std::uint32_t> unknown() const { return unknown_; }
@@ -58,45 +58,45 @@ class Vocabulary {
   bool frozen() const { return frozen_; }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(words_.size()); }
-  /// Throws UsageError for an id that is not below size().
+  /// The word with this id. Throws UsageError unless it is below size().
   const std::string& word(std::uint32_t id) const;
   std::vector<std::string> words(std::span<const std::uint32_t> ids) const;
-  /// How often a word was added. Throws UsageError for an id that is not below size().
+  /// How often a word was added. Throws UsageError unless the id is below size().
   std::uint64_t count(std::uint32_t id) const;
 
-  /// The words that were added at least min_count times, in the same order, and the unknown word
-  /// always; its count gains those of the dropped words. The result is not frozen.
+  /// The words that were added at least min_count times, in the same order, and always the unknown
+  /// word, to whose count those of the dropped words are added. The result is not frozen.
   Vocabulary trimmed(std::uint64_t min_count) const;
 
   // As text in UTF-8: a line "word TAB count" per word in the order of the ids; the unknown word's
   // line ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\,
-  // \t, \n and \r, zero bytes and those of a word that is not UTF-8 as \x and two hexadecimal
-  // digits.
-  // Lines "\lower-case" and "\digits" in front say how words are normalised. What is read may lack
-  // counts, which are 0 then, and is frozen, for its ids belong to a model.
+  // \t, \n and \r; zero bytes, and all bytes of a word that is not UTF-8, as \x and two hexadecimal
+  // digits. Lines "\lower-case" and "\digits" at the beginning say how words are normalised. A text
+  // may lack counts, which are then 0. A vocabulary that was read is frozen, since its ids belong
+  // to a model.
 
-  /// The text, such as for a model's metadata. Throws UsageError when empty.
+  /// The text, for example for a model's metadata. Throws UsageError if there are no words.
   std::string to_text() const;
-  /// The way back; `file` is where the text is from. Throws FileError with the line for text that
-  /// is empty or malformed, a word that comes twice or is not normalised as the text says, a line
+  /// Reads such a text; `file` says where it is from. Throws FileError with the line if the text is
+  /// empty or malformed, if a word occurs twice or is not normalised as the text says, for a line
   /// over 8 MiB and a text over 1 GiB.
   static Vocabulary from_text(std::string_view text, const std::string& file);
-  /// Writes the text as a file, atomically (see AtomicFile), behind a line with its checksum.
-  /// Throws FileError, UsageError.
+  /// Writes a file, atomically (see AtomicFile): a line with a checksum, then the text. Throws
+  /// FileError, UsageError.
   void save(const std::string& path) const;
-  /// Reads such a file, or one without a checksum. Throws FileError as from_text() does, for a file
-  /// that is missing, and for lines that have not the checksum of the first one.
+  /// Reads such a file, or one without a checksum. Throws FileError as from_text() does, and if the
+  /// file is missing or does not fit its checksum.
   static Vocabulary load(const std::string& path);
 
-  /// A plain list of words, such as BERT's vocab.txt: line i, from 0, is the word with the id i, as
-  /// it is, without escapes and counts. The result is frozen; set_unknown("[UNK]") names the word
-  /// for others. Throws FileError for a list that is missing or empty, an empty line, a word that
-  /// comes twice. `file` is where a text is from.
+  /// Reads a plain list of words, such as BERT's vocab.txt: line i, from 0, is the word with the id
+  /// i, without escapes and counts. The result is frozen; call set_unknown("[UNK]") to name the
+  /// word for others. Throws FileError if the list is missing or empty, for an empty line, and for
+  /// a word that occurs twice. `file` says where a text is from.
   static Vocabulary load_list(const std::string& path);
   static Vocabulary from_list(std::string_view text, const std::string& file);
 
  private:
-  /// Lets string views be looked up without a copy.
+  /// Lets the map find string views without a copy.
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view word) const {

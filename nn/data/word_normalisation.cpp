@@ -1,4 +1,4 @@
-// Small letters and digits: UTF-8 is taken apart and put together again.
+// Small letters and digits: decodes UTF-8, converts characters, and encodes them again.
 #include "nn/data/word_normalisation.h"
 
 #include <algorithm>
@@ -12,14 +12,13 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// The capital letters first, first + step, ... last: their small ones are further on by
-/// `to_small`.
+/// The capital letters first, first + step, ... last. Adding `to_small` gives their small letters.
 struct CapitalLetters {
   char32_t first, last;
   int step, to_small;
 };
 
-// What Unicode 14 says, by code points: one small letter for one capital letter.
+// Of Unicode 14, by code points: the pairs of one capital letter and one small letter.
 // clang-format off
 constexpr CapitalLetters kCapitalLetters[] = {
     {0x41, 0x5A, 1, 32}, {0xC0, 0xD6, 1, 32}, {0xD8, 0xDE, 1, 32}, {0x100, 0x12E, 2, 1},
@@ -78,7 +77,7 @@ constexpr CapitalLetters kCapitalLetters[] = {
     {0x1E900, 0x1E921, 1, 34},
 };
 
-/// The zeros of all decimal digits, which the other nine follow.
+/// The zeros of all decimal digits; the other nine digits follow each.
 constexpr char32_t kZeros[] = {
     0x30, 0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6,
     0xE50, 0xED0, 0xF20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50,
@@ -89,7 +88,7 @@ constexpr char32_t kZeros[] = {
 };
 // clang-format on
 
-/// The first character of a text that is not empty; a byte that begins none has no code point.
+/// The first character of a text that is not empty. A byte that is not UTF-8 has no code point.
 struct Character {
   std::size_t bytes = 1;
   char32_t code = 0;

@@ -1,4 +1,4 @@
-// Forms of words that a vocabulary takes for one: small letters, and one digit for all.
+// Normalised words, so that a vocabulary treats several forms as one: small letters, one digit.
 #pragma once
 
 #include <string>
@@ -6,18 +6,18 @@
 
 namespace dynet_like::nn {
 
-/// What is done to words before they are added or looked up; nothing by default.
+/// How words are changed before they are added or looked up; by default not at all.
 struct WordNormalisation {
-  bool lower_case = false;  ///< letters become small ones, in all alphabets
-  bool digits = false;      ///< every decimal digit becomes "0", in all scripts
+  bool lower_case = false;  ///< makes letters small, in all alphabets
+  bool digits = false;      ///< replaces decimal digits by "0", in all scripts
 
   explicit operator bool() const { return lower_case || digits; }
   bool operator==(const WordNormalisation&) const = default;
 };
 
-/// The word in that form: "Boeing-747" becomes "boeing-000". Characters change one by one, as
-/// Unicode 14 says, whatever stands around them and whatever the language is: "ΣΑΣ" becomes "σασ".
-/// Bytes that are not UTF-8 stay as they are. A form that is normalised again stays as it is.
+/// The normalised word: "Boeing-747" becomes "boeing-000". Each character is converted by itself,
+/// as in Unicode 14, independently of its neighbours and of the language: "ΣΑΣ" becomes "σασ".
+/// Bytes that are not UTF-8 stay unchanged. Normalising twice is the same as once.
 std::string normalised(std::string_view word, WordNormalisation normalisation);
 
 }  // namespace dynet_like::nn

@@ -1,4 +1,4 @@
-// Word vectors: lines are taken apart from their end, where the numbers are.
+// Word vectors: lines are parsed from the end, where the numbers are.
 #include "nn/data/word_vectors.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void strip_end(std::string_view& text) {
   text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
-// Cuts off the last word and the blanks before it; empty if there is none.
+// Cuts off the last word and the spaces before it; empty if there is none.
 std::string_view take_last(std::string_view& text) {
   const std::string_view last = text.substr(text.find_last_of(kBlanks) + 1);
   text.remove_suffix(last.size());
@@ -88,7 +88,7 @@ bool WordVectorReader::next() {
   return true;
 }
 
-// After the last line.
+// Checks the number of words, after the last line.
 bool WordVectorReader::end() const {
   if (lines_.number() == 0) fail("need at least one word; got an empty file");
   if (expected_ && count_ < *expected_) {
@@ -98,7 +98,7 @@ bool WordVectorReader::end() const {
   return false;
 }
 
-// Learns the size of the vectors from the first line, which may be one of sizes.
+// Finds the size of the vectors from the first line. Returns whether it is a line of sizes.
 bool WordVectorReader::parse_header(std::string_view line) {
   strip_end(line);
   size_ = std::max<std::size_t>(count_words(line), 1) - 1;
@@ -117,7 +117,7 @@ bool WordVectorReader::parse_header(std::string_view line) {
   return true;
 }
 
-// False for a line that is passed over.
+// Returns false if the line is skipped.
 bool WordVectorReader::parse(std::string_view line) {
   const std::string_view whole = line;
   strip_end(line);
@@ -129,7 +129,7 @@ bool WordVectorReader::parse(std::string_view line) {
     vector_[i] = *number;
   }
   if (has_sizes_ && lines_.number() == 2) check_size(line);
-  // Two blanks in front: a word that is one, and the one behind it.
+  // Two spaces at the beginning: the word is a space, and another one follows it.
   const std::size_t blanks = std::min(whole.find_first_not_of(kBlanks), whole.size());
   if (line.empty() && blanks == 2) line = whole.substr(0, 1);
   if (size_ == 0) return refuse(detail::quoted_text(line));
@@ -138,8 +138,8 @@ bool WordVectorReader::parse(std::string_view line) {
   return true;
 }
 
-// What is in front of the numbers of the line behind that of sizes: another size would be seen in
-// no other way, since numbers may be a part of words.
+// Checks the line after the line of sizes. If the text before its numbers has another number at its
+// end, the sizes must be wrong; otherwise nobody would notice, since words may contain numbers.
 void WordVectorReader::check_size(std::string_view word) const {
   const std::optional<float> number = detail::parse_float(take_last(word));
   if (word.empty() || !number || !std::isfinite(*number)) return;
@@ -147,7 +147,7 @@ void WordVectorReader::check_size(std::string_view word) const {
        ", as the first line says; got more");
 }
 
-// Throws unless such lines are passed over.
+// Throws unless such lines are skipped. Returns false.
 bool WordVectorReader::refuse(std::string_view got) const {
   if (options_.skipped_lines == nullptr || size_ == 0) {
     fail("need a word and " + std::to_string(std::max<std::size_t>(size_, 1)) +
@@ -171,13 +171,14 @@ void WordVectorWriter::write(std::string_view word, std::span<const float> vecto
     throw UsageError("word vectors need finite numbers; got others for " +
                      detail::quoted_text(word));
   }
-  // A first word that looks like a mark stays a word behind one.
+  // If the first word looks like a byte order mark, writes a mark before it, so that it stays a
+  // word.
   const bool looks_like_mark = word.starts_with(detail::kByteOrderMark) || !detail::is_utf8(word);
   if (size_ == 0 && looks_like_mark) text_ += detail::kByteOrderMark;
   size_ = vector.size();
   text_ += word;
   for (const float number : vector) {
-    // With an exponent: a whole number could make the first line look like one of sizes.
+    // With an exponent: the first line must not look like a line of sizes.
     char digits[kNumberBytes];
     const char* end =
         std::to_chars(digits, digits + kNumberBytes, number, std::chars_format::scientific).ptr;
@@ -202,8 +203,8 @@ std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words
                                 const LookupParameter& table, const WordVectorOptions& options) {
   check_rows(words, table);
   const std::size_t size = table.get_storage().entry_size();
-  std::vector<std::vector<float>> vectors(words.size());  // by id; empty if the word is not there
-  std::vector<bool> is_same(words.size());                // as the word is in the file
+  std::vector<std::vector<float>> vectors(words.size());  // by id; empty if the file lacks the word
+  std::vector<bool> is_same(words.size());                // as in the file, without normalising
   for (WordVectorReader reader(path, options); reader.next();) {
     if (reader.size() != size) {
       throw FileError(path,

@@ -1,4 +1,4 @@
-// Choices are few and scores are many: all scores are looked at once.
+// Choices of actions. Choices are few and scores many, so each score is looked at once.
 #include "nn/decode/choices.h"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ constexpr double kInfiniteScore = std::numeric_limits<double>::infinity();
                      std::to_string(score) + " for action " + std::to_string(action));
 }
 
-// A number such that no score up to it, added to `so_far`, is better than `least`. Sums are
-// rounded, but never out of order.
+// A limit: no score up to it, added to `so_far`, is better than `least`. (Rounding of sums is
+// monotonic.)
 template <class T>
 T not_better(double so_far, double least) {
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
@@ -36,7 +36,7 @@ class BestChoices {
     best_.reserve(std::min<std::size_t>(count, 1024) + 1);
   }
 
-  // Most scores are none of the best: they are passed over several at a time.
+  // Most scores are not among the best: skips several at a time.
   template <class T>
   void add(std::size_t hypothesis, double so_far, const T* scores, std::size_t actions) {
     constexpr std::size_t kAtOnce = 16;
@@ -61,7 +61,7 @@ class BestChoices {
   std::vector<Choice> take() { return std::move(best_); }
 
  private:
-  // Behind all that are as good: they came first.
+  // Inserts a choice after all that are as good, since those came first.
   void insert(const Choice& choice) {
     if (best_.size() < count_) best_.push_back(choice);
     std::size_t place = best_.size() - 1;
@@ -73,11 +73,11 @@ class BestChoices {
   }
 
   std::size_t count_;
-  double least_ = -kInfiniteScore;  // what is not better is no choice
+  double least_ = -kInfiniteScore;  // only better scores are choices
   std::vector<Choice> best_;
 };
 
-// With the scores of its actions.
+// Calls `visit` with each hypothesis and the scores of its actions.
 template <class Visit>
 void for_each_hypothesis(std::span<const Tensor> scores, const Visit& visit) {
   std::size_t hypothesis = 0;

@@ -1,4 +1,4 @@
-// Decoding: greedy, by beam search, or by sampling, over steps of the user.
+// Decoding: greedy, beam search, or sampling, over the user's steps.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace dynet_like::nn {
 
-// All of these run in any graph, and in for_each_sample, where the samples of a minibatch search
-// together: a step of all of them is one wave. What they find does not depend on the others, nor on
-// whether the steps are batched.
+// All of these work with any graph. In for_each_sample the samples of a minibatch search together:
+// one step of all of them is a wave. The result does not depend on the other samples, nor on
+// whether steps are batched.
 
-/// How a search goes on: the best of all continuations, or one drawn for each hypothesis.
+/// How a search continues: with the best of all continuations, or one drawn for each hypothesis.
 inline Choose best_of_beam(const SearchOptions& options) {
   return [count = options.beam](auto so_far, auto scores) {
     return best_choices(so_far, scores, count);
@@ -27,15 +27,15 @@ inline Choose drawn_by(Random& random) {
   return [&random](auto so_far, auto scores) { return drawn_choices(so_far, scores, random); };
 }
 
-/// The best hypotheses that a beam search finds, the best first. In every step the `beam` best
-/// continuations of all open hypotheses remain; those that end leave the beam. It goes on until no
-/// open one can become one of the `n_best`, which takes logarithms of probabilities, or none is
-/// left. Those that max_length ended come behind all that ended by themselves. For generative
-/// models that read words there is SearchOptions::word_beam.
+/// Beam search: the best hypotheses that it finds, the best first. Every step keeps the `beam` best
+/// continuations of all open hypotheses; those that have ended leave the beam. The search ends when
+/// none is open, or when no open hypothesis can become one of the `n_best`, which is known only for
+/// log probabilities. Hypotheses that were ended by max_length come after all others. For
+/// generative models of text there is SearchOptions::word_beam.
 ///
-/// Of hypotheses with equal scores those of the better beginning come first, then those with the
-/// lower action. Throws UsageError for options that make no sense and where Steps::allowed leads
-/// all of them nowhere or a function is missing, NumericError for scores that are NaN or infinity.
+/// Of hypotheses with equal scores, the one with the better prefix comes first, then the one with
+/// the lower action. Throws UsageError for invalid options, if Steps::allowed leads all hypotheses
+/// into dead ends, and if a function is missing; NumericError for scores that are NaN or infinity.
 template <class State>
 std::vector<Hypothesis<State>> beam_search(const State& start,
                                            const Steps<std::type_identity_t<State>>& steps,
@@ -49,10 +49,10 @@ std::vector<Hypothesis<State>> beam_search(const State& start,
   return Search(JointState(steps), options).run(start, 1, best_of_beam(options));
 }
 
-/// Takes the best action in every step: what beam search finds with a beam of 1, whatever the
-/// options say, unless rounding makes logarithms of different scores equal. Its score is the sum of
-/// the scores as they are, unless `normalise` or a length_penalty asks for logarithms of
-/// probabilities, which take time. Throws as beam_search.
+/// Takes the best action in every step. The result is that of a beam search with a beam of 1,
+/// unless rounding makes the log probabilities of different scores equal. By default the score is
+/// the sum of the unnormalised scores; `normalise` or a length_penalty makes it a sum of log
+/// probabilities, which takes more time. Throws as beam_search does.
 template <class State>
 Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<State>>& steps,
                          SearchOptions options = {}) {
@@ -90,10 +90,10 @@ Hypothesis<State> greedy(const State& start, const BatchedSteps<std::type_identi
   return greedy(start, steps_of_one(steps), options);
 }
 
-/// So many hypotheses, the best first, each of which draws every action from the softmax of the
-/// scores; whatever `beam`, `word_beam` and `n_best` say. Fewer where Steps::allowed leads some
-/// nowhere; throws as beam_search. The same for the same state of `random`, of which every sample
-/// of for_each_sample needs one of its own, such as `Random(seed, std::uint64_t{i} << 32)`.
+/// `count` hypotheses, the best first. Each draws every action from the softmax of the scores.
+/// `beam`, `word_beam` and `n_best` have no effect. There are fewer if Steps::allowed leads some
+/// into dead ends. Throws as beam_search does. The result depends only on the state of `random`. In
+/// for_each_sample, make one for every sample, such as `Random(seed, std::uint64_t{i} << 32)`.
 template <class State>
 std::vector<Hypothesis<State>> samples(const State& start,
                                        const Steps<std::type_identity_t<State>>& steps,
@@ -113,7 +113,7 @@ std::vector<Hypothesis<State>> samples(const State& start,
   return Search(JointState(steps), options).run(start, count, drawn_by(random));
 }
 
-/// One of them. Throws as `greedy`.
+/// One sampled hypothesis. Throws as `greedy` does.
 template <class State>
 Hypothesis<State> sample(const State& start, const Steps<std::type_identity_t<State>>& steps,
                          Random& random, const SearchOptions& options = {}) {

@@ -1,4 +1,4 @@
-// The states of the hypotheses that a search follows: one of each, or one of all.
+// The states of the hypotheses that a search follows: one state for each, or one for all.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@
 
 namespace dynet_like::nn {
 
-/// What `allowed` says of a state, if there is such a function.
+/// The result of `allowed` for a state, if there is such a function.
 template <class State>
 std::optional<std::vector<unsigned>> allowed_in(const State& state, const Steps<State>& steps) {
   if (!steps.allowed) return std::nullopt;
   return steps.allowed(state);
 }
 
-/// A state per hypothesis. The steps must outlive it.
+/// One state per hypothesis. The steps must outlive it.
 template <class S>
 class SeparateStates {
  public:
   using State = S;
-  /// A hypothesis whose next action is a word, which goes on later or not at all.
+  /// A hypothesis whose next action is a word. It continues later, or not at all.
   struct Later {
     State before;
     SearchMemory::Path path;
@@ -41,7 +41,7 @@ class SeparateStates {
     return steps_.is_word(states_[hypothesis], action);
   }
 
-  /// So many hypotheses; whether they are done.
+  /// Begins with `count` hypotheses. Returns whether their state is done.
   bool begin(const State& start, std::size_t count) {
     states_.assign(count, start);
     paths_.assign(count, SearchMemory::kStart);
@@ -49,7 +49,7 @@ class SeparateStates {
   }
   const State& at(std::size_t hypothesis) const { return states_[hypothesis]; }
 
-  /// Those in whose state nothing is allowed, and what a search knows of them.
+  /// Removes hypotheses in whose state no action is allowed, here and in the search's list.
   template <class Open>
   void drop_dead_ends(std::vector<Open>& open) {
     allowed_.clear();
@@ -84,12 +84,12 @@ class SeparateStates {
     return values_of(scores_);
   }
 
-  /// One more action of a hypothesis. Returns its state if it is done, else that is one of those
-  /// after the next `finish_step`.
+  /// Adds an action to a hypothesis. If that ends it, returns its state; otherwise the state is
+  /// among the states after the next `finish_step`.
   std::optional<State> follow(const Choice& choice) {
     return follow(states_[choice.hypothesis], paths_[choice.hypothesis], choice.action);
   }
-  /// `waiting` have a Later each.
+  /// Each of `waiting` has a Later.
   template <class Waiting>
   void finish_step(const std::vector<Waiting>& waiting) {
     memory_.end_step(paths_, [&](const SearchMemory::Mark& mark) {
@@ -106,8 +106,7 @@ class SeparateStates {
   std::optional<State> follow(const Later& later) {
     return follow(later.before, later.path, later.word);
   }
-  /// None of those that are open goes on, and none of these waits any more: those that were
-  /// followed are open.
+  /// Ends the open and the waiting hypotheses. Those that were followed are now open.
   template <class Waiting>
   void finish_word(const std::vector<Waiting>& waiting) {
     for (const auto path : paths_) memory_.close(path);
@@ -122,7 +121,7 @@ class SeparateStates {
     memory_.begin_advance();
     State next = steps_.advance(before, action);
     const auto next_path = memory_.end_advance(path);
-    if (is_done(next)) return next;  // what it refers to stays
+    if (is_done(next)) return next;  // values that the state refers to are kept
     next_.push_back(std::move(next));
     next_paths_.push_back(next_path);
     return std::nullopt;
@@ -142,15 +141,15 @@ class SeparateStates {
   SearchMemory memory_{knows_expressions<State>()};
 };
 
-/// One state, whose minibatch elements are those of the hypotheses. The steps must outlive it.
+/// One state, whose minibatch elements belong to the hypotheses. The steps must outlive it.
 ///
-/// A step picks from the state before, and nothing reads what is older: in inference its memory is
-/// given back, so that a search of any length needs that of two steps.
+/// A step reads only the state before it. So inference frees the memory of older steps, and a
+/// search of any length needs memory for two.
 template <class S>
 class JointState {
  public:
   using State = S;
-  struct Later {};  ///< no hypothesis waits: it knows no words
+  struct Later {};  ///< empty: no hypothesis waits for words
 
   explicit JointState(const BatchedSteps<State>& steps) : steps_(complete(steps)) {}
 
@@ -204,8 +203,8 @@ class JointState {
   std::optional<State> state_;
   std::size_t count_ = 0;
   std::vector<unsigned> from_, actions_;
-  ComputationGraph* graph_ = nullptr;          ///< known behind the first step
-  std::size_t last_step_ = 0, this_step_ = 0;  ///< where they begin, among its nodes
+  ComputationGraph* graph_ = nullptr;          ///< known after the first step
+  std::size_t last_step_ = 0, this_step_ = 0;  ///< where they begin, among the graph's nodes
 };
 
 }  // namespace dynet_like::nn

@@ -1,4 +1,4 @@
-// What searches do whatever their states are.
+// Parts of searches that do not depend on the kind of state.
 #include "nn/decode/options.h"
 
 #include <cmath>
@@ -43,7 +43,7 @@ void check(const SearchOptions& options) {
   need(options.temperature >= kLowestTemperature && options.temperature < kInfinity,
        "a temperature from 1e-20", static_cast<double>(options.temperature));
   need(normalises(options) || options.length_penalty == 0,
-       "no length_penalty for scores that are no logarithms of probabilities",
+       "no length_penalty unless scores are log probabilities (see normalise)",
        options.length_penalty);
 }
 

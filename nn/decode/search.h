@@ -1,4 +1,4 @@
-// A search over steps of the user, from its first state to what it has found.
+// A search over the user's steps, from its first state to its results.
 #pragma once
 
 #include <algorithm>
@@ -16,22 +16,22 @@
 
 namespace dynet_like::nn {
 
-/// What a search has found.
+/// A result of a search.
 template <class State>
 struct Hypothesis {
   std::vector<unsigned> actions;  ///< without the end action
-  double sum = 0;                 ///< of the actions' scores, the end's included
-  double score = 0;               ///< the sum, divided as SearchOptions::length_penalty says
-  bool is_complete = false;       ///< it has ended, and was not ended by SearchOptions::max_length
-  State state;                    ///< after these actions
+  double sum = 0;                 ///< of the scores of actions, including the end
+  double score = 0;               ///< `sum`, divided by the length penalty
+  bool is_complete = false;       ///< false if SearchOptions::max_length ended it
+  State state;                    ///< the state after these actions
 };
 
-/// How hypotheses with these scores go on: see choices.h.
+/// How hypotheses with these scores continue: see choices.h.
 using Choose = std::function<std::vector<Choice>(std::span<const double> so_far,
                                                  std::span<const Tensor> scores)>;
 
-/// One search, from its first states to what it has found. Every step asks once, for the scores of
-/// all hypotheses that are open. `States` holds what is theirs: see open_states.h.
+/// One search. Every step asks once for the scores of all open hypotheses. `States` has their
+/// states: see open_states.h.
 template <class States>
 class Search {
  public:
@@ -43,7 +43,7 @@ class Search {
     check(options);
   }
 
-  /// From hypotheses that begin with the same state.
+  /// Runs the search. All hypotheses begin with the same state.
   std::vector<Hypothesis<State>> run(const State& start, std::size_t count, const Choose& choose) {
     const bool is_done = states_.begin(start, count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -92,7 +92,7 @@ class Search {
     states_.finish_step(words_.waiting());
   }
 
-  /// The best of those that have come to the next word go on, and no other does.
+  /// Continues with the best hypotheses that have come to the next word, and drops all others.
   void begin_word() {
     open_.clear();
     for (const auto& [open, later] : words_.best()) go_on(open, states_.follow(later));
@@ -120,9 +120,9 @@ class Search {
     if (found_.size() > options_.n_best) found_.pop_back();
   }
 
-  /// Whether nothing that is open can become better than what has been found (Huang et al. 2017,
-  /// "When to Finish?"): sums of logarithms of probabilities only fall, and are divided by no more
-  /// than at the last length.
+  /// Whether no open hypothesis can become better than the found ones (Huang et al. 2017, "When to
+  /// Finish?"): sums of log probabilities only decrease, and the divisor is at most that of the
+  /// largest length.
   bool is_settled() const {
     if (!normalises(options_) || found_.size() < options_.n_best) return false;
     const double most = length_divisor(options_, options_.max_length);
@@ -138,7 +138,7 @@ class Search {
   Words words_;
   Trail trail_;
   std::vector<Hypothesis<State>> found_;  ///< the best first
-  // Of a step; they keep their memory.
+  // Used in one step; members so that they keep their memory.
   std::vector<double> sums_;
   std::vector<Open> before_;
 };

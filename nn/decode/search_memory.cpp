@@ -1,4 +1,4 @@
-// Which values a search forgets, step by step.
+// Frees values of a search, step by step.
 #include "nn/decode/search_memory.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-// Fewer are not worth a call.
+// Freeing fewer at a time is not worth a call.
 constexpr unsigned kManyActions = 256;
 constexpr std::size_t kManyNodes = 64;
 
@@ -71,7 +71,8 @@ void SearchMemory::forget(const Nodes& nodes) {
   if (nodes.begin < nodes.end) graph_->forget_values(nodes.begin, nodes.end);
 }
 
-// What was recorded before this step, and not before the search, stays if a state refers to it.
+// Keeps nodes that states refer to, and nodes before the search or after the beginning of this
+// step; frees all others.
 void SearchMemory::sweep(const MarkAll& mark_all) {
   ++sweeps_;
   last_sweep_.resize(step_ - first_, 0);

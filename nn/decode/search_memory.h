@@ -1,4 +1,4 @@
-// Which memory a search gives back, in inference: that of values that no later step reads.
+// Memory that a search frees during inference: values that no later step reads.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,35 @@
 
 namespace dynet_like::nn {
 
-/// What a search whose hypotheses have a state each gives back step by step: the values of many
-/// scores, once they are read, and what no open hypothesis refers to. If nobody knows what states
-/// refer to, that is what was recorded on the way to hypotheses that have not stayed. It knows its
-/// graph behind the first scores, and leaves alone what was recorded before.
+/// Frees values step by step, for a search with one state per hypothesis: large score vectors, once
+/// they have been read, and values that no open hypothesis refers to. If it is not known what
+/// states refer to, it frees instead what was recorded for hypotheses that have been dropped. It
+/// leaves nodes unchanged that were recorded before the first scores.
 class SearchMemory {
  public:
-  /// The steps that have led to a hypothesis.
+  /// The steps that led to a hypothesis.
   using Path = std::uint32_t;
   static constexpr Path kStart = 0;
 
   using Mark = std::function<void(const Expression&)>;
-  /// Marks every expression that a state refers to which goes on or waits.
+  /// Marks all expressions to which the states of open and waiting hypotheses refer.
   using MarkAll = std::function<void(const Mark& mark)>;
 
-  /// Whether it is known to which expressions states refer: see state_expressions.h.
+  /// Whether it is known which expressions states refer to: see state_expressions.h.
   explicit SearchMemory(bool is_known) : is_known_(is_known) {}
 
   void begin_step();
-  /// Around the recording of the scores of a hypothesis.
+  /// Call these before and after recording the scores of a hypothesis.
   void begin_scores();
   void end_scores(Path path, const Expression& scores);
-  /// Around the recording of a further step of it; returns where that leads.
+  /// Call these before and after recording its next step; the latter returns the new path.
   void begin_advance();
   Path end_advance(Path before);
-  /// A hypothesis waits for another step, and goes on or does not.
+  /// The hypothesis waits for another step. Later it continues, or is closed.
   void hold(Path path);
-  /// It does not stay; nor do those before it to which no other goes back.
+  /// The hypothesis is dropped, with all earlier ones that only led to it.
   void close(Path path);
-  /// The scores of hypotheses with these paths have been read, and steps after those that stay were
+  /// Call it when the scores of these hypotheses have been read, and the steps of the kept ones
   /// recorded.
   void end_step(std::span<const Path> paths, const MarkAll& mark_all);
 
@@ -49,7 +49,7 @@ class SearchMemory {
   };
   struct Steps {
     Path before = kStart;
-    std::uint32_t open = 1;  ///< hypotheses: itself, and those that a further step leads to
+    std::uint32_t open = 1;  ///< number of hypotheses: itself, and those that follow it
     Nodes advance, scores;
   };
 
@@ -58,15 +58,15 @@ class SearchMemory {
 
   bool is_known_;
   ComputationGraph* graph_ = nullptr;
-  std::size_t step_ = 0, begin_ = 0;  ///< where this step begins, and what is being recorded
+  std::size_t step_ = 0, begin_ = 0;  ///< where this step, and this recording, begin
   std::vector<Nodes> scores_;         ///< of this step
   // If it is known what states refer to:
-  std::size_t swept_ = 0;  ///< of the nodes before it, only those that are kept have values
+  std::size_t swept_ = 0;  ///< before this node, only kept nodes have values
   std::vector<std::size_t> kept_;
-  std::size_t first_ = 0;                  ///< node of the search
-  std::uint32_t sweeps_ = 0;               ///< so far
-  std::vector<std::uint32_t> last_sweep_;  ///< in which a state referred to a node, from the first
-  // If it is not:
+  std::size_t first_ = 0;                  ///< first node of the search
+  std::uint32_t sweeps_ = 0;               ///< number so far
+  std::vector<std::uint32_t> last_sweep_;  ///< by node from first_: the last sweep that marked it
+  // If it is not known:
   std::vector<Steps> paths_{Steps{}};
 };
 

@@ -1,4 +1,4 @@
-// Which expressions a state refers to.
+// Finds the expressions that a state refers to.
 #pragma once
 
 #include <iterator>
@@ -14,8 +14,8 @@ concept RangeOfParts = requires(const T& range) {
   std::begin(range) != std::end(range);
 };
 
-/// Whether it is known which expressions a state refers to. It is of an Expression, a CellState, a
-/// range of what is known, and of a class that says it:
+/// Whether it is known which expressions a state refers to. It is known for an Expression, a
+/// CellState, a range of known types, and a class with a function for it:
 ///
 ///     struct State {
 ///       nn::StackState<nn::LSTM> stack;
@@ -40,7 +40,7 @@ constexpr bool knows_expressions() {
   return false;
 }
 
-/// Calls `visit` with every expression that it refers to; some may come several times.
+/// Calls `visit` with every expression that the state refers to; some may come several times.
 template <class State, class Visit>
 void visit_expressions(const State& state, const Visit& visit) {
   static_assert(knows_expressions<State>(),
@@ -58,7 +58,7 @@ void visit_expressions(const State& state, const Visit& visit) {
     for (const auto& part : state) visit_expressions(part, visit);
   }
 }
-/// The same; with none if they are not known.
+/// The same; calls nothing if they are not known.
 template <class State, class Visit>
 void visit_known_expressions(const State& state, const Visit& visit) {
   if constexpr (knows_expressions<State>()) visit_expressions(state, visit);

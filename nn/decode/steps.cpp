@@ -22,7 +22,7 @@ Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
   return fill_other_rows(scores, allowed, -std::numeric_limits<float>::infinity());
 }
 
-// Output and cell of a cell lie beside each other in the value of its node.
+// The output and the cell are next to each other in the value of the cell's node.
 CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements) {
   ComputationGraph& graph = state.h.graph("pick_batch_elems");
   const detail::Tape& tape = graph.record().tape();

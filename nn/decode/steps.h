@@ -1,4 +1,4 @@
-// What a decoder does step by step, in functions of the user: a sequence, or a transition system.
+// The steps of a decoder, as functions of the user: for a sequence, or for a transition system.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace dynet_like::nn {
 
-/// The steps of a decoder. A state is all that the next step depends on, such as an LSTM's state or
-/// a parser's stack; it is copied where a beam search tries several actions.
+/// The steps of a decoder. A state has all that the next step depends on, such as an LSTM's state
+/// or a parser's stack. If a beam search tries several actions, it copies the state.
 ///
 ///     nn::Steps<nn::LSTM::State> steps = {
 ///         .scores = [&](const auto& state) { return output(state.h); },
@@ -20,25 +20,25 @@ namespace dynet_like::nn {
 ///           return lstm.step(state, embedding(graph, word));
 ///         }};
 ///
-/// What `advance` records is computed with the scores of the next step, if there is one.
+/// Nodes that `advance` records are computed with the scores of the next step, if there is one.
 template <class State>
 struct Steps {
-  /// The scores of all actions, logarithms of probabilities or any others; -infinity forbids one.
-  /// Where none is left, say so by `allowed`: -infinity alone has no softmax. Shapes: {actions}.
+  /// The scores of all actions, log probabilities or any others; -infinity forbids an action. If no
+  /// action is left, use `allowed` to say so: -infinity alone has no softmax. Shapes: {actions}.
   std::function<Expression(const State&)> scores;
-  /// The state after one more action; not called for SearchOptions::end.
+  /// The state after one more action. Not called for SearchOptions::end.
   std::function<State(const State&, unsigned action)> advance;
-  /// Whether nothing follows; without it, only the end action ends.
+  /// Whether the state ends the hypothesis. If not given, only the end action does.
   std::function<bool(const State&)> is_done = nullptr;
-  /// The actions that are allowed in a state that is not done; without it, all are.
+  /// The allowed actions in a state that is not done. If not given, all are.
   std::function<std::vector<unsigned>(const State&)> allowed = nullptr;
-  /// Whether an action is the next word of a sentence; for SearchOptions::word_beam.
+  /// Whether an action is the next word of a sentence, for SearchOptions::word_beam.
   std::function<bool(const State&, unsigned action)> is_word = nullptr;
 };
 
-/// Minibatch elements of both, as of an expression; of what one cell has made, in one selection.
+/// Picks minibatch elements of output and cell; if both are of one node, in one selection.
 CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements);
-/// Of all, such as the states of several layers.
+/// The same for a list, such as the states of several layers.
 template <class State>
 std::vector<State> pick_batch_elems(const std::vector<State>& states,
                                     const std::vector<unsigned>& elements) {
@@ -47,9 +47,9 @@ std::vector<State> pick_batch_elems(const std::vector<State>& states,
   return picked;
 }
 
-/// The steps of a decoder of sequences that takes a step of several hypotheses at once: they are
-/// the minibatch elements of one state. A beam then records a node where Steps record one for each
-/// hypothesis, which takes less time; what is found has the same bits.
+/// The steps of a decoder of sequences that advances several hypotheses at once: they are the
+/// minibatch elements of one state. A beam search then records one node where Steps record one per
+/// hypothesis, which takes less time. The bits of the result are the same.
 ///
 ///     nn::BatchedSteps<nn::LSTM::State> steps = {
 ///         .scores = [&](const auto& state) { return output(state.h); },
@@ -58,12 +58,12 @@ std::vector<State> pick_batch_elems(const std::vector<State>& states,
 ///         }};
 template <class State>
 struct BatchedSteps {
-  /// The scores of all actions, for every hypothesis. Shapes: {actions}, n of them.
+  /// The scores of all actions, for each of n hypotheses. Shapes: {actions}, n minibatch elements.
   std::function<Expression(const State&)> scores;
-  /// The state after one more action of each; not called for SearchOptions::end.
+  /// The state after one more action of each hypothesis. Not called for SearchOptions::end.
   std::function<State(const State&, const std::vector<unsigned>& actions)> advance;
-  /// The state of some of the hypotheses, by their numbers, of which one may come several times:
-  /// pick_batch_elems of what differs between them.
+  /// The state of some of the hypotheses, by number; a number may occur several times. By default
+  /// pick_batch_elems; write your own if the state has parts that do not differ between hypotheses.
   std::function<State(const State&, const std::vector<unsigned>& hypotheses)> pick =
       [](const State& state, const std::vector<unsigned>& hypotheses) {
         return pick_batch_elems(state, hypotheses);
@@ -72,7 +72,7 @@ struct BatchedSteps {
 
 [[noreturn]] void throw_without(const char* function);
 
-/// The same steps. Throws UsageError if one of the functions that every decoder has is missing.
+/// Returns the steps. Throws UsageError if a function that every decoder needs is missing.
 template <class AnySteps>
 const AnySteps& complete(const AnySteps& steps) {
   if (!steps.scores) throw_without("scores");
@@ -93,15 +93,15 @@ Steps<State> steps_of_one(const BatchedSteps<State>& steps) {
           }};
 }
 
-/// The scores of the actions that are allowed, and -infinity for all others: for training, too, so
-/// that no probability is lost to what cannot be. To forbid a few, say fill_rows(scores, few,
-/// -infinity). Shapes: {actions} -> {actions}. Throws UsageError for an action that is not there.
+/// The scores of the allowed actions, and -infinity for all others. Use it in training, too, so
+/// that no probability is lost to impossible actions. To forbid a few, use fill_rows(scores, few,
+/// -infinity). Shapes: {actions} -> {actions}. Throws UsageError for an action that does not exist.
 Expression masked(const Expression& scores, ListOf<unsigned> allowed);
 
-/// The logarithm of the mean of several distributions, whose logarithms these are.
+/// The logarithm of the mean of several distributions, given by their logarithms.
 Expression mean_of_distributions(const std::vector<Expression>& log_probabilities);
 
-/// The same of what models give in their states.
+/// The same for the distributions of models in their states.
 template <class AnySteps, class State>
 Expression mean_scores(const std::vector<AnySteps>& models, const std::vector<State>& states) {
   std::vector<Expression> scores;
@@ -111,9 +111,9 @@ Expression mean_scores(const std::vector<AnySteps>& models, const std::vector<St
   return mean_of_distributions(scores);
 }
 
-/// Several models that decide together: a state has the states of all, and the probability of an
-/// action is the mean of those that they give it. When it is done, what is allowed and what is a
-/// word, the first says. Throws UsageError for no models, and as `complete`.
+/// Several models that decide together. A state has the states of all models, and the probability
+/// of an action is the mean of the models' probabilities. The first model decides when a state is
+/// done, what is allowed and what is a word. Throws UsageError for no models, and as `complete`.
 template <class State>
 Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
   if (models.empty()) throw UsageError("[ensemble] need at least 1 model; got 0");

@@ -13,24 +13,24 @@
 
 namespace dynet_like::nn {
 
-/// A hypothesis that may go on.
+/// An open hypothesis.
 struct Open {
   double sum;
-  Trail::Place place;  ///< behind its actions
+  Trail::Place place;  ///< after its actions
   std::size_t length;
 };
 
-/// Hypotheses whose next action is a word wait here until enough of them have come (Stern et al.
-/// 2017). Without SearchOptions::word_beam, none does. `States` is described in open_states.h.
+/// Hypotheses whose next action is a word wait here until there are enough of them (Stern et al.
+/// 2017). Without SearchOptions::word_beam, none waits. `States` is described in open_states.h.
 template <class States>
 class WordBeam {
  public:
   struct Waiting {
-    Open open;  ///< with the word
+    Open open;  ///< after the word
     typename States::Later later;
   };
 
-  /// The options must outlive it. Throws UsageError if nothing says what a word is.
+  /// The options must outlive it. Throws UsageError if there is no function that tells words.
   WordBeam(const States& states, const SearchOptions& options) : options_(options) {
     if (options.word_beam > 0 && !states.knows_words()) {
       throw UsageError("[decode] word_beam: need Steps with is_word; got none");
@@ -40,13 +40,13 @@ class WordBeam {
   bool takes(const States& states, const Choice& choice) const {
     return options_.word_beam > 0 && states.is_word(choice.hypothesis, choice.action);
   }
-  /// Behind all that are as good.
+  /// Inserts it after all that are as good.
   void add(const Waiting& waiting) {
     const auto place = std::ranges::upper_bound(waiting_, waiting.open.sum, std::greater<>{},
                                                 [](const Waiting& w) { return w.open.sum; });
     waiting_.insert(place, waiting);
   }
-  /// Adds the best words of a step that are none of its choices.
+  /// Adds the best words of a step that are not among its choices.
   void add_fast_track(const States& states, std::span<const double> so_far,
                       std::span<const Tensor> scores, std::vector<Choice>& choices) const {
     if (options_.fast_track == 0) return;
@@ -57,8 +57,8 @@ class WordBeam {
       if (std::ranges::find(choices, word) == choices.end()) choices.push_back(word);
     }
   }
-  /// Whether enough have come, or nothing that is open can come to be one of the best: sums of
-  /// logarithms of probabilities only fall.
+  /// Whether enough hypotheses wait, or no open one can become one of the best, because sums of log
+  /// probabilities only decrease.
   bool is_over(std::span<const Open> open) const {
     if (waiting_.empty()) return false;
     if (open.empty() || waiting_.size() >= options_.beam) return true;

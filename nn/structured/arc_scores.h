@@ -13,7 +13,7 @@
 
 namespace dynet_like::nn {
 
-/// The n for which there are n (n + 1) scores. Throws UsageError.
+/// The n for which there are n (n + 1) scores. Throws UsageError if there is none.
 inline unsigned words_of(const char* user, std::size_t scores) {
   std::size_t n = 0;
   while (n * (n + 1) < scores) ++n;
@@ -25,7 +25,7 @@ inline unsigned words_of(const char* user, std::size_t scores) {
   return static_cast<unsigned>(n);
 }
 
-/// The scores in a matrix {n + 1, n}. Throws ShapeError.
+/// The scores in a matrix {n + 1, n}. Throws ShapeError for another shape.
 inline std::vector<double> scores_in(const char* user, const Tensor& matrix) {
   const Dim& dim = matrix.d;
   if (dim.nd <= 2 && dim.bd == 1 && dim.rows() == dim.cols() + 1) return as_doubles(matrix);
@@ -34,10 +34,10 @@ inline std::vector<double> scores_in(const char* user, const Tensor& matrix) {
                    to_string(dim));
 }
 
-/// Checked scores.
+/// Scores of arcs that have been checked.
 class ArcScores {
  public:
-  /// Throws UsageError and NumericError, naming `user`.
+  /// Throws UsageError and NumericError; messages begin with `user`.
   ArcScores(const char* user, std::vector<double> scores)
       : words_(words_of(user, scores.size())), scores_(std::move(scores)) {
     for (unsigned word = 1; word <= words_; ++word) {
@@ -51,12 +51,12 @@ class ArcScores {
     }
   }
 
-  // To move is to copy: it is never without numbers.
+  // Moving copies, so that it always has its numbers.
   ArcScores(const ArcScores&) = default;
   ArcScores& operator=(const ArcScores&) = default;
 
   unsigned words() const { return words_; }
-  /// -infinity for what is no arc: to the root, or from a word to itself.
+  /// -infinity for pairs that are not arcs: to the root, or from a word to itself.
   double operator()(unsigned head, unsigned word) const {
     if (word == 0 || word == head) return -std::numeric_limits<double>::infinity();
     return scores_[head + std::size_t{words_ + 1} * (word - 1)];

@@ -3,7 +3,7 @@
 
 namespace dynet_like::nn {
 
-/// The largest number that was offered, and where it was; of equal ones the first.
+/// The largest number that was offered, and its place; of equal numbers the first.
 struct Best {
   double score = 0;
   unsigned at = 0;

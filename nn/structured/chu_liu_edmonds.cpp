@@ -1,4 +1,5 @@
-// The best tree with arcs that may cross: cycles of best arcs become one vertex (Tarjan 1977).
+// The best tree, whose arcs may cross: cycles of best arcs are contracted to vertices (Tarjan
+// 1977).
 #include <algorithm>
 #include <compare>
 #include <limits>
@@ -12,8 +13,8 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-/// Compared by the first number that differs. With -1 for arcs of the root, the best tree has as
-/// few of them as there can be, whatever the scores.
+/// Compared by the first component that differs. For Roots::one, `roots` is -1 for arcs from the
+/// root: so the best tree has as few of them as possible, whatever the scores are.
 struct Weight {
   double roots = kNone, score = kNone;
 
@@ -21,7 +22,8 @@ struct Weight {
   Weight operator-(const Weight& other) const { return {roots - other.roots, score - other.score}; }
 };
 
-/// An arc from a place that the context tells. Inside a cycle its weight is what it would add.
+/// An arc to `word`; its context says from where. For arcs into a cycle, the weight is the gain of
+/// the whole cycle.
 struct Arc {
   unsigned word = 0;
   Weight weight;
@@ -45,7 +47,8 @@ class Arborescence {
     for (unsigned word = 1; word < size_; ++word) attach(top_[word]);
   }
 
-  /// From the outside in: the arc into a cycle replaces that of the vertex which it enters.
+  /// From the outermost cycle inwards: the arc into a cycle replaces that of the vertex that it
+  /// enters.
   std::vector<unsigned> heads() {
     for (std::size_t cycle = vertices_.size(); cycle-- > size_;) {
       const unsigned head = vertices_[cycle].head;
@@ -60,13 +63,13 @@ class Arborescence {
 
  private:
   struct Vertex {
-    std::vector<Arc> arcs;  ///< the best one from the root and each word
-    unsigned head = 0;      ///< where the chosen one comes from
-    std::size_t cycle = 0;  ///< which it belongs to, if any
+    std::vector<Arc> arcs;  ///< the best arc from the root and each word
+    unsigned head = 0;      ///< the head of the chosen arc
+    std::size_t cycle = 0;  ///< the cycle that it belongs to, or 0
     bool reaches_root = false, on_path = false;
   };
 
-  /// Follows the best arcs backwards until they lead to the root; cycles are joined on the way.
+  /// Follows the best arcs backwards until they lead to the root. Contracts cycles on the way.
   void attach(std::size_t vertex) {
     std::vector<std::size_t> path;
     while (!vertices_[vertex].reaches_root) {
@@ -93,7 +96,7 @@ class Arborescence {
     return static_cast<unsigned>(best - arcs.data());
   }
 
-  /// Takes the vertices from `first` on off the path; returns the one that stands for them.
+  /// Removes the vertices from `first` on from the path. Returns the vertex that replaces them.
   std::size_t join_cycle(std::vector<std::size_t>& path, std::size_t first) {
     const std::size_t cycle = vertices_.size();
     Vertex joined;
@@ -119,7 +122,7 @@ class Arborescence {
 
   std::size_t size_;
   std::vector<Vertex> vertices_;
-  std::vector<std::size_t> top_;  ///< of the root and each word: the outermost cycle around it
+  std::vector<std::size_t> top_;  ///< for the root and each word, the outermost cycle around it
 };
 
 std::vector<unsigned> best_of_all(const ArcScores& scores, Roots roots) {

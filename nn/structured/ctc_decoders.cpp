@@ -1,4 +1,4 @@
-// What scores of connectionist temporal classification spell: greedily, and by prefix beam search.
+// Decoders for connectionist temporal classification: greedy, and prefix beam search.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// Checked scores.
+/// Scores that have been checked.
 class Steps {
  public:
   Steps(const char* user, const Tensor& scores) : classes_(scores.d.rows()) {
@@ -55,7 +55,7 @@ double log_add(double a, double b) {
   return top == kNever ? kNever : top + std::log1p(std::exp(std::min(a, b) - top));
 }
 
-// Relative to the largest: where scores are large, their sum would be rounded to it.
+// Relative to the largest: a sum of large scores would be rounded to it.
 std::vector<double> log_softmax(std::span<const double> scores) {
   const double top = std::ranges::max(scores);
   double sum = kNever;
@@ -65,7 +65,7 @@ std::vector<double> log_softmax(std::span<const double> scores) {
   return result;
 }
 
-/// All beginnings of labels that were met, as a tree: 0 is the empty one.
+/// All prefixes of labels that were met, as a tree; 0 is the empty one.
 class Beginnings {
  public:
   unsigned longer(unsigned beginning, unsigned label) {
@@ -73,7 +73,7 @@ class Beginnings {
     if (is_new) all_.push_back({beginning, label});
     return place->second;
   }
-  /// The last label. The empty beginning has none: a number that is no label.
+  /// The last label. For the empty prefix, a number that is not a label.
   unsigned last(unsigned beginning) const { return all_[beginning].second; }
   std::vector<unsigned> labels(unsigned beginning) const {
     std::vector<unsigned> labels;
@@ -83,11 +83,11 @@ class Beginnings {
   }
 
  private:
-  std::vector<std::pair<unsigned, unsigned>> all_ = {{0, ~0u}};  ///< without the last label; it
+  std::vector<std::pair<unsigned, unsigned>> all_ = {{0, ~0u}};  ///< parent and last label
   std::map<std::pair<unsigned, unsigned>, unsigned> ids_;
 };
 
-/// ln of the probability of the paths that spell a beginning: whose last class is a blank, or not.
+/// ln of the probability of the paths with this prefix, by whether their last class is a blank.
 struct Paths {
   double with_blank = kNever, with_label = kNever;
 
@@ -105,7 +105,7 @@ Beam next_beam(const Beam& beam, std::span<const double> step, Beginnings& begin
     same.with_blank = log_add(same.with_blank, all + step[blank]);
     for (unsigned label = 0; label < blank; ++label) {
       const bool repeats = label == beginnings.last(beginning);
-      // A label that repeats goes on with the last one, unless there is a blank between them.
+      // A repeated label continues the last one, unless there is a blank between them.
       if (repeats) same.with_label = log_add(same.with_label, paths.with_label + step[label]);
       const double before = repeats ? paths.with_blank : all;
       if (before + step[label] == kNever) continue;

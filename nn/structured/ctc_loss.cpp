@@ -13,7 +13,7 @@ Expression ctc_loss(const Expression& scores, const std::vector<unsigned>& label
   if (dim.nd > 2 || dim.bd != 1) {
     throw ShapeError("[ctc_loss] need scores {labels + 1, steps}; got " + to_string(dim));
   }
-  // As minibatch elements, steps of all samples share a batch.
+  // With steps as minibatch elements, steps of all samples share a batch.
   const Expression by_step = log_softmax(reshape(scores, Dim({dim.rows()}, dim.cols())));
   return -ctc_log_probability(reshape(by_step, dim), labels);
 }

@@ -1,4 +1,4 @@
-// Losses of dependency trees: Eisner's items for all spans of a width at once; determinants.
+// Losses of dependency trees: Eisner's items, for all spans of one width at once; determinants.
 #include "nn/structured/dependency_losses.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// The number of words.
+/// Returns the number of words.
 unsigned check_scores(const char* user, const Expression& scores) {
   const Dim dim = scores.dim();
   if (dim.nd <= 2 && dim.bd == 1 && dim.rows() == dim.cols() + 1) return dim.cols();
@@ -24,28 +24,28 @@ unsigned check_scores(const char* user, const Expression& scores) {
                    to_string(dim));
 }
 
-/// Scores of the arcs between positions, which are the root and the words, or the words alone.
-/// Those of one width are a diagonal of the matrix: elements n + 2 apart, so that they are views,
-/// one element of each of several vectors of n + 2. No node has a type of this number of words.
+/// Scores of the arcs between positions: the root and the words, or the words alone. Arcs of one
+/// width are a diagonal of the matrix, elements n + 2 apart. So they are views: one element of each
+/// of several vectors of n + 2. No node has the number of words in its type.
 class ArcsByWidth {
  public:
   ArcsByWidth(const Expression& scores, unsigned words, Roots roots)
       : words_(words), first_(roots == Roots::one ? 1 : 0) {
     numbers_ = reshape(scores, Dim({(words + 1) * words}));
     if (roots == Roots::one) return;
-    // A column of arcs to the root, which are in no tree.
+    // A column of arcs to the root, which no tree has.
     const Expression to_root = reshape(zeros(*scores.pg, Dim({1}, words + 1)), {words + 1});
     numbers_ = concatenate({to_root, numbers_});
   }
 
   unsigned positions() const { return words_ + 1 - first_; }
-  /// Of the arcs from each position to that `width` to its right, and back: {1}, a minibatch
-  /// element for each.
+  /// The scores of arcs from each position to the one `width` to its right, and back: {1}, with a
+  /// minibatch element for each.
   Expression right(unsigned width) const { return diagonal(width * (words_ + 1), width); }
   Expression left(unsigned width) const { return diagonal(width, width); }
 
  private:
-  /// That which begins so far behind the arc from the first position to itself.
+  /// The diagonal that begins `behind` elements after the arc from the first position to itself.
   Expression diagonal(unsigned behind, unsigned width) const {
     const unsigned count = positions() - width, apart = words_ + 2, start = first_ + behind;
     const unsigned before = std::min(start, apart - 1), begin = start - before;
@@ -57,16 +57,16 @@ class ArcsByWidth {
   Expression numbers_;
 };
 
-/// ln of sums of e^score over what can stand between two positions: a head and all that hangs on it
-/// up to the other position (right: the head is the left one), or the same with a child there that
-/// is still open on its far side.
+/// ln of sums of e^score over the spans between two positions. `right`: the left position is a
+/// head, and the span has all its descendants up to the other position; `left` mirrors it. The open
+/// ones are the same with a child at the other position, whose far side is not complete.
 struct EisnerSums {
   EisnerSums(ComputationGraph& graph, const ArcsByWidth& arcs) {
     const unsigned positions = arcs.positions();
     const Expression alone = zeros(graph, Dim({1}, positions));
     right.add(alone);
     left.add(alone);
-    SpanChart open_right, open_left;  // from width 1 on
+    SpanChart open_right, open_left;  // for widths from 1 on
     for (unsigned width = 1; width < positions; ++width) {
       const unsigned count = positions - width;
       const Expression joint = logsumexp_dim(right.by_start(count) + left.by_end(count), 0);
@@ -81,13 +81,13 @@ struct EisnerSums {
   }
 
   SpanChart right, left;
-  Expression widest;  ///< of the last `right`, from the first position to the last
+  Expression widest;  ///< the last `right`, from the first position to the last
 };
 
-/// The scores of a sentence that is filled up with words that can hang on its first one only, for
-/// nothing: every tree is still one tree. There are few sizes, for which sentences share batches.
-/// An arc from a word to itself has the lowest finite score, so that a column of forbidden arcs has
-/// a finite maximum; the Laplacian cancels it.
+/// Scores of the sentence, padded with words that can only have its first word as head, with score
+/// 0: so the sum over trees stays the same. There are few sizes, so sentences share batches. An arc
+/// from a word to itself has the lowest finite score: so a column of forbidden arcs has a finite
+/// maximum. The Laplacian cancels it.
 Expression filled_up(const Expression& scores, unsigned words) {
   constexpr unsigned kStep = 8;
   const unsigned filled = (words + kStep - 1) / kStep * kStep, size = (words + 1) * words;
@@ -136,8 +136,8 @@ Expression projective_log_partition(const Expression& scores, Roots roots) {
   ComputationGraph& graph = *scores.pg;
   const EisnerSums sums(graph, ArcsByWidth(scores, words, roots));
   if (roots == Roots::any) return sums.widest;
-  // One word hangs on the root, and on it all words to its left and right. As minibatch elements,
-  // sums for any number of words are of one type.
+  // One word has the root as head, and all words to its left and right are its descendants. With
+  // words as minibatch elements, sums have one type for any number of words.
   const Dim elements({1}, words);
   const Expression from_root = pick_range(reshape(scores, Dim({words + 1}, words)), 0, 1);
   const Expression all = sum({reshape(sums.left.by_start(1), elements),
@@ -158,12 +158,13 @@ Expression matrix_tree_log_partition(const Expression& scores, Roots roots) {
   ComputationGraph& graph = *scores.pg;
   const Expression arcs = filled_up(scores, words);
   const unsigned n = arcs.dim().cols();
-  // Relative to the best of each word, weights do not overflow.
+  // Relative to the best arc of each word, so that weights do not overflow.
   const Expression best = nobackprop(reshape(max_dim(arcs, 0), {1, n}));
   const Expression weights = exp(arcs - best);
   const Expression of_root = pick_range(weights, 0, 1), of_words = pick_range(weights, 1, n + 1);
-  // What comes in on the diagonal, and the rest negated; arcs of the root are the first row. With
-  // any roots that is the sum of all rows, which leaves the determinant as it is: 0 without a root.
+  // The Laplacian: sums of incoming weights on the diagonal, negated weights elsewhere; the root's
+  // arcs are its first row. With Roots::any this row is the sum of all rows, so the determinant
+  // stays the same, and is exactly 0 if no word can have the root as head.
   const Expression in = sum_dim(roots == Roots::any ? weights : of_words, {0});
   const Expression laplacian = cmult(unit_matrix(graph, n), reshape(in, {1, n})) - of_words;
   return logdet(concatenate({of_root, pick_range(laplacian, 1, n)})) + sum_elems(best);

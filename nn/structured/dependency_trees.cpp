@@ -1,4 +1,4 @@
-// Dependency trees: the labels of their arcs.
+// Labels of the arcs of dependency trees.
 #include "nn/structured/dependency_trees.h"
 
 #include <algorithm>

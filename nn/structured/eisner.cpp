@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kNoTree = -std::numeric_limits<double>::infinity();
 
-/// Scores of the spans between a head and a last word, on either side, both included.
+/// Best scores of spans from a head to a last word, on either side.
 class EisnerChart {
  public:
-  /// Over words `first` to the last: from 0 on, the root is a word like others.
+  /// Over the words from `first` on. If `first` is 0, the root is treated as a word.
   EisnerChart(const ArcScores& scores, unsigned first)
       : scores_(scores),
         size_(scores.words() + 1),
@@ -28,10 +28,10 @@ class EisnerChart {
     }
   }
 
-  /// Of a head and all that hangs on it up to a last word.
+  /// The best score of a head with descendants up to a last word.
   double whole(unsigned head, unsigned last) const { return whole_[place(head, last)].score; }
 
-  /// Notes the heads in the best span of that kind.
+  /// Writes the heads of the best such span.
   void read_whole(unsigned head, unsigned last, std::vector<unsigned>& heads) const {
     while (head != last) {
       const unsigned child = whole_[place(head, last)].at;
@@ -62,8 +62,8 @@ class EisnerChart {
   const ArcScores& scores_;
   std::size_t size_;
   std::vector<Best> whole_;       ///< `at`: the child farthest from the head
-  std::vector<double> linked_;    ///< spans between a head and a child whose far side is open
-  std::vector<unsigned> joints_;  ///< where the halves of such a span meet
+  std::vector<double> linked_;    ///< the same up to a child, without its far side
+  std::vector<unsigned> joints_;  ///< where the two halves of such a span meet
 };
 
 std::vector<unsigned> best_projective(const ArcScores& scores, Roots roots) {

@@ -1,4 +1,4 @@
-// LabelChain: scores of which label follows which, for CRFs from left to right.
+// LabelChain: scores of transitions between labels, for CRFs from left to right.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 namespace dynet_like::nn {
 
 struct LabelChain {
-  /// Adds the parameters, zero at first, to a subcollection of `model`.
+  /// Adds the parameters, initially zero, to a subcollection of `model`.
   LabelChain(ParameterCollection& model, unsigned labels, const std::string& name) {
     ParameterCollection own = model.add_subcollection(name);
     const ParameterInitConst zero(0);
@@ -23,8 +23,8 @@ struct LabelChain {
 
   unsigned labels() const { return start.dim()[0]; }
 
-  /// start[y_1] + sum of transitions[y_t, y_(t + 1)] + end[y_n], for labels that are there: the log
-  /// partition of a chain whose labels are all given.
+  /// start[y_1] + sum of transitions[y_t, y_(t + 1)] + end[y_n], as the log partition of a chain
+  /// whose labels are all given. Labels must be in range.
   Expression score(ComputationGraph& graph, std::span<const unsigned> sequence) const {
     const Dim dim({labels(), static_cast<unsigned>(sequence.size())});
     const Expression nothing = input(graph, dim, std::vector<float>(dim.size()));

@@ -1,4 +1,4 @@
-// LabelledSpan: a part of a sentence, and what it is.
+// LabelledSpan: a part of a sentence, and its label.
 #pragma once
 
 namespace dynet_like::nn {

@@ -1,4 +1,4 @@
-// LinearChainCRF: sums over sequences are one operation, Viterbi's algorithm is a recursion.
+// LinearChainCRF: the sum over sequences is one operation, Viterbi's algorithm a recursion.
 #include "nn/structured/linear_chain_crf.h"
 
 #include "dynet_like/core/counted.h"

@@ -1,4 +1,4 @@
-// Views of minibatch elements, for models that have positions or spans as minibatch elements.
+// Ranges of minibatch elements, for models with positions or spans as minibatch elements.
 #pragma once
 
 #include "dynet_like/graph/expression.h"
@@ -6,9 +6,9 @@
 
 namespace dynet_like::nn {
 
-/// Minibatch elements first to first + count - 1, without a copy. How many there are is data of the
-/// nodes that read them, not their type: sentences of different lengths share batches. Throws
-/// UsageError if there are none, or not so many.
+/// A view of minibatch elements `first` to first + count - 1. `count` is not part of the type of
+/// nodes that read it, so sentences of different lengths share batches. Throws UsageError if
+/// `count` is 0, or there are not so many elements.
 inline Expression minibatch_range(const Expression& x, unsigned first, unsigned count) {
   Dim dim = x.dim();
   if (first == 0 && count == dim.bd) return x;

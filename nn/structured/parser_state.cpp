@@ -1,4 +1,4 @@
-// Transition systems: one table of what transitions do, and the oracles.
+// Transition systems: a table of the effects of transitions, and the oracles.
 #include "nn/structured/parser_state.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace dynet_like::nn {
 
 namespace {
 
-enum Place : std::uint8_t { none, top, below, front };  // on the stack; of the buffer
+enum Place : std::uint8_t { none, top, below, front };  // of the stack; of the buffer
 
 struct Effect {
   Place head, dependant;  ///< of the arc
-  bool pushes;            ///< the first word of the buffer goes to the stack
-  Place popped;           ///< leaves the stack
+  bool pushes;            ///< whether the first word of the buffer moves to the stack
+  Place popped;           ///< the word that leaves the stack
 };
 
 // By system and kind.
@@ -65,7 +65,7 @@ std::uint32_t TransitionSystem::number(TransitionKind kind, std::uint32_t label)
                     "label {}",
                     kNames[arcs], detail::counted(labels, "label"), static_cast<int>(kind), label));
   }
-  constexpr std::uint32_t kFirst[] = {0, 1, 1, 1};  // plus so many times the labels:
+  constexpr std::uint32_t kFirst[] = {0, 1, 1, 1};  // a kind begins at kFirst + kTimes * labels
   constexpr std::uint32_t kTimes[] = {0, 0, 1, 2};
   const auto i = static_cast<std::size_t>(kind);
   return kFirst[i] + kTimes[i] * labels + label;
@@ -86,7 +86,7 @@ std::uint32_t ParserState::word_at(std::uint8_t place) const {
   return place != none && depth < stack_.size() ? stack(depth) : kNone;
 }
 
-// Those on the stack.
+// The number of words on the stack that have no head.
 std::size_t ParserState::unattached() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(stack_, [&](std::uint32_t word) { return !has_head(word); }));
@@ -102,8 +102,8 @@ bool ParserState::is_allowed(TransitionKind kind) const {
   }
   if (kind == TransitionKind::reduce) return !stack_.empty() && has_head(stack_.back());
   if (!effect.pushes) return true;
-  // Only arc-standard shifts the root, when one word is left for it. In arc-eager words cannot get
-  // each other as heads behind the last shift, so that one is left then, too.
+  // Only arc-standard shifts the root, when one word is left on the stack. In arc-eager, words
+  // cannot get each other as heads after the last shift, so one without a head must be left then.
   if (system_.arcs == TransitionSystem::arc_standard) {
     return buffer_size() > 1 || (buffer_size() == 1 && stack_.size() == 1);
   }
@@ -205,13 +205,14 @@ std::uint32_t ParserState::oracle(std::span<const std::uint32_t> heads,
                   detail::counted(stack_size(), "word"), buffer_size()));
 }
 
-// Arc-eager: the last word is below one on the stack that can have its dependants or be done in
-// time, but not both. Only the lowest one may wait for the root; any other, whose own head is lost,
-// must go to a word of the buffer, and the last of these are its own dependants.
+// Arc-eager: follows heads from the last word to a word on the stack. That word can either get its
+// last dependant or be finished in time, but not both, so one more head is lost. Only the lowest
+// word of the stack may wait for the root; any other whose own head is lost needs one from the
+// buffer, whose last words are its own dependants.
 bool ParserState::must_lose_last(std::span<const std::uint32_t> heads) const {
   if (system_.arcs != TransitionSystem::arc_eager || buffer_size() < 2) return false;
   auto word = static_cast<std::uint32_t>(heads.size());
-  // Not further than there are words, whatever the heads are.
+  // The limit stops cycles of heads.
   for (std::size_t i = 0; i < heads.size() && word >= next_; ++i) word = heads[word - 1];
   if (word == 0 || word >= next_ || std::ranges::find(stack_, word) == stack_.end()) return false;
   while (has_head(word)) word = heads_[word - 1];
@@ -252,7 +253,7 @@ std::size_t ParserState::cost(std::uint32_t transition, std::span<const std::uin
   ParserState after = *this;
   after.apply(transition);
   const std::size_t before = loss(heads, labels);
-  return std::max(after.loss(heads, labels), before) - before;  // less: a tree with crossing arcs
+  return std::max(after.loss(heads, labels), before) - before;  // a tree with crossing arcs
 }
 
 ParserState::Judged ParserState::judge(std::span<const std::uint32_t> heads,

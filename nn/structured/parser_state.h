@@ -1,4 +1,4 @@
-// Transition systems: a labelled dependency tree by steps from left to right.
+// Transition systems, which build a labelled dependency tree from left to right.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace dynet_like::nn {
 
-/// What a transition does with the stack and the buffer: the table in parser_state.cpp has it for
-/// each system. `reduce` is one of arc-eager only.
+/// What a transition does with the stack and the buffer; parser_state.cpp has a table of the
+/// effects in each system. Only arc-eager has `reduce`.
 enum class TransitionKind : std::uint8_t { shift, left, right, reduce };
 
-/// A kind, and the label of the arc that `left` and `right` make.
+/// A kind, and the label of the arc for `left` and `right`.
 struct LabelledTransition {
   TransitionKind kind = TransitionKind::shift;
   std::uint32_t label = 0;
   bool operator==(const LabelledTransition&) const = default;
 };
 
-/// A transition system and the number of labels. Its transitions have numbers, which are also the
-/// rows of scores: 0 is shift, 1 to labels are left, the next are right, the last one of arc-eager
-/// is reduce.
+/// A transition system and the number of labels. Its transitions are numbered like the rows of
+/// scores: 0 is shift, 1 to `labels` are left, the next `labels` are right, and the last one of
+/// arc-eager is reduce.
 struct TransitionSystem {
   enum Arcs : std::uint8_t {
     arc_standard,  ///< Nivre 2004: both words of an arc are on the stack
@@ -34,86 +34,86 @@ struct TransitionSystem {
 
   /// The number of transitions.
   std::uint32_t size() const { return 1 + 2 * labels + (arcs == arc_eager); }
-  /// Both throw UsageError for what the system does not have.
+  /// Both throw UsageError for transitions that the system does not have.
   LabelledTransition transition(std::uint32_t number) const;
   std::uint32_t number(TransitionKind kind, std::uint32_t label = 0) const;
-  /// Whether a system can make this tree: all trees without crossing arcs and with one word below
-  /// the root, and no others. heads[i] is the head of word i + 1.
+  /// Whether the systems can build this tree: all trees can be built that have no crossing arcs and
+  /// one word below the root. heads[i] is the head of word i + 1.
   static bool can_make(std::span<const std::uint32_t> heads);
 };
 
-/// What a transition has done. All that changes is in it.
+/// All effects of a transition.
 struct TransitionStep {
   struct LabelledArc {
     std::uint32_t head = 0, dependant = 0, label = 0;
     bool operator==(const LabelledArc&) const = default;
   };
   TransitionKind kind = TransitionKind::shift;
-  std::optional<LabelledArc> arc = {};       ///< that was made
+  std::optional<LabelledArc> arc = {};       ///< the arc that was made
   std::optional<std::uint32_t> pushed = {};  ///< the word that went from the buffer to the stack
   std::optional<std::uint32_t> popped = {};  ///< the word that left the stack
   bool operator==(const TransitionStep&) const = default;
 };
 
-/// A sentence on its way to a tree: a plain value. Words have numbers from 1 and wait in a buffer,
-/// the root, 0, behind the last (Ballesteros and Nivre 2013); the stack is empty at first. It is
-/// done when all words have heads: after 2n transitions, in arc-standard after 2n + 1, since the
-/// root is shifted there. No transition is made by itself.
+/// A partial parse of a sentence, a plain value. Words are numbered from 1 and wait in a buffer,
+/// followed by the root, 0 (Ballesteros and Nivre 2013). The stack is empty at first. The parse is
+/// done when all words have heads: after 2n transitions, or 2n + 1 in arc-standard, which shifts
+/// the root. Transitions are made only by apply() and apply_forced().
 class ParserState {
  public:
   /// Throws UsageError for no labels.
   ParserState(const TransitionSystem& system, std::size_t words);
-  // To move is to copy: numbers of words fit the lists.
+  // Moving copies, so that the state always fits its lists.
   ParserState(const ParserState&) = default;
   ParserState& operator=(const ParserState&) = default;
 
   const TransitionSystem& system() const { return system_; }
   bool is_done() const { return attached_ == heads_.size(); }
   /// The transitions that can be made: those after which every word can still get a head, with one
-  /// word below the root. At least one until it is done, and none then.
+  /// word below the root. There is at least one until the parse is done, and none after that.
   std::vector<std::uint32_t> allowed() const;
   bool is_allowed(std::uint32_t transition) const;
   /// Throws UsageError unless the transition is allowed.
   TransitionStep apply(std::uint32_t transition);
-  /// Makes transitions as long as only one is allowed. A parser need not score these.
+  /// Makes transitions while only one is allowed. A parser need not score these.
   std::vector<TransitionStep> apply_forced();
 
-  /// The word so far below the top of the stack, or behind the first of the buffer; 0 if there is
-  /// none.
+  /// The word `depth` below the top of the stack, or `place` after the first word of the buffer; 0
+  /// if there is none.
   std::uint32_t stack(std::size_t depth) const {
     return depth < stack_.size() ? stack_[stack_.size() - 1 - depth] : 0;
   }
   std::uint32_t buffer(std::size_t place = 0) const {
     return next_ + place <= heads_.size() ? static_cast<std::uint32_t>(next_ + place) : 0;
   }
-  /// In words; the root is one of them.
+  /// Number of words, including the root.
   std::size_t stack_size() const { return stack_.size(); }
   std::size_t buffer_size() const { return heads_.size() + 2 - next_; }
-  /// Those of word i + 1; 0 until it has a head.
+  /// heads()[i] and labels()[i] are those of word i + 1; 0 until it has a head.
   const std::vector<std::uint32_t>& heads() const { return heads_; }
   const std::vector<std::uint32_t>& labels() const { return labels_; }
 
-  // The oracles compare with a tree. Without labels, those of arcs do not count. All throw
-  // UsageError unless there are as many heads as words, all of them words or 0, and as many labels
-  // or none.
+  // The oracles compare the state with a tree. If `labels` is empty, labels are not compared. All
+  // throw UsageError unless there are as many heads as words, all in range, and as many labels or
+  // none.
 
-  /// The static oracle, of all systems: a transition on the way to the tree, which makes arcs as
-  /// soon as it can. Throws UsageError if there is none: for a tree that cannot be made, at the
-  /// latest where it fails, or if the state has left the way.
+  /// The static oracle, for all systems: a transition that leads to the tree, and makes arcs as
+  /// early as possible. Throws UsageError if there is none, because the state has left the way or
+  /// the tree cannot be built; the latter may be noticed late.
   std::uint32_t oracle(std::span<const std::uint32_t> heads,
                        std::span<const std::uint32_t> labels = {}) const;
 
-  /// How many words have a wrong head or label in the best tree that can be reached: the dynamic
-  /// oracles of Goldberg and Nivre for arc-eager (2012) and arc-hybrid (2013), with one word below
-  /// the root. Exact for trees that can be made; for others it may be too small, and every
-  /// transition may cost something. Throws UsageError for arc-standard.
+  /// The number of words with a wrong head or label in the best tree that is still reachable: the
+  /// dynamic oracles of Goldberg and Nivre for arc-eager (2012) and arc-hybrid (2013), with one
+  /// word below the root. It is exact for trees that can be built. For others it may be too small,
+  /// and all transitions may have a cost. Throws UsageError for arc-standard.
   std::size_t loss(std::span<const std::uint32_t> heads,
                    std::span<const std::uint32_t> labels = {}) const;
-  /// By how much a transition raises the loss. Throws UsageError unless it is allowed.
+  /// How much a transition raises the loss. Throws UsageError unless it is allowed.
   std::size_t cost(std::uint32_t transition, std::span<const std::uint32_t> heads,
                    std::span<const std::uint32_t> labels = {}) const;
-  /// The allowed transitions that cost nothing, at least one for a tree that can be made until it
-  /// is done, and the others.
+  /// The allowed transitions without cost, and the others. For a tree that can be built there is at
+  /// least one of the former until the parse is done.
   struct Judged {
     std::vector<std::uint32_t> right, wrong;
   };
@@ -137,7 +137,7 @@ class ParserState {
   TransitionSystem system_;
   std::vector<std::uint32_t> heads_, labels_, stack_;
   std::vector<bool> has_head_;
-  std::uint32_t next_ = 1;  ///< the buffer has this word and all after it, and the root
+  std::uint32_t next_ = 1;  ///< the buffer has this word and all after it, then the root
   std::size_t attached_ = 0;
 };
 

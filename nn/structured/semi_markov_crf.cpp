@@ -1,4 +1,4 @@
-// SemiMarkovCRF: sums as a recursion from left to right, and best segmentations.
+// SemiMarkovCRF: the sum as a recursion from left to right, and the best segmentation.
 #include "nn/structured/semi_markov_crf.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// A column for every end: the scores of all segments with it, from short to long. Those that would
-/// begin before the first word are zeros, which nothing reads.
+/// A column for every end: the scores of all segments that end there, from short to long. Segments
+/// that would begin before the first word have zeros, which are never read.
 Expression segments_by_end(std::span<const Expression> scores, unsigned words, unsigned longest) {
   const unsigned labels = scores[0].dim().rows();
   std::vector<Expression> by_length;
@@ -32,8 +32,8 @@ Expression segments_by_end(std::span<const Expression> scores, unsigned words, u
   return reshape(concatenate(by_length), {labels * longest, words});
 }
 
-/// What segments that end at a word have before them: the words before, from the last one on, and
-/// with kind `from_start` the beginning of the sentence.
+/// Where the predecessors of segments that end at a word may end: at earlier words, the nearest
+/// first; with kind `from_start`, also at the beginning of the sentence.
 enum Kind : unsigned { from_words, from_start };
 
 Structure ends_of(unsigned words, unsigned longest) {

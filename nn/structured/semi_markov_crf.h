@@ -1,4 +1,4 @@
-// SemiMarkovCRF: scores whole segmentations of a sentence into labelled segments.
+// SemiMarkovCRF: scores segmentations of a sentence into labelled segments.
 #pragma once
 
 #include <array>
@@ -19,35 +19,35 @@ namespace dynet_like::nn {
 /// and the probability e^score / (sum of e^score over all segmentations). The sum is a recursion
 /// along the sentence.
 ///
-/// Scores come by length: scores[l - 1] are those of all segments of l words, {labels} with a
-/// minibatch element for every start, so n - l + 1 of them, for every length up to max_length that
-/// a sentence of n words has. Functions throw UsageError for a sentence without words and
-/// ShapeError for other shapes. Scores of -infinity forbid a segment. The loss of forbidden
-/// segments is infinite, with a finite gradient; where all segmentations are forbidden, the log
-/// partition is -infinity, the loss NaN.
+/// Scores are given by length: scores[l - 1] has the scores of all segments of l words, {labels}
+/// with a minibatch element for each of the n - l + 1 starts, for every length up to max_length and
+/// n, the number of words. Functions throw UsageError for a sentence without words, and ShapeError
+/// for other shapes. A score of -infinity forbids a segment. If the given segments are forbidden,
+/// their loss is infinite, with a finite gradient. If all segmentations are forbidden, the log
+/// partition is -infinity and the loss NaN.
 class SemiMarkovCRF {
  public:
   /// Adds its parameters "transitions" {labels, labels} (from the row's label to the column's),
-  /// "start" and "end" {labels}, zero at first, to a subcollection of `model`. Throws ShapeError
-  /// for no labels, UsageError for a length of 0. Those of -infinity forbid what they are
-  /// scores of.
+  /// "start" and "end" {labels}, initially zero, to a subcollection of `model`. You may forbid a
+  /// transition, a first or a last label by -infinity. Throws ShapeError for no labels, UsageError
+  /// for a length of 0.
   SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
                 const std::string& name = "semi_markov_crf");
 
-  /// The negative log likelihood of the right segments: log_partition - score. Shapes: {1}. Throws
-  /// UsageError unless they follow each other from the first word to the last, none too long, with
-  /// labels that are there.
+  /// The negative log likelihood of the gold segments: log_partition - score. Shapes: {1}. Throws
+  /// UsageError unless they follow each other from the first word to the last, none is too long,
+  /// and labels are in range.
   Expression loss(std::span<const Expression> scores, std::span<const LabelledSpan> gold) const;
-  /// ln of the sum of e^score over all segmentations. Its gradient by a score is the probability
-  /// of the labelled segment. Shapes: {1}.
+  /// ln of the sum of e^score over all segmentations. Its gradient by a score is the probability of
+  /// the labelled segment. Shapes: {1}.
   Expression log_partition(std::span<const Expression> scores) const;
-  /// Of one segmentation. Shapes: {1}. Throws as loss does.
+  /// The score of one segmentation. Shapes: {1}. Throws as loss does.
   Expression score(std::span<const Expression> scores,
                    std::span<const LabelledSpan> segments) const;
-  /// The segmentation with the largest score. Of equal ones that with the first label at the end,
-  /// then the shortest last segment, then the same before it. Computes the values if that is not
-  /// done. -infinity forbids a segment. Throws NumericError for NaN and infinity, UsageError if
-  /// every segmentation is forbidden.
+  /// The segmentation with the largest score. Of equal ones, the one with the first label at the
+  /// end, then with the shortest last segment, and so on backwards. Computes values that have not
+  /// been computed yet. Throws NumericError for NaN and infinity, UsageError if every segmentation
+  /// is forbidden.
   std::vector<LabelledSpan> best(std::span<const Expression> scores) const;
 
   unsigned labels() const { return chain_.labels(); }
@@ -57,8 +57,9 @@ class SemiMarkovCRF {
   unsigned check(std::span<const Expression> scores) const;
   void check(unsigned words, std::span<const LabelledSpan> segments) const;
 
-  /// For every label, ln of the sum over all segmentations up to a word: whose last segment has the
-  /// label, and with what a segment with the label behind it adds.
+  /// For every label, at a word: ln of the sum over segmentations up to there whose last segment
+  /// has the label; and the same over all of them, with the transition to a next segment of that
+  /// label.
   using Prefixes = std::array<Expression, 2>;
 
   unsigned max_length_;

@@ -1,4 +1,4 @@
-// A CRF over labelled spans: the inside algorithm, a few nodes per width, and the best tree.
+// A CRF over labelled spans: the inside algorithm, with a few nodes per width, and the best tree.
 #include "nn/structured/span_crf.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ std::string text_of(const LabelledSpan& span) {
   return std::to_string(span.start) + " to " + std::to_string(span.end);
 }
 
-/// Spans are ordered such that each stands before its parts. Whether those from `next` on begin
-/// with a whole tree over these words; `next` goes behind it.
+/// Whether the spans from `next` on begin with a complete tree over these words. Spans are ordered
+/// such that each comes before its parts. Moves `next` behind the tree.
 bool is_tree(std::span<const LabelledSpan> spans, std::size_t& next, unsigned start, unsigned end) {
   if (next == spans.size() || spans[next].start != start || spans[next].end != end) return false;
   ++next;
@@ -82,7 +82,7 @@ class CkyChart {
  private:
   struct Cell {
     double score = 0;
-    Best label, left;  ///< the width of the left part
+    Best label, left;  ///< `left`: the width of the left part
   };
 
   const Cell& at(unsigned start, unsigned width) const { return cells_[width - 1][start]; }
@@ -98,7 +98,7 @@ Expression span_loss(std::span<const Expression> scores, std::span<const Labelle
 
 Expression span_log_partition(std::span<const Expression> scores) {
   const unsigned words = check_span_scores("span_log_partition", scores);
-  // A label depends on nothing but its span.
+  // The label of a span depends on nothing else.
   Expression inside = logsumexp_dim(scores[0], 0);
   SpanChart chart;
   chart.add(inside);

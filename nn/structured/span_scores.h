@@ -1,4 +1,4 @@
-// Scores of all spans of a sentence, by width: what models of spans and of segments check.
+// Checks of scores of all spans of a sentence, by width, for models of spans and of segments.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace dynet_like::nn {
 
-/// Checks that scores[w - 1] are {labels} with a minibatch element for every start of w words, for
-/// every width up to `max_width` that the sentence has. Returns the number of words. Throws
-/// UsageError and ShapeError, naming `user`.
+/// Checks that scores[w - 1] are {labels} with a minibatch element for every start, for every width
+/// w up to `max_width` that the sentence has. Returns the number of words. Throws UsageError and
+/// ShapeError, whose messages begin with `user`.
 inline unsigned check_span_scores(const std::string& user, std::span<const Expression> scores,
                                   unsigned max_width = ~0u) {
   if (scores.empty()) throw UsageError("[" + user + "] need scores of at least 1 word; got none");
@@ -36,7 +36,7 @@ inline unsigned check_span_scores(const std::string& user, std::span<const Expre
   return words;
 }
 
-/// The numbers of a tensor. Throws NumericError, naming `user`, for NaN and infinity.
+/// The numbers of a tensor. Throws NumericError, which begins with `user`, for NaN and infinity.
 inline std::vector<double> checked_numbers(const std::string& user, const Tensor& tensor) {
   std::vector<double> numbers = as_doubles(tensor);
   for (const double number : numbers) {
@@ -47,7 +47,7 @@ inline std::vector<double> checked_numbers(const std::string& user, const Tensor
   return numbers;
 }
 
-/// The numbers of checked scores, for which a sample waits once.
+/// The numbers of checked scores. A sample waits for all of them at once.
 class SpanNumbers {
  public:
   SpanNumbers(const std::string& user, std::span<const Expression> scores)
@@ -55,11 +55,11 @@ class SpanNumbers {
     for (const Tensor& each : values_of(scores)) values_.push_back(checked_numbers(user, each));
   }
 
-  // To move is to copy: it is never without numbers.
+  // Moving copies, so that it always has its numbers.
   SpanNumbers(const SpanNumbers&) = default;
   SpanNumbers& operator=(const SpanNumbers&) = default;
 
-  /// Of a span of `width` words: the scores of its labels.
+  /// The scores of all labels for a span of `width` words.
   std::span<const double> operator()(unsigned start, unsigned width) const {
     return std::span(values_[width - 1]).subspan(std::size_t{labels_} * start, labels_);
   }

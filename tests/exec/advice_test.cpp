@@ -217,7 +217,7 @@ std::vector<Case> lengths() {
       {"other_lengths",
        "length",
        {"cumsum"},
-       "fill up to a few lengths, such as multiples of 8, if the model can tell what is filled in",
+       "pad to a few lengths, such as multiples of 8, if the model can tell the padding",
        [](auto& graph, unsigned n) { return cumsum(numbers(graph, {n}), 0); },
        [](auto& graph, unsigned) { return cumsum(numbers(graph, {16}), 0); }},
   };
@@ -269,7 +269,7 @@ std::vector<Case> shapes() {
       {"other_shapes",
        "shape",
        {"logdet"},
-       "fill up to a few shapes, such as multiples of 8, if the model can tell what is filled in",
+       "pad to a few shapes, such as multiples of 8, if the model can tell the padding",
        [](auto& graph, unsigned n) {
          return logdet(numbers(graph, {n, n}));
        },
@@ -284,8 +284,8 @@ std::vector<Case> what_is_given() {
       {"columns_one_by_one",
        "inputs",
        {"concatenate"},
-       "what is done to every column needs no matrix, do it to each expression; rows of a table "
-       "are a matrix without it, reshape(lookup(graph, table, rows), {size, n})",
+       "do to each expression what you do to every column, without a matrix; for rows of a table, "
+       "reshape(lookup(graph, table, rows), {size, n}) is the matrix",
        [](auto& graph, unsigned n) {
          std::vector<Expression> all;
          for (unsigned i = 0; i < n; ++i) all.push_back(lookup(graph, words(), i));
@@ -297,8 +297,8 @@ std::vector<Case> what_is_given() {
       {"columns_of_states",
        "inputs",
        {"concatenate"},
-       "what is done to every column needs no matrix, do it to each expression; rows of a table "
-       "are a matrix without it, reshape(lookup(graph, table, rows), {size, n})",
+       "do to each expression what you do to every column, without a matrix; for rows of a table, "
+       "reshape(lookup(graph, table, rows), {size, n}) is the matrix",
        [](auto& graph, unsigned n) {
          std::vector<Expression> all;
          for (unsigned i = 0; i < n; ++i) all.push_back(numbers(graph, {4}));
@@ -324,7 +324,7 @@ std::vector<Case> what_is_given() {
       {"terms",
        "inputs",
        {"affine_transform"},
-       "let each have 5 inputs: a term that is missing is its weights times zeros(graph, dim)",
+       "give each 5 inputs: for a missing term, take its weights and zeros(graph, dim)",
        [](auto& graph, unsigned n) {
          const Expression x = numbers(graph, {4}), b = weights(graph, 0), w = weights(graph, 1);
          if (n % 2 == 0) return affine_transform({b, w, x});
@@ -338,7 +338,7 @@ std::vector<Case> what_is_given() {
       {"ranges",
        "arguments",
        {"pick_range"},
-       "a range of the last dimension is no node: take it of transpose(x)",
+       "a range of the last dimension needs no node: take the range from transpose(x)",
        [](auto& graph, unsigned n) {
          return pick_range(numbers(graph, {12, 4}), 1, n);
        },
@@ -368,13 +368,13 @@ std::vector<Case> what_is_given() {
       {"other_arguments",
        "arguments",
        {"kmax_pooling"},
-       "give all the same arguments, if that can be",
+       "give all the same arguments, if you can",
        [](auto& graph, unsigned n) { return kmax_pooling(numbers(graph, {12}), n, 0); },
        [](auto& graph, unsigned) { return kmax_pooling(numbers(graph, {12}), 3, 0); }},
       {"other_numbers_of_inputs",
        "inputs",
        {"average"},
-       "give all the same number of inputs, if that can be",
+       "give all the same number of inputs, if you can",
        [](auto& graph, unsigned n) {
          return average(std::vector<Expression>(2 + n % 3, numbers(graph, {4})));
        },

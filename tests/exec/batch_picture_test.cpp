@@ -183,7 +183,7 @@ TEST_F(BatchPictureTest, NeedsWhatHasRun) {
   EXPECT_EQ(message(batch), "[draw_batches] need a minibatch with samples; got none");
   batch.add_output(chain(batch.new_graph(), 2));
   const std::string no_batch =
-      "[draw_batches] need values that were computed and not forgotten: call forward before, "
+      "[draw_batches] need values that were computed and not freed: call forward before, "
       "without parts for a memory_limit; got no batch";
   EXPECT_EQ(message(batch), no_batch);
   batch.forward();

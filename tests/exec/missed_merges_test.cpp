@@ -137,7 +137,7 @@ TEST_F(MissedMergesTest, NameTheDepth) {
   EXPECT_EQ(row.saved_batches, 4u);
   EXPECT_EQ(row.saved_calls, 8u);  // forward and backward
   EXPECT_EQ(row.advice,
-            "let GraphOptions::policy be automatic: it puts off what nothing waits for");
+            "let GraphOptions::policy be automatic: it delays nodes that nothing waits for");
   options.policy = batching::Policy::none;  // is what was asked for
   EXPECT_TRUE(run(loop).missed_merges.empty());
 }
@@ -161,7 +161,7 @@ TEST_F(MissedCallsTest, AreOfSamplesOneByOne) {
   for (const Expression& result : record(one_by_one)) result.value();
   const Report::MissedMerge row = row_of(one_by_one.explain(), "tanh");
   EXPECT_EQ(row.field, "call");
-  EXPECT_EQ(row.difference, "values were asked for in 5 calls, of which a sample needs 1");
+  EXPECT_EQ(row.difference, "values were asked for in 5 calls, but no sample needs more than 1");
   EXPECT_TRUE(row.advice.starts_with("ask for the values of all samples at once"));
   EXPECT_EQ(row.batches, 35u);
   EXPECT_EQ(row.saved_batches, 26u);  // the longest needs 9

@@ -9,7 +9,7 @@ namespace dynet_like::nn {
 
 using Heads = std::vector<unsigned>;
 
-/// All lists of heads of `words` words that `keep` wants.
+/// All lists of heads of `words` words for which keep(heads) is true.
 template <class Keep>
 std::vector<Heads> all_heads(unsigned words, const Keep& keep) {
   std::vector<Heads> kept;
@@ -32,7 +32,7 @@ inline std::vector<Heads> all_projective_trees(unsigned words, Roots roots) {
       words, [&](const Heads& heads) { return is_tree(heads, roots) && is_projective(heads); });
 }
 
-/// The sum of the scores of its arcs, {n + 1, n}.
+/// The sum of the scores {n + 1, n} of the tree's arcs.
 template <class Number>
 double score_of(const std::vector<Number>& scores, const Heads& heads) {
   double sum = 0;

@@ -1,4 +1,4 @@
-// Chains of a step that is the same in the first minibatch, and has variants later.
+// Chains of steps. The step is the same in the first minibatch, and has variants in later ones.
 #pragma once
 
 #include "tests/support/random_graph.h"
@@ -6,7 +6,7 @@
 
 namespace dynet_like::testing {
 
-/// What a step of a chain may read, and where it puts what else it records.
+/// What a step of a chain may read, and where it puts the other expressions that it records.
 struct Step {
   ComputationGraph& graph;
   const RandomModel& model;

@@ -5,7 +5,7 @@
 
 namespace dynet_like {
 
-// What was moved there and back, and what is left each time.
+// Moves an object away and back. Uses the object and the one that was moved from, each time.
 template <class T, class Use>
 void check_moved_from(T object, const Use& use) {
   T moved = std::move(object);

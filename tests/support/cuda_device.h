@@ -1,5 +1,5 @@
-// The device that tests of the back end for GPUs use: the emulator, or the first GPU in a build for
-// GPUs; and the order in which the emulator runs threads, which nobody sets on a GPU.
+// The device for tests of GPU code: the emulator or, in a build for GPUs, the first GPU; and the
+// order in which the emulator runs threads, which cannot be set on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace dynet_like {
 #ifdef DYNET_LIKE_CUDA_HOST
 
 inline constexpr const char* kCudaDevice = "cuda-host";
-/// 0: in ascending order; else in another one.
+/// 0: in ascending order; other numbers: in another order each.
 inline void set_thread_order(std::uint64_t number) {
   using detail::cuda::host::Order;
   const Order order = number % 2 == 1 ? Order::descending : Order::random;

@@ -1,4 +1,4 @@
-// Tests of kernels by themselves: numbers on a device of their own, in any order of execution.
+// A fixture for tests of single kernels: numbers on a device, and any order of execution.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class CudaMemoryTest : public testing::Test {
     for (T& number : numbers) number = static_cast<T>(2 * random_.uniform() - 1);
     return numbers;
   }
-  // `shift` elements beyond an aligned place.
+  // `shift`: how many elements beyond an aligned address.
   T* make(const Numbers& numbers, std::size_t shift = 0) {
     memory_.push_back(shared_->runtime.allocate((numbers.size() + shift) * sizeof(T)));
     T* const there = static_cast<T*>(memory_.back()) + shift;
@@ -56,14 +56,14 @@ class CudaMemoryTest : public testing::Test {
     if (a.empty() || a.size() != b.size()) return a.size() == b.size();
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
   }
-  // Of a sum of `terms` numbers or products in [-1, 1]: it grows like the root of their number, and
-  // so do its roundings. A term that is lost is far more.
+  // For a sum of `terms` numbers or products in [-1, 1]. The sum and its rounding errors grow like
+  // the square root of `terms`. A lost term changes it far more.
   static double tolerance(std::size_t terms) {
     const double root = std::sqrt(static_cast<double>(terms)) + 1;
     return std::numeric_limits<T>::epsilon() * root * (4 + 2 * root);
   }
 
-  // Whether compute() gives the same bits in whatever order blocks and threads run.
+  // Whether compute() gives the same bits in every order of blocks and threads.
   template <class Compute>
   static bool same_in_all_orders(const Compute& compute) {
     const host::Schedule before = host::read_schedule();

@@ -1,5 +1,5 @@
-// Files with a bit changed, a block of zeros or no end: refused, or read as if nothing had
-// happened.
+// Damages files: one bit changed, a block of zeros, or cut. A reader must refuse such a file, or
+// read it as if nothing had happened.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,14 +20,14 @@ inline std::string file_contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// How many of the damaged files were refused, and how many read.
+/// How many of the damaged files were refused, and how many were read.
 struct Damaged {
   unsigned refused = 0, read = 0;
 };
 
-/// Writes damaged copies of a file in its place, and puts it back: 1,000 with one bit changed, 100
-/// with 512 zero bytes, 100 that are cut. `answer(path)` is what the file says, and must be the
-/// same or a FileError.
+/// Replaces a file by damaged copies, and restores it at the end: 1,000 with one bit changed, 100
+/// with 512 zero bytes, 100 that are cut. `answer(path)` returns the file's contents; these must be
+/// the same, or it must throw FileError.
 template <class Answer>
 Damaged expect_damage_is_seen(const std::string& path, const Answer& answer) {
   const std::string good = file_contents(path);

@@ -12,20 +12,20 @@
 
 namespace dynet_like {
 
-/// A text of C++ without comments, the contents of strings, and preprocessor directives.
+/// C++ code without comments, preprocessor directives, and the contents of strings.
 inline std::string code_of(const std::string& text) {
   static const std::regex rest(
       R"re(//[^\n]*|/\*[^*]*\*+([^/*][^*]*\*+)*/|"(\\.|[^"\\\n])*"|(^|\n)[ ]*#[^\n]*)re");
   return std::regex_replace(text, rest, "\n");
 }
 
-/// The names of classes with a body, directly in one of these namespaces, "a::b" for b in a.
+/// The names of classes that have a body, directly in one of these namespaces; "a::b" for b in a.
 inline std::set<std::string> classes_in(const std::string& text,
                                         const std::set<std::string>& namespaces) {
   static const std::regex word(R"([A-Za-z_][A-Za-z_0-9]*|::|[{};:<>(),=]|\S)");
   std::set<std::string> found;
-  std::vector<std::string> open;   // namespaces; "{" for any other brace
-  std::vector<std::string> since;  // words since the last brace or semicolon
+  std::vector<std::string> open;   // names of open namespaces; "{" for any other open brace
+  std::vector<std::string> since;  // words after the last brace or semicolon
   const auto path = [&] {
     std::string joined;
     for (const std::string& name : open) joined += (joined.empty() ? "" : "::") + name;
@@ -62,7 +62,7 @@ inline std::set<std::string> classes_in(const std::string& text,
   return found;
 }
 
-/// Those of the public headers in folders of the project.
+/// The classes of the public headers in folders of the project.
 inline std::set<std::string> declared_classes(const std::vector<std::string>& folders,
                                               const std::set<std::string>& namespaces) {
   const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");

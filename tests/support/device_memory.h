@@ -1,4 +1,4 @@
-// Numbers of a device as tests see them: copies, in double.
+// Numbers of a device as doubles in host memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline std::vector<std::byte> bytes_of(const ParameterStorage& storage) {
   return {bytes, bytes + storage.size() * size_of(storage.dtype)};
 }
 
-/// Of all parameters of a collection, with all rows up to date: their bytes, and as floats.
+/// The values of all parameters of a collection, with all rows up to date: as bytes, and as floats.
 inline std::vector<std::byte> bytes_of(const ParameterCollection& collection) {
   std::vector<std::byte> all;
   for (const auto& storage : collection.storages()) {
@@ -37,7 +37,7 @@ inline std::vector<float> values_of(const ParameterCollection& collection) {
   return all;
 }
 
-/// `count` numbers of the storage's type somewhere on its device.
+/// `count` numbers of the storage's type from an address on its device.
 inline std::vector<double> numbers_at(const ParameterStorage& storage, const void* there,
                                       std::size_t count) {
   std::vector<double> numbers(count);

@@ -1,4 +1,4 @@
-// Errors that speak of a file, and the data sets that a machine may have.
+// Errors in files, and data sets that may be on the machine.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace dynet_like {
 
-/// Expects a FileError of that place, 0 for none, with `part` in its message.
+/// Expects a FileError at this place, 0 for none, whose message contains `part`.
 template <class Action>
 void expect_file_error(const Action& action, std::size_t line, std::size_t column,
                        const std::string& part) {

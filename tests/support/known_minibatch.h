@@ -1,4 +1,4 @@
-// A small minibatch with a bit of everything, and the bits that it must have.
+// A small minibatch that uses many features, and its bits, to compare between devices and settings.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,9 @@ struct KnownModel {
 
   std::vector<std::byte> bytes() const { return bytes_of(collection); }
 
-  // The words of a sentence through values of a parameter that all samples share, an LSTM and a
-  // Tree-LSTM; a range of its list of outputs, the table as a whole, and inputs of odd shapes.
+  // The words of a sentence, multiplied by a value of a parameter that all samples share, then an
+  // LSTM and a Tree-LSTM; a range of its list of outputs, the table as a whole, and inputs of odd
+  // shapes.
   Expression loss_of(ComputationGraph& graph, std::size_t sample) const {
     const auto s = static_cast<unsigned>(sample);
     const Expression shared = tanh(parameter(graph, w));
@@ -52,7 +53,7 @@ struct KnownModel {
   }
 };
 
-/// What a minibatch gives: its loss and the gradients of all parameters, to compare bit by bit.
+/// The results of a minibatch, its loss and the gradients of all parameters, to compare bit by bit.
 struct Bits {
   float loss = 0;
   std::vector<std::vector<float>> gradients;

@@ -1,4 +1,4 @@
-// What tests of layers share: models in double with drawn numbers, and their numbers as doubles.
+// Common parts of tests of layers: models in double with random numbers, and their numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline GraphOptions double_options() {
   return options;
 }
 
-/// Every number of every parameter anew, so that no bias is zero.
+/// Draws all numbers of all parameters anew, so that no bias is zero.
 inline void randomise(const ParameterCollection& model, std::uint64_t seed) {
   Random random(seed);
   for (const auto& storage : model.storages()) {
@@ -53,7 +53,7 @@ inline void expect_near(const Tensor& got, const Doubles& expected) {
 
 inline Doubles row(const LookupParameter& table, unsigned i) { return as_doubles(table.values(i)); }
 
-/// Every dense gradient is the slope of loss(), which reads the parameters as they are.
+/// Expects that every dense gradient is the slope of loss(), which reads the current parameters.
 template <class Loss>
 void expect_slopes(const ParameterCollection& model, const Gradients& gradients, const Loss& loss) {
   for (const auto& storage : model.storages()) {
@@ -76,7 +76,7 @@ void expect_slopes(const ParameterCollection& model, const Gradients& gradients,
   }
 }
 
-/// The same for record(graph), which returns a loss. Inputs that are parameters are checked, too.
+/// The same for record(graph), which returns a loss. Also checks inputs that are parameters.
 template <class Record>
 void expect_gradients(const ParameterCollection& model, const Record& record) {
   ComputationGraph graph(double_options());
@@ -88,7 +88,7 @@ void expect_gradients(const ParameterCollection& model, const Record& record) {
   });
 }
 
-/// The losses record(graph, 0), record(graph, 1), ... and all gradients, from one minibatch.
+/// The losses record(graph, 0), record(graph, 1), ... of one minibatch, and all gradients.
 template <class Record>
 std::vector<float> losses_and_gradients(const ParameterCollection& model, unsigned samples,
                                         const Record& record, batching::Policy policy) {
@@ -116,7 +116,7 @@ std::vector<float> losses_and_gradients(const ParameterCollection& model, unsign
   return all;
 }
 
-/// All policies give the bits of no batching.
+/// Expects that all policies give the same bits as without batching.
 template <class Record>
 void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samples,
                                  const Record& record) {
@@ -128,7 +128,7 @@ void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samp
   }
 }
 
-/// A matrix whose numbers follow from a seed.
+/// A matrix whose numbers depend on a seed.
 inline Expression drawn_matrix(ComputationGraph& graph, unsigned rows, unsigned columns,
                                std::uint64_t seed) {
   Random random(seed);

@@ -1,4 +1,4 @@
-// The main function of every test program: a folder for temporary files, and where things are.
+// The main function of every test program: a folder for temporary files, and paths.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "dynet_like/device/cuda/host/faults.h"
 #endif
 
-// Memory that is not there is an error to handle, under the sanitizers too.
+// A failed allocation is an error to handle, with sanitizers, too.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options();
@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kDevice = "--device=";
 
 #ifdef DYNET_LIKE_CUDA_HOST
-// No test may leave behind what was wrong on the device and nobody saw.
+// Fails a test that leaves an error on the device which nobody has noticed.
 class FaultListener final : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo&) override {
     const std::string fault = dynet_like::detail::cuda::host::take_fault();
@@ -32,7 +32,7 @@ class FaultListener final : public testing::EmptyTestEventListener {
 };
 #endif
 
-// What an environment variable of this name says goes before it.
+// Sets an environment variable unless it is set already.
 void set_default(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 0); }
 
 }  // namespace
@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   set_default("DYNET_LIKE_SOURCE_DIR", DYNET_LIKE_SOURCE_DIR);
   if (std::filesystem::exists(DYNET_LIKE_DATA)) set_default("DYNET_LIKE_DATA", DYNET_LIKE_DATA);
 
-  // Cases run beside each other in processes of their own: each has files of its own.
+  // Cases run at the same time in processes of their own, so each needs files of its own.
   std::string folder = (std::filesystem::temp_directory_path() / "dynet_like_test_XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
     std::perror("need a folder for temporary files");

@@ -1,4 +1,4 @@
-// What an expected exception says.
+// The message of an expected exception.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Calls of every op of the library: of those with a shape rule of their own one by one, of
-// elementwise ops by how many inputs and numbers they have.
+// Calls of every op of the library: listed one by one for ops with a shape rule of their own, made
+// by the number of inputs and numbers for elementwise ops.
 #include "tests/support/op_cases.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Cases {
   std::vector<OpCase> good, bad;
 };
 
-// Far enough from a matrix that has no inverse.
+// Far enough from a singular matrix.
 OpCase square_matrix(unsigned n) { return {{Dim({n, n})}, {}, {}, -0.5, 0.5, -100, 4}; }
 
 const std::vector<Cases>& all_cases() {
@@ -124,7 +124,7 @@ const std::vector<Cases>& all_cases() {
       {{"segment_sum", "segment_max", "segment_softmax"},
        {{{Dim({1, 1})}}, {{Dim({5, 3})}}, {{Dim({33, 9})}}, {{Dim({3, 12})}}},
        {{{Dim({5})}}, {{Dim({2, 3, 4})}}, {{Dim({5, 3})}, {0}}}},
-      {{"copy_log_softmax"},  // of words 0 and 1
+      {{"copy_log_softmax"},  // for words 0 and 1
        {{{Dim({1}), Dim({1}), Dim({1, 1}), Dim({1, 1})}, {}, {}, 0.2, 1.9, 1},
         {{Dim({2}), Dim({1}), Dim({1, 5}), Dim({1, 5})}, {}, {}, 0.2, 1.9, 1},
         {{Dim({5}), Dim({1}), Dim({1, 2}), Dim({1, 2})}, {}, {}, 0.2, 1.9, 1},
@@ -132,7 +132,7 @@ const std::vector<Cases>& all_cases() {
        {{{Dim({5, 2}), Dim({1}), Dim({1, 2}), Dim({1, 2})}},
         {{Dim({5}), Dim({2}), Dim({1, 2}), Dim({1, 2})}},
         {{Dim({5}), Dim({1}), Dim({2, 2}), Dim({1, 2})}}}},
-      {{"chain_log_partition"},  // of tags 0 and, where the number is negative, all
+      {{"chain_log_partition"},  // for tags 0 or, if the number is negative, all tags
        {{{Dim({1, 1}), Dim({1, 1}), Dim({1}), Dim({1}), Dim({1, 1})}, {64}, {}, -0.9, 0.9, 0},
         {{Dim({5, 7}), Dim({5, 5}), Dim({5}), Dim({5}), Dim({1, 7})}, {64}, {}, -0.9, 0.9, 0},
         {{Dim({17, 3}), Dim({17, 17}), Dim({17}), Dim({17}), Dim({1, 3})}, {64}, {}, -0.9, 0.9, 0},
@@ -142,7 +142,7 @@ const std::vector<Cases>& all_cases() {
         {{Dim({5, 2}), Dim({5, 5}), Dim({5}), Dim({5, 1}), Dim({1, 2})}, {64}},
         {{Dim({5, 2}), Dim({5, 5}), Dim({5}), Dim({5}), Dim({2, 2})}, {64}},
         {{Dim({5, 2}), Dim({5, 5}), Dim({5}), Dim({5}), Dim({1, 2})}}}},
-      // Of label 0, as often as there are numbers that are not negative: few.
+      // The labels are all 0, as many as there are numbers that are not negative.
       {{"ctc_log_probability"},
        {{{Dim({2, 1}), Dim({1, 1})}, {4096}, {}, -0.9, 0.2, 0},
         {{Dim({5, 7}), Dim({1, 7})}, {4096}, {}, -0.9, 0.2, 0},
@@ -205,7 +205,7 @@ const Cases* find_cases(const Op& op) {
   return found == all_cases().end() ? nullptr : &*found;
 }
 
-// Where the formula of an elementwise op has a meaning, and where its slope jumps.
+// Where an elementwise formula is defined, and where its slope jumps.
 struct Domain {
   double low = -1.5, high = 1.5, kink = -100;
 };

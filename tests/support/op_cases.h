@@ -1,4 +1,4 @@
-// How the generated tests call every op.
+// Calls of every op, for the generated tests.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,8 @@
 
 namespace dynet_like::testing {
 
-/// One way to call an op: inputs are drawn from [low, high] and kept at least 0.05 away from
-/// `kink`; `diagonal` is added where row and column are the same; integers are drawn below the op's
-/// limit.
+/// A way to call an op: inputs are drawn from [low, high] and kept at least 0.05 away from `kink`;
+/// `diagonal` is added to the diagonal of a matrix; integers are drawn below the op's limit.
 struct OpCase {
   std::vector<Dim> inputs;
   std::vector<std::uint32_t> attributes = {};
@@ -22,10 +21,10 @@ struct OpCase {
   double diagonal = 0;
 };
 
-/// Ops of a formula of one's own: tests are generated for them as for the library's.
+/// Ops from formulas, as users write them. They get the same generated tests as the library's.
 std::span<const ops::Op* const> formula_ops();
 
-/// Calls that it takes; none of an op that is neither elementwise nor in the table.
+/// Valid calls of an op; none if it is neither elementwise nor in the table.
 std::vector<OpCase> good_cases(const ops::Op& op);
 /// Calls that must throw ShapeError.
 std::vector<OpCase> bad_cases(const ops::Op& op);

@@ -1,4 +1,4 @@
-// What nearly every test includes, compiled once for all test programs.
+// Headers that nearly every test includes, compiled once for all test programs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@
 #include "dynet_like/tape/tape_writer.h"
 #include "nn/nn.h"
 
-// Tests look behind the interface.
+// Tests use internals.
 namespace dynet_like {
 namespace detail {}
 using namespace detail;

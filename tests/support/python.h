@@ -1,4 +1,4 @@
-// Python with numpy and safetensors, for comparison, where there is one.
+// Python with numpy and safetensors, if the machine has it, to compare with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace dynet_like {
 
-/// The interpreter that DYNET_LIKE_PYTHON names, else the one that scripts/python_env.sh makes,
-/// else python3.
+/// The interpreter that DYNET_LIKE_PYTHON names, otherwise the one that scripts/python_env.sh
+/// makes, otherwise python3.
 inline std::string python_interpreter() {
   if (const char* chosen = std::getenv("DYNET_LIKE_PYTHON")) return chosen;
   const char* source = std::getenv("DYNET_LIKE_SOURCE_DIR");
@@ -21,7 +21,7 @@ inline std::string python_interpreter() {
   return std::filesystem::exists(made) ? made.string() : "python3";
 }
 
-/// A test that runs programs of Python in a folder of its own; it skips visibly where the packages
+/// A test that runs Python programs in a folder of its own. It is skipped, visibly, if the packages
 /// are missing.
 class PythonTest : public testing::Test {
  protected:
@@ -41,14 +41,14 @@ class PythonTest : public testing::Test {
   }
 
   std::string path(const std::string& name) const { return folder_ / name; }
-  /// What a program prints that runs in the folder; it must end well.
+  /// Runs a program in the folder, which must succeed, and returns its output.
   std::string run(const std::string& program) {
     const int status = call(program);
     EXPECT_EQ(status, 0) << program << '\n' << contents("log");
     return contents("out");
   }
 
-  /// A file of the folder.
+  /// The contents of a file of the folder.
   std::string contents(const std::string& name) const {
     std::ifstream stream(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};

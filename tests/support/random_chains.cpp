@@ -1,4 +1,4 @@
-// Recording of random chains.
+// Records random chains.
 #include "tests/support/random_chains.h"
 
 namespace dynet_like::testing {
@@ -7,8 +7,8 @@ namespace {
 
 constexpr unsigned kSize = 4;
 
-/// A step: which op comes next and what it reads is a function of the program alone, but for the
-/// step's inputs, integers and noise.
+/// A step. The program alone determines its ops and what they read, except the step's inputs,
+/// integers and noise.
 class StepRecorder {
  public:
   StepRecorder(ComputationGraph& graph, const RandomModel& model, std::uint64_t program,
@@ -77,7 +77,7 @@ class StepRecorder {
         {parameter(graph_, model_.bias7), parameter(graph_, model_.w74), any()});
   }
 
-  // Products of the same right sides, of 4 or 7 rows, which may have weights and biases in common.
+  // Products with the same right-hand sides, of 4 or 7 rows, which may share weights and biases.
   Expression gates() {
     const Expression x = any(), y = recent();
     const bool is_affine = choice_.below(2) == 0;
@@ -93,7 +93,7 @@ class StepRecorder {
     }
     return tanh(result);
   }
-  // The same gates of two right sides, as a tree's node has of two children.
+  // The same gates of two right-hand sides, like a tree node's of its two children.
   Expression gates_of_two() {
     const Expression sides[] = {any(), recent()};
     std::vector<Expression> weights;
@@ -160,7 +160,7 @@ class StepRecorder {
         return cmult(fresh_input({kSize}), x);
       case 16:
         return overlapping_views(x);
-      case 17:  // several items inside
+      case 17:  // several minibatch elements inside
         return sum_batches(tanh(cmult(fresh_input(Dim({kSize}, 3)), x))) * 0.3f;
       case 18:
         return x * static_cast<float>(sample_.uniform());

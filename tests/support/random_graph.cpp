@@ -1,4 +1,4 @@
-// Recording of random graphs.
+// Records random graphs.
 #include "tests/support/random_graph.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Recorder {
   RandomGraph record() {
     for (unsigned i = 0; i < 4; ++i) add_source();
     while (graph_.size() < options_.nodes) step();
-    // Not everything leads to the loss: some nodes have no gradient.
+    // The loss does not read everything: some nodes have no gradient.
     std::vector<Expression> terms;
     for (unsigned i = 0; i < 5; ++i) {
       terms.push_back(mean_elems(tanh(sum_batches(any()))));
@@ -34,7 +34,7 @@ class Recorder {
  private:
   Expression any() { return result_.all[random_.below(static_cast<unsigned>(result_.all.size()))]; }
 
-  // Recent ones make deep graphs, any ones make wide fan-outs.
+  // Recent expressions make deep graphs; any() gives values with many readers.
   Expression recent() {
     const auto n = static_cast<unsigned>(result_.all.size());
     return random_.below(3) == 0 ? any() : result_.all[n - 1 - random_.below(std::min(n, 6u))];
@@ -175,7 +175,7 @@ class Recorder {
       case 3:
         return keep(pick_range(weight(model_.w74), 0, 2, 1) * pick_range(x4, 1, 3));
       case 4:
-        return keep(x4 * transpose(x7));  // an outer product: the left side is no parameter
+        return keep(x4 * transpose(x7));  // an outer product, whose left side is not a parameter
       default:
         return keep(affine_transform({bias7, weight(model_.w74), x4, weight(model_.w77), x7}));
     }

@@ -1,4 +1,4 @@
-// Comparing bits, for tests.
+// Compares bits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ inline void append(std::vector<float>& to, const Tensor& tensor) {
   for (std::size_t i = 0; i < tensor.d.size(); ++i) to.push_back(static_cast<float>(tensor.at(i)));
 }
 
-/// Equal bits; a NaN equals any NaN, since a + b and b + a may keep different ones.
+/// Whether bits are equal. A NaN equals any NaN, since a + b and b + a may keep different ones.
 inline ::testing::AssertionResult same(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size();
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -26,7 +26,7 @@ inline ::testing::AssertionResult same(const std::vector<float>& a, const std::v
   return ::testing::AssertionSuccess();
 }
 
-/// The same of sums that began in different places: a GPU adds up many addends in chunks.
+/// The same for sums that may begin at another addend: a GPU adds up many addends in chunks.
 inline ::testing::AssertionResult same_sums(const std::vector<float>& a,
                                             const std::vector<float>& b) {
   if (default_device()->is_cpu()) return same(a, b);

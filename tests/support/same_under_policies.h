@@ -13,7 +13,7 @@
 
 namespace dynet_like::testing {
 
-/// What a program has computed, in the order in which it was noted.
+/// The numbers that a program has computed, in order.
 struct Notes {
   std::vector<double> numbers;
   std::vector<std::string> names;  ///< of each number
@@ -34,7 +34,7 @@ struct Notes {
 
 using Program = std::function<void(const GraphOptions& options, Notes& notes)>;
 
-/// Equal bits; a NaN equals any NaN.
+/// Whether bits are equal. A NaN equals any NaN.
 inline ::testing::AssertionResult same(const Notes& a, const Notes& b) {
   if (a.names != b.names) return ::testing::AssertionFailure() << "other things were noted";
   for (std::size_t i = 0; i < a.numbers.size(); ++i) {
@@ -46,7 +46,7 @@ inline ::testing::AssertionResult same(const Notes& a, const Notes& b) {
   return ::testing::AssertionSuccess();
 }
 
-/// The bits of node by node, under all policies.
+/// Expects the bits of running node by node under all policies.
 inline void expect_same_under_policies(const Program& program, GraphOptions options = {}) {
   using batching::Policy;
   const auto run = [&](Policy policy) {

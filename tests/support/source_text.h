@@ -9,7 +9,7 @@
 
 namespace dynet_like {
 
-/// The whole file. Throws where there is none, or nothing in it.
+/// The whole file. Throws if it is missing or empty.
 inline std::string source_text(const std::filesystem::path& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();

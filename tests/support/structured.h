@@ -1,4 +1,4 @@
-// What tests of structured prediction share: scores as rows of a table, gradients, bits, batches.
+// Common parts of tests of structured prediction: scores in tables, gradients, bits, batches.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace dynet_like::nn {
 
-/// ln of a sum of exponentials that are added one by one.
+/// ln of a sum of exponentials, which are added one by one.
 class LogSum {
  public:
   void add(double x) { terms_.push_back(x); }
@@ -28,7 +28,7 @@ class LogSum {
   std::vector<double> terms_;
 };
 
-/// All dense gradients of the loss that `record` records are slopes, in double.
+/// Expects that all dense gradients of the recorded loss are its slopes, in double.
 inline void expect_loss_has_slopes(const ParameterCollection& model,
                                    const std::function<Expression(ComputationGraph&)>& record) {
   ComputationGraph graph(double_options());
@@ -40,7 +40,8 @@ inline void expect_loss_has_slopes(const ParameterCollection& model,
   });
 }
 
-/// A parameter as data of this sample: what follows from parameters alone, samples share.
+/// A parameter's values as data of a sample. (Values of parameters alone are shared by all
+/// samples.)
 inline Expression own_copy(ComputationGraph& graph, const Parameter& values) {
   return parameter(graph, values) + input(graph, 0.0f);
 }
@@ -48,7 +49,7 @@ inline Expression own_copy(ComputationGraph& graph, const Parameter& values) {
 /// Records the loss of sample i.
 using RecordLoss = std::function<Expression(ComputationGraph&, unsigned sample)>;
 
-/// Losses of samples and all dense gradients.
+/// The losses of samples, and all dense gradients.
 inline std::vector<float> bits_of(const ParameterCollection& model, unsigned samples,
                                   const RecordLoss& record, batching::Policy policy,
                                   unsigned threads) {
@@ -83,7 +84,7 @@ inline void expect_batching_changes_no_bit(const ParameterCollection& model, uns
   }
 }
 
-/// In how many batches forward runs the losses of sentences with these lengths.
+/// The number of batches of forward for the losses of sentences with these lengths.
 inline double batches_of(const std::vector<unsigned>& lengths, const RecordLoss& record) {
   Minibatch minibatch;
   for (const unsigned length : lengths) {
@@ -93,7 +94,8 @@ inline double batches_of(const std::vector<unsigned>& lengths, const RecordLoss&
   return static_cast<double>(minibatch.explain().batches);
 }
 
-/// Sentences of 5 to 36 words take at most `factor` times the batches of 32 sentences of 36.
+/// Expects that sentences of 5 to 36 words take at most `factor` times the batches of 32 sentences
+/// of 36 words.
 inline void expect_lengths_share_batches(double factor, const RecordLoss& record) {
   std::vector<unsigned> different;
   for (unsigned i = 0; i < 32; ++i) different.push_back(5 + i * 13 % 32);

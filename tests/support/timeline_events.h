@@ -1,4 +1,4 @@
-// The events of a timeline's file, as a viewer reads them.
+// The events of a timeline file, as a viewer reads them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,12 +37,13 @@ struct TimelineEvents {
     }
   }
 
-  /// Of all rows.
+  /// The events of all rows.
   std::vector<Event> named(const std::string& name) const { return all_with(&Event::name, name); }
   std::vector<Event> of(const std::string& category) const {
     return all_with(&Event::category, category);
   }
-  /// Every row has a name, and what begins within an event ends within it.
+  /// Expects that every row has a name, and that events nest: one that begins within another ends
+  /// in it.
   void expect_nested() const {
     for (const auto& [tid, events] : rows) {
       EXPECT_TRUE(names.contains(tid)) << tid;
@@ -56,7 +57,7 @@ struct TimelineEvents {
       }
     }
   }
-  /// Whether an event of that name has this one inside.
+  /// Whether this event is inside an event of that name.
   bool is_within(const Event& event, const std::string& name) const {
     return std::ranges::any_of(named(name), [&](const Event& outer) {
       return outer.begin <= event.begin && event.end <= outer.end;

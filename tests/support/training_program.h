@@ -1,5 +1,5 @@
-// A small program with a training run, for tests: it learns the parity of numbers by heart, with
-// dropout and random choices.
+// A small program with a training run, for tests: it memorises the parity of numbers, with dropout
+// and random choices.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace dynet_like::nn::training_program {
 
-constexpr unsigned kSamples = 50, kBatch = 8;  // seven minibatches an epoch
+constexpr unsigned kSamples = 50, kBatch = 8;  // seven minibatches per epoch
 
 inline std::string new_folder(const char* name) {
   const std::filesystem::path folder =
@@ -83,7 +83,7 @@ struct Program {
     return 1 - static_cast<double>(all.forward()) / kSamples;
   }
 
-  /// The loop. The hooks are called in every minibatch, before and after its update.
+  /// The training loop. It calls the hooks in every minibatch, before and after its update.
   void train(const Hook& before = {}, const Hook& after = {}) {
     while (run->next_epoch()) {
       for (const auto& samples : run->minibatches(kSamples)) {

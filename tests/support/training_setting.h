@@ -1,4 +1,4 @@
-// What a training run of a test does beside the plain one.
+// A setting for tests of training runs: a name, and changes of the options and the trainer.
 #pragma once
 
 #include <functional>

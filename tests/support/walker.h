@@ -1,4 +1,4 @@
-// A small model whose samples decide by values how they go on.
+// A small model whose samples decide by values how they continue.
 #pragma once
 
 #include <algorithm>

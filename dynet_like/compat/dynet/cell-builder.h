@@ -1,4 +1,4 @@
-// What builders of layers with cells (all LSTMs) have in common.
+// Common parts of builders whose layers have cells (all LSTMs).
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace dynet::detail {
 
 using dynet_like::CellState;
 
-/// A builder whose layers have a cell each, besides the output. In lists of states, the cells of
-/// all layers come before the outputs.
+/// A builder whose layers have a cell and an output. In lists of states, the cells of all layers
+/// come before the outputs.
 struct CellBuilder : LayeredBuilder {
   std::vector<Expression> final_s() const override;
   std::vector<Expression> get_s(RNNPointer i) const override;
@@ -30,7 +30,7 @@ struct CellBuilder : LayeredBuilder {
   Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override;
   /// The state of a layer that reads x after state `prev`.
   virtual CellState cell(unsigned layer, const Expression& x, int prev) = 0;
-  /// What a layer reads: x in the first, else the output of the layer below.
+  /// The input of a layer: x in the first, otherwise the output of the layer below.
   virtual Expression input_of(unsigned layer, const Expression& x, const Expression& below);
 
   Expression c_before(int prev, unsigned layer) const;
@@ -41,20 +41,20 @@ struct CellBuilder : LayeredBuilder {
 ///   i = logistic(b_i + X_i x + H_i h + C_i c);  c' = (1 - i) * c + i * tanh(b_c + X_c x + H_c h)
 ///   o = logistic(b_o + X_o x + H_o h + C_o c');  h' = o * tanh(c')
 /// Parameters of a layer: X_i, H_i, C_i, b_i, X_o, H_o, C_o, b_o, X_c, H_c, b_c. C is {hidden,
-/// hidden}, or {hidden, 1} where it is unread.
+/// hidden}, or {hidden, 1} if it is not used.
 struct CoupledCells : CellBuilder {
  protected:
-  /// How DyNet's builders differ: unread, neither C_i c nor C_o c'; after_first, no C_o c' at the
-  /// beginning of a sequence without an initial state.
+  /// How DyNet's builders differ: `unread` has neither C_i c nor C_o c'; `after_first` has no C_o
+  /// c' in the first step of a sequence without an initial state.
   enum class Peepholes { unread, after_first, always };
 
   CoupledCells() = default;
-  /// Layers but the first read `skipped` numbers more.
+  /// All layers except the first read `skipped` more numbers.
   CoupledCells(unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
                const std::string& name, Peepholes peepholes, unsigned skipped = 0);
 
   CellState cell(unsigned layer, const Expression& x, int prev) override;
-  /// What gates and candidates see of x, of the output before, and of cells.
+  /// The input, output and cell as gates and candidates read them.
   virtual Expression seen_input(unsigned, const Expression& x) const;
   virtual Expression seen_output(unsigned, const Expression& output) const { return output; }
   virtual Expression seen_cell(unsigned, const Expression& cell) const { return cell; }

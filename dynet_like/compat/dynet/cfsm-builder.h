@@ -12,21 +12,21 @@
 namespace dynet {
 
 /// A distribution over classes, numbered from 0, that depends on a representation. Expressions
-/// belong to the graph of the representation. What is out of range throws UsageError.
+/// belong to the graph of the representation. Arguments out of range throw UsageError.
 class SoftmaxBuilder {
  public:
   virtual ~SoftmaxBuilder() = default;
 
-  /// From now on with gradients for its parameters, or without.
+  /// From now on, its parameters have gradients or, without `update`, none.
   virtual void new_graph(ComputationGraph& cg, bool update = true) = 0;
-  /// The negative log likelihood of a class; several: one per minibatch element. Shapes: {rep_dim}
-  /// -> {1}.
+  /// The negative log likelihood of a class, or of one class per minibatch element. Shapes:
+  /// {rep_dim} -> {1}.
   virtual Expression neg_log_softmax(const Expression& rep, unsigned classidx) = 0;
   virtual Expression neg_log_softmax(const Expression& rep,
                                      const std::vector<unsigned>& classidxs) = 0;
-  /// A class drawn from the distribution, for one minibatch element.
+  /// Draws a class from the distribution, for one minibatch element.
   virtual unsigned sample(const Expression& rep) = 0;
-  /// The logarithms of all probabilities. Shapes: {rep_dim} -> {classes}.
+  /// The log probabilities of all classes. Shapes: {rep_dim} -> {classes}.
   virtual Expression full_log_distribution(const Expression& rep) = 0;
   /// Numbers whose softmax is the distribution. Shapes: {rep_dim} -> {classes}.
   virtual Expression full_logits(const Expression& rep) = 0;
@@ -42,13 +42,14 @@ struct Logits {
   Expression operator()(const Expression& rep, bool update) const;
 };
 
-/// builder.neg_log_softmax for every minibatch element; one representation serves all words.
+/// Calls builder.neg_log_softmax for every minibatch element. One representation may serve all
+/// words.
 Expression neg_log_softmax_of_each(SoftmaxBuilder& builder, const Expression& rep,
                                    const std::vector<unsigned>& words);
-/// A position drawn from a distribution whose logarithms (up to a constant) are given.
+/// Draws a position from a distribution, given by logarithms (up to a constant).
 unsigned draw(const Expression& logits);
-/// Word i of the result is row rows[i] of the parts, one behind the other. Without a row:
-/// -infinity.
+/// Element i of the result is element rows[i] of the concatenated parts, or -infinity if it has no
+/// row.
 Expression in_order_of_words(std::vector<Expression> parts,
                              const std::vector<std::optional<unsigned>>& rows);
 
@@ -59,7 +60,7 @@ class StandardSoftmaxBuilder : public SoftmaxBuilder {
  public:
   StandardSoftmaxBuilder(unsigned rep_dim, unsigned num_classes, ParameterCollection& pc,
                          bool bias = true);
-  /// With parameters of the caller. Shapes: {classes, rep_dim} {classes}.
+  /// Uses the caller's parameters. Shapes: {classes, rep_dim} {classes}.
   StandardSoftmaxBuilder(const Parameter& p_w, const Parameter& p_b) : logits_{p_w, p_b} {}
   explicit StandardSoftmaxBuilder(const Parameter& p_w) : logits_{p_w, {}} {}
 
@@ -80,13 +81,13 @@ class StandardSoftmaxBuilder : public SoftmaxBuilder {
 };
 
 /// A softmax over classes of words, then one over the words of the class (Goodman 2001, "Classes
-/// for fast maximum entropy training"): much less work than one over all words. Words are numbered
-/// as in the dictionary; those without a class have probability 0.
+/// for fast maximum entropy training"): much less work than a softmax over all words. Words are
+/// numbered as in the dictionary; words without a class have probability 0.
 class ClassFactoredSoftmaxBuilder : public SoftmaxBuilder {
  public:
-  /// Lines of the file: "class word", and what follows is left alone (as the counts of Brown's
-  /// clusters). Words are added to the dictionary; those that a frozen one takes for its unknown
-  /// word are passed over. Throws FileError for a malformed file, or a word that comes twice.
+  /// Lines of the file: "class word"; the rest is ignored (such as the counts of Brown clusters).
+  /// Words are added to the dictionary. If it is frozen, words that it converts to its unknown word
+  /// are skipped. Throws FileError for a malformed file, or a word that occurs twice.
   ClassFactoredSoftmaxBuilder(unsigned rep_dim, const std::string& cluster_file, Dict& word_dict,
                               ParameterCollection& pc, bool bias = true);
 
@@ -95,17 +96,17 @@ class ClassFactoredSoftmaxBuilder : public SoftmaxBuilder {
   Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& wordidxs) override;
   unsigned sample(const Expression& rep) override;
   Expression full_log_distribution(const Expression& rep) override;
-  /// The log distribution.
+  /// The log probabilities.
   Expression full_logits(const Expression& rep) override { return full_log_distribution(rep); }
 
-  /// Over the classes, in the order of their first lines.
+  /// The log probabilities of the classes, in the order of their first lines.
   Expression class_log_distribution(const Expression& rep);
   Expression class_logits(const Expression& rep) { return class_logits_(rep, update_); }
-  /// Over the words of a class, in the order of their lines.
+  /// The log probabilities of the words of a class, in the order of their lines.
   Expression subclass_log_distribution(const Expression& rep, unsigned clusteridx);
   Expression subclass_logits(const Expression& rep, unsigned clusteridx);
 
-  /// Parameters become nodes when they are used: there is nothing to do.
+  /// Does nothing: parameters become nodes when they are used.
   void initialize_expressions() {}
   ParameterCollection& get_parameter_collection() override { return model_; }
 

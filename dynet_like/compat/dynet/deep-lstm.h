@@ -1,14 +1,13 @@
-// DyNet's deep-lstm.h: an LSTM with connections past its layers.
+// DyNet's deep-lstm.h: an LSTM with skip connections.
 #pragma once
 
 #include "dynet/cell-builder.h"
 
 namespace dynet {
 
-/// Layers as those of CoupledLSTMBuilder, each of which reads x and, behind it, the output of the
-/// layer below; what add_input and back return is the outputs of all layers, one behind the other
-/// (Graves 2013). At the beginning of a sequence without an initial state there is no C_o c'.
-/// Shapes: x {inputs} -> {layers hidden}.
+/// CoupledLSTMBuilder's layers. Each reads x, concatenated with the output of the layer below.
+/// add_input and back return the outputs of all layers, concatenated (Graves 2013). The first step
+/// of a sequence without an initial state has no C_o c'. Shapes: x {inputs} -> {layers hidden}.
 struct DeepLSTMBuilder : detail::CoupledCells {
   DeepLSTMBuilder() = default;
   explicit DeepLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

@@ -1,4 +1,4 @@
-// DyNet's devices.h: names for where values live.
+// DyNet's devices.h: names of devices, where values live.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace dynet {
 enum class DeviceType { CPU, GPU };
 enum class DeviceMempool { FXS = 0, DEDFS = 1, PS = 2, SCS = 3, NONE = 4 };
 
-/// What functions take as their last argument: values live, and are computed, on the device of
-/// their graph or collection, which is the default device when it is made.
+/// Functions accept a device as their last argument, but it has no effect: values live, and are
+/// computed, on the device of their graph or collection, the default device when that was made.
 class Device {
  public:
   virtual ~Device() = default;
-  /// New random numbers for everything in this process.
+  /// Seeds all random numbers of this process anew.
   virtual void reset_rng(unsigned seed);
 
   int device_id = -1;
   DeviceType type = DeviceType::CPU;
   std::string name = "CPU";
-  /// The device itself, opened when it is asked for; null: the one of the library's default_device.
-  /// Throws DeviceError if it is not there.
+  /// The library's device, which this opens; null for the library's default_device. Throws
+  /// DeviceError if it is not there.
   virtual std::shared_ptr<dynet_like::Device> core() { return core_; }
   void set_core(std::shared_ptr<dynet_like::Device> core) { core_ = std::move(core); }
 
@@ -38,7 +38,7 @@ class Device {
 
 class Device_CPU : public Device {};
 
-/// A device that is not the CPU, by its name in the library: "cuda:0" is "GPU:0".
+/// A device that is not the CPU. The library's "cuda:0" is "GPU:0" here.
 class Device_GPU : public Device {
  public:
   explicit Device_GPU(const std::string& library_name);
@@ -48,21 +48,21 @@ class Device_GPU : public Device {
   std::string library_name_;
 };
 
-/// The devices by number and by name: the CPU, and after `initialize` those that are there.
+/// Devices by number and by name: the CPU, and after `initialize` all that the machine has.
 class DeviceManager {
  public:
   DeviceManager();
 
   /// The manager owns it, until `clear`.
   void add(Device* device) { devices_.emplace_back(device); }
-  /// Forgets all but the CPU, which is the default then.
+  /// Removes all but the CPU, which becomes the default.
   void clear();
-  /// Adds the devices of this machine that are not known yet.
+  /// Adds all devices of this machine that are not here yet.
   void add_all();
   Device* get(std::size_t i);
   std::size_t num_devices() const { return devices_.size(); }
-  /// The empty name is that of the default; "GPU:1" and "cuda:1" are the same. Throws DeviceError,
-  /// which says what is missing, if there is none of this name.
+  /// "" is the default device; "GPU:1" and "cuda:1" are the same. Throws DeviceError, which says
+  /// what is missing, if there is no such device.
   Device* get_global_device(const std::string& name);
 
  private:
@@ -73,7 +73,7 @@ class DeviceManager {
 
 DeviceManager* get_device_manager();
 Device* get_global_device(const std::string& name);
-/// The values live on the heap and grow as they must: nothing is printed.
+/// Prints nothing: values live on the heap, and there are no pools.
 inline void show_pool_mem_info() {}
 
 }  // namespace dynet

@@ -1,4 +1,4 @@
-// DyNet's dict.h: words and numbers for each other.
+// DyNet's dict.h: converts words to numbers and back.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace dynet {
 
-/// Words numbered from 0 in the order in which they came.
+/// Words, numbered from 0 in the order in which they were added.
 class Dict {
  public:
   unsigned size() const { return static_cast<unsigned>(words_.size()); }
@@ -17,20 +17,20 @@ class Dict {
   void freeze() { frozen_ = true; }
   bool is_frozen() const { return frozen_; }
 
-  /// The number of a word; a new word is added. When frozen: the number of the unknown word
-  /// instead; throws UsageError if there is none.
+  /// The number of a word. A new word is added or, if the dictionary is frozen, gets the number of
+  /// the unknown word; throws UsageError if there is none.
   int convert(const std::string& word);
-  /// Throws UsageError for a number that no word has.
+  /// The word with this number. Throws UsageError if there is none.
   const std::string& convert(int id) const;
 
-  /// Makes a word stand for all that are not there; adds it if need be. Throws UsageError if the
-  /// dictionary is not frozen or has an unknown word.
+  /// Makes a word stand for all unknown words, and adds it if it is new. Throws UsageError if the
+  /// dictionary is not frozen, or has an unknown word already.
   void set_unk(const std::string& word);
   /// -1 if there is no unknown word.
   int get_unk_id() const { return unk_id_; }
 
   const std::vector<std::string>& get_words() const { return words_; }
-  /// Forgets all words, the unknown one too. What is frozen stays so.
+  /// Removes all words, and the unknown word. A frozen dictionary stays frozen.
   void clear();
 
  private:
@@ -42,9 +42,9 @@ class Dict {
   bool frozen_ = false;
 };
 
-/// The numbers of the words of a line, which white space parts.
+/// The numbers of the words of a line, which white space separates.
 std::vector<int> read_sentence(const std::string& line, Dict& dict);
-/// Those before "|||" are added to s, those behind it to t.
+/// Adds the words before "|||" to s, and those after it to t.
 void read_sentence_pair(const std::string& line, std::vector<int>& s, Dict& sd, std::vector<int>& t,
                         Dict& td);
 

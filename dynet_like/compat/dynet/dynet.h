@@ -1,7 +1,7 @@
-// DyNet's dynet.h: the computation graph with the settings of the process.
+// DyNet's dynet.h: the computation graph, with the settings of the process.
 #pragma once
 
-// Programs rely on what DyNet's headers bring with them.
+// Programs rely on the headers that DyNet's header includes.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -32,25 +32,26 @@ namespace dynet {
 
 using dynet_like::Expression;
 
-/// How many graphs there are, and the number of the one that was made or cleared last.
+/// How many graphs exist, and the number of the graph that was made or cleared last.
 int get_number_of_active_graphs();
 unsigned get_current_graph_id();
 
 inline void swap(VariableIndex& a, VariableIndex& b) { std::swap(a, b); }
 
-/// The library's graph with DyNet's names. Any number of graphs may be alive. Gradients of
-/// parameters add up until their trainer updates them.
+/// The library's graph with DyNet's names. Any number of graphs may exist. Gradients of parameters
+/// add up until their trainer updates them.
 class ComputationGraph : public dynet_like::ComputationGraph {
  public:
-  /// Batched as autobatch_flag says; one by one if `batched` is false, and not if it is true.
+  /// Batches as autobatch_flag says. The second form batches if `batched` is true, and runs nodes
+  /// one by one otherwise.
   ComputationGraph();
   explicit ComputationGraph(bool batched);
   ~ComputationGraph() override;
 
-  /// What was recorded, by index.
+  /// The recorded nodes, by index.
   NodeList nodes{*this};
 
-  // What the functions of expr.h do, by index.
+  // The functions of expr.h, by index.
   VariableIndex add_input(real s, Device* device = default_device);
   VariableIndex add_input(const real* ps, Device* device = default_device);
   VariableIndex add_input(const Dim& d, const std::vector<float>& data,
@@ -73,8 +74,8 @@ class ComputationGraph : public dynet_like::ComputationGraph {
   VariableIndex add_const_lookup(const LookupParameter& p, const std::vector<unsigned>& indices);
   VariableIndex add_const_lookup(const LookupParameter& p, const std::vector<unsigned>* pindices);
 
-  /// A node of one of DyNet's classes (nodes.h), by what it takes beside its arguments:
-  /// add_function<Softmax>({x.i}, d).
+  /// Adds a node of one of DyNet's classes (nodes.h), given by their constructors' parameters
+  /// except the arguments: add_function<Softmax>({x.i}, d).
   template <class Function, class... Side>
   VariableIndex add_function(const std::initializer_list<VariableIndex>& arguments,
                              Side&&... side) {
@@ -99,8 +100,8 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
   // Tensors stay valid until the graph is cleared or reverted.
 
-  /// Computes everything anew: what pointers point to is read again. Inside for_each_sample it is
-  /// get_value.
+  /// Computes everything anew, and reads again what pointers point to. Inside for_each_sample it
+  /// does the same as get_value.
   const Tensor& forward(const Expression& last);
   const Tensor& forward(VariableIndex i) { return forward(expression(i)); }
   /// Computes what has not been computed yet.
@@ -109,23 +110,24 @@ class ComputationGraph : public dynet_like::ComputationGraph {
   const Tensor& get_value(const Expression& e);
   const Tensor& get_value(VariableIndex i) { return get_value(expression(i)); }
 
-  /// Adds to the gradients of the parameters. `full`: inputs have gradients too.
+  /// Adds to the gradients of the parameters. With `full`, inputs have gradients, too.
   void backward(const Expression& last, bool full = false);
   void backward(VariableIndex i, bool full = false) { backward(expression(i), full); }
-  /// Of a parameter: the sum over all graphs since its last update.
+  /// For a parameter: the sum over all graphs since its last update.
   const Tensor& get_gradient(const Expression& e);
   const Tensor& get_gradient(VariableIndex i) { return get_gradient(expression(i)); }
 
   void clear();
   void revert();
 
-  /// Computes every value when `forward` or a value asks for it, as always; with `check_validity`,
-  /// throws NumericError at the first node whose value is not finite, and names it.
+  /// Has no effect: a value is computed when `forward` or the value asks for it. With
+  /// `check_validity`, throws NumericError at the first node whose value is not finite, and names
+  /// the node.
   void set_immediate_compute(bool) {}
   void set_check_validity(bool check_validity);
 
-  /// The graph in Graphviz' language, on standard error; and node by node into a file. Throws
-  /// FileError.
+  /// Prints the graph in Graphviz' language to standard error; writes it node by node to a file.
+  /// Throws FileError.
   void print_graphviz() const;
   void dump(const std::string& filename, bool show_values, bool show_gradients,
             bool nan_check_only = false);
@@ -152,7 +154,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
   unsigned id_ = 0;
   bool is_of_minibatch_ = false;
-  bool is_spare_used_ = true;  ///< whether its memory goes to the next graph
+  bool is_spare_used_ = true;  ///< whether the next graph may reuse its memory
   bool is_profiled_ = false;
   unsigned options_version_ = 0;
   Tensors values_, gradients_;
@@ -162,7 +164,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
 namespace dynet_like::detail {
 
-/// `x.pg->` has DyNet's names where these headers are included.
+/// Lets `x.pg->` have DyNet's names where these headers are included.
 dynet::ComputationGraph* shown_graph(ShownGraph, int);
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// DyNet's except.h: what is thrown here, and the macros with which programs throw.
+// DyNet's except.h: exceptions, and the macros with which programs throw.
 #pragma once
 
 #include <sstream>
@@ -6,7 +6,7 @@
 
 #include "dynet_like/core/errors.h"
 
-// `message` is what one writes to a stream: "need a word; got " << word.
+// `message` is written to a stream: "need a word; got " << word.
 #define DYNET_LIKE_THROW(Exception, message) \
   do {                                       \
     std::ostringstream dynet_message;        \
@@ -33,7 +33,7 @@ using dynet_like::ShapeError;
 using dynet_like::StateError;
 using dynet_like::UsageError;
 
-// DyNet's names for what a machine lacks.
+// DyNet's names for a lack of resources.
 using out_of_memory = dynet_like::DeviceError;
 using cuda_not_implemented = dynet_like::DeviceError;
 using cuda_exception = dynet_like::DeviceError;

@@ -1,4 +1,4 @@
-// DyNet's expr.h: everything that makes an Expression. The functions are the library's own.
+// DyNet's expr.h: the functions that make an Expression. They are the library's own.
 #pragma once
 
 #include "dynet/dynet.h"
@@ -10,7 +10,7 @@ namespace dynet {
 using enum dynet_like::GradientMode;
 using dynet_like::GradientMode;
 
-// Operators are found through their arguments.
+// Operators need no declaration here: argument-dependent lookup finds them.
 using dynet_like::abs;
 using dynet_like::acos;
 using dynet_like::acosh;
@@ -143,7 +143,7 @@ using dynet_like::vanilla_lstm_h;
 using dynet_like::weight_norm;
 using dynet_like::zeros;
 
-// The same with a device; all of them are the CPU.
+// The same with a device, which has no effect: see devices.h.
 
 inline Expression input(ComputationGraph& g, real s, Device*) { return input(g, s); }
 inline Expression input(ComputationGraph& g, const real* ps, Device*) { return input(g, ps); }
@@ -195,7 +195,7 @@ inline Expression pickrange(const Expression& x, unsigned s, unsigned e) {
   return pick_range(x, s, e);
 }
 
-/// Where DyNet 1 had these functions.
+/// The namespace of these functions in DyNet 1.
 namespace expr {
 using namespace dynet;
 }

@@ -1,13 +1,13 @@
-// DyNet's fast-lstm.h: an LSTM with coupled gates that see no cells.
+// DyNet's fast-lstm.h: an LSTM with coupled gates that do not read cells.
 #pragma once
 
 #include "dynet/cell-builder.h"
 
 namespace dynet {
 
-/// An LSTM as CoupledLSTMBuilder whose gates do not see cells: C_i and C_o, {hidden, 1}, are saved
-/// and loaded and have no gradient, as in DyNet. Dropout is of the inputs of layers, drawn anew for
-/// every step (Zaremba et al. 2014).
+/// CoupledLSTMBuilder's LSTM, but its gates do not read cells: C_i and C_o, {hidden, 1}, are saved
+/// and loaded but have no gradient, as in DyNet. Dropout applies to the inputs of layers, with a
+/// new mask in every step (Zaremba et al. 2014).
 struct FastLSTMBuilder : detail::CoupledCells {
   FastLSTMBuilder() = default;
   explicit FastLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

@@ -1,4 +1,4 @@
-// What the node classes have in common: each stands for a function of expr.h.
+// Base of the node classes: each stands for a function of expr.h.
 #pragma once
 
 #include <concepts>
@@ -14,9 +14,9 @@
 
 namespace dynet::detail {
 
-/// A node class of functions of expressions, made with what DyNet's class of that name is made
-/// with, but for the arguments: these are given when it is called. Throws UsageError unless there
-/// are as many as it needs.
+/// A node class whose function takes expressions. Its constructor has the parameters of DyNet's
+/// class of that name, except the arguments, which are given when it is called. Throws UsageError
+/// for a wrong number of arguments.
 class FunctionNode {
  public:
   using Arguments = std::vector<Expression>;
@@ -33,7 +33,7 @@ class FunctionNode {
   }
 
  protected:
-  /// Of one argument or more, of so many, or of a range of numbers.
+  /// Takes at least one argument, exactly `arguments`, or between `least` and `most`.
   explicit FunctionNode(Function function)
       : FunctionNode(1, std::numeric_limits<std::size_t>::max(), std::move(function)) {}
   FunctionNode(std::size_t arguments, Function function)
@@ -78,14 +78,14 @@ class SourceNode {
   Function function_;
 };
 
-/// An integer, several, or a pointer to one or several, which is read when the graph runs.
+/// An integer, several integers, or a pointer to one or several, which is read when the graph runs.
 template <class T>
 concept Integers = std::integral<T> || std::same_as<T, std::vector<unsigned>> ||
                    std::convertible_to<T, const unsigned*> || std::convertible_to < T,
         const std::vector<unsigned>
 * > ;
 
-/// The same, as the functions of expr.h take it.
+/// The same, in the form that functions of expr.h take.
 template <Integers T>
 auto integers(const T& index) {
   if constexpr (std::integral<T>) {
@@ -101,7 +101,7 @@ inline GradientMode gradient_mode(bool straight_through) {
   return straight_through ? straight_through_gradient : zero_gradient;
 }
 
-/// The function of a node class: f<Tanh>(xs), f<Softmax>(xs, d).
+/// Calls the function of a node class: f<Tanh>(xs), f<Softmax>(xs, d).
 template <class Node, class Expressions, class... Side>
 Expression f(const Expressions& xs, Side&&... side) {
   const std::vector<Expression> all(std::begin(xs), std::end(xs));

@@ -1,4 +1,4 @@
-// DyNet's globals.h: what all graphs and collections of a process share. Only this layer has any.
+// DyNet's globals.h: state that all graphs and collections of a process share.
 #pragma once
 
 #include <memory>
@@ -14,35 +14,35 @@
 
 namespace dynet {
 
-/// On the heap: programs may seed it, draw from it, or delete it and put another in its place.
-/// Initial values and dropout follow from it, too.
+/// On the heap: programs may seed it, draw from it, or delete it and replace it. Initial values and
+/// dropout depend on it, too.
 extern std::mt19937* rndeng;
-/// Where collections and graphs that are made from now on live.
+/// The device of collections and graphs that are made from now on.
 extern Device* default_device;
 extern std::vector<Device*> devices;
 extern float default_weight_decay_lambda;
 /// How graphs that are made from now on batch: see DynetParams::autobatch.
 extern int autobatch_flag;
-/// See DynetParams::profiling; of graphs that are made from now on.
+/// See DynetParams::profiling; for graphs that are made from now on.
 extern int profiling_flag;
 extern NamedTimer timer;
 
 namespace detail {
 
-/// The options of new graphs, as the flags say by now, and how often they have changed. Throws
-/// UsageError for a flag that has no meaning.
+/// The options of new graphs, which follow the flags, and how often they have changed. Throws
+/// UsageError for an invalid flag.
 const dynet_like::GraphOptions& graph_options();
 unsigned graph_options_version();
 /// The device of collections and graphs that are made from now on: that of `default_device`.
 std::shared_ptr<dynet_like::Device> device();
-/// Whether new parameters lie in memory that this process shares with those that it forks.
+/// Whether new parameters are in memory that this process shares with the processes that it forks.
 extern bool shares_parameters;
-/// Those that were made so; some may be gone.
+/// The parameters that are in shared memory; some may have been destroyed.
 std::vector<std::weak_ptr<dynet_like::ParameterStorage>>& shared_parameters();
-/// Where dropout and initial values get their numbers from: another sequence whenever somebody has
-/// drawn from `rndeng`, seeded or replaced it.
+/// The source of random numbers for dropout and initial values. It changes whenever a program has
+/// drawn from `rndeng`, seeded it or replaced it.
 dynet_like::Random& random();
-/// The gradients of all parameters since the last update of their trainer.
+/// The gradients of all parameters, each since the last update of its trainer.
 dynet_like::Gradients& gradients();
 
 }  // namespace detail

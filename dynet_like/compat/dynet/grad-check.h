@@ -1,4 +1,4 @@
-// DyNet's grad-check.h: gradients against differences of values.
+// DyNet's grad-check.h: compares gradients with differences of values.
 #pragma once
 
 #include "dynet/dynet.h"
@@ -6,11 +6,11 @@
 
 namespace dynet {
 
-/// Whether the gradients of all parameters of a collection, and of the rows of tables that the
-/// expression uses, are its slopes: central differences, as wide as DyNet's, that are off by at
-/// most 0.01, or by 1 %. Of a minibatch, those of the sum. `verbosity` 1 prints what is wrong on
-/// standard error, 2 all numbers. The expression must not be random. Afterwards the parameters have
-/// their values again, and the gradients of this expression alone.
+/// Compares the gradients of all parameters of a collection, and of the rows of tables that the
+/// expression uses, with central differences of DyNet's width. They may differ by at most 0.01, or
+/// by 1 %. For a minibatch, it checks the sum. `verbosity` 1 prints wrong gradients to standard
+/// error, 2 prints all. The expression must not be random. Afterwards the parameters have their old
+/// values, and only the gradients of this expression.
 bool check_grad(ParameterCollection& m, Expression& expr, int verbosity = 1);
 
 }  // namespace dynet

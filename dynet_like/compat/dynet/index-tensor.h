@@ -9,7 +9,7 @@
 
 namespace dynet {
 
-/// Integers in column-major order, which it owns together with its copies.
+/// Integers in column-major order; the object and its copies share their memory.
 struct IndexTensor {
   Dim d;
   std::ptrdiff_t* v = nullptr;

@@ -11,7 +11,7 @@
 
 namespace dynet {
 
-/// Saves what a program hands it under keys.
+/// Saves parameters under keys.
 class Saver {
  public:
   virtual ~Saver() = default;
@@ -20,21 +20,21 @@ class Saver {
   virtual void save(const LookupParameter& param, const std::string& key = "") = 0;
 };
 
-/// Finds it again.
+/// Loads parameters that were saved.
 class Loader {
  public:
   virtual ~Loader() = default;
   virtual void populate(ParameterCollection& model, const std::string& key = "") = 0;
   virtual void populate(Parameter& param, const std::string& key = "") = 0;
   virtual void populate(LookupParameter& lookup_param, const std::string& key = "") = 0;
-  /// A new parameter with the shape, the values and the gradient that were saved.
+  /// Adds a parameter with the shape, the values and the gradient that were saved.
   virtual Parameter load_param(ParameterCollection& model, const std::string& key) = 0;
   virtual LookupParameter load_lookup_param(ParameterCollection& model, const std::string& key) = 0;
 };
 
-/// Writes DyNet's text format. Objects have their full names, or the key in the place of the
-/// collection's name. After every save the file is complete; it appears whole or not at all, so
-/// that many small saves cost more than one of their collection.
+/// Writes DyNet's text format. Objects have their full names, or the key in place of the
+/// collection's name. The file is written as a whole by every save, so many small saves cost more
+/// than one of their collection.
 class TextFileSaver : public Saver {
  public:
   explicit TextFileSaver(const std::string& filename, bool append = false)
@@ -52,14 +52,14 @@ class TextFileSaver : public Saver {
   bool append_;
 };
 
-/// Reads DyNet's text format. All members throw FileError if the file has not what is wanted; then
-/// nothing was changed.
+/// Reads DyNet's text format. All members throw FileError, and change nothing, if the file does not
+/// have what they need.
 class TextFileLoader : public Loader {
  public:
   explicit TextFileLoader(const std::string& filename) : filename_(filename) {}
 
-  /// Without a key, all objects of the file in their order, and all of them must fit; with a key,
-  /// those whose path begins with it: "/rnn" stands for "/rnn/_0", not for "/rnn_1/_0".
+  /// Without a key: all objects of the file in their order, all of which must fit. With a key: the
+  /// objects whose path begins with it: "/rnn" stands for "/rnn/_0", but not for "/rnn_1/_0".
   void populate(ParameterCollection& model, const std::string& key = "") override;
   /// The first object of its kind, or the one with this name.
   void populate(Parameter& param, const std::string& key = "") override;
@@ -73,7 +73,7 @@ class TextFileLoader : public Loader {
   std::string filename_;
 };
 
-/// A vector as its length and its elements, separated by blanks.
+/// A vector as its length and its elements, separated by spaces.
 template <class T>
 std::ostream& operator<<(std::ostream& out, const std::vector<T>& elements) {
   out << elements.size();
@@ -86,7 +86,7 @@ std::istream& operator>>(std::istream& in, std::vector<T>& elements) {
   in >> size;
   elements.clear();
   for (T element; elements.size() < size && in >> element;) {
-    elements.push_back(std::move(element));  // one by one: the length is the file's word
+    elements.push_back(std::move(element));  // one by one, since the length may be wrong
   }
   return in;
 }

@@ -1,4 +1,4 @@
-// Minibatch: what DyNet does not have, for programs whose samples ask for values on the way.
+// Minibatch: not in DyNet; for programs whose samples ask for values while they record.
 #pragma once
 
 #include "dynet/dynet.h"
@@ -6,9 +6,9 @@
 
 namespace dynet {
 
-/// The library's minibatch of graphs with DyNet's names: `for_each_sample(batch, n, f)` runs
-/// `f(cg, i)` with a ComputationGraph of DyNet's for every sample, and computes together what they
-/// wait for. Keep it and `clear` it, instead of making one for every minibatch.
+/// The library's minibatch of graphs, with DyNet's names: `for_each_sample(batch, n, f)` runs
+/// `f(cg, i)` with a DyNet ComputationGraph for every sample, and computes the values that they
+/// wait for together. Keep it and `clear` it, instead of making one for every minibatch.
 class Minibatch : public dynet_like::Minibatch {
  public:
   /// Policy, device, random numbers and timing are those of all graphs of the process.
@@ -18,8 +18,8 @@ class Minibatch : public dynet_like::Minibatch {
   ComputationGraph& new_graph();
   ComputationGraph& graph(std::size_t sample);
 
-  /// Adds to the gradients of the parameters, as ComputationGraph::backward does. Throws as that of
-  /// the library's minibatch.
+  /// Adds to the gradients of the parameters, as ComputationGraph::backward does. Throws as the
+  /// library's minibatch does.
   void backward();
   void clear();
 

@@ -1,4 +1,4 @@
-// DyNet's model.h: parameters with their gradients, and collections of them.
+// DyNet's model.h: parameters with their gradients, and collections of parameters.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,14 @@ namespace dynet {
 class ParameterCollection;
 
 namespace detail {
-/// Makes the members of all storages that were handed out what they are now.
+/// Refreshes the members of all storages that were handed out.
 void refresh_handed_out();
-/// What was written to the gradients among them reaches their device: before anybody uses them.
+/// Copies gradients that the program has written to these members to their device. Call it before
+/// the gradients are used.
 void take_written_gradients();
 }  // namespace detail
 
-/// What parameters and tables have in common. Gradients are those since the last update.
+/// Common parts of parameters and tables. Gradients are those since the last update.
 struct ParameterStorageBase {
   virtual ~ParameterStorageBase();
   ParameterStorageBase(const ParameterStorageBase&) = delete;
@@ -36,16 +37,16 @@ struct ParameterStorageBase {
   bool is_updated() const { return updated; }
   virtual bool has_grad() const = 0;
   std::size_t size() const { return core->size(); }
-  /// Forgets the gradient.
+  /// Resets the gradient.
   void clear();
-  /// Makes the members for values and gradients what they are now, and lets values be written. From
-  /// then on they follow every backward pass and update.
+  /// Refreshes the members for values and gradients, and lets the program write values. From then
+  /// on the members follow every backward pass and update.
   void hand_out();
 
   const std::shared_ptr<dynet_like::ParameterStorage> core;
   const std::string& name;
   bool& updated;
-  ParameterCollection* owner = nullptr;  ///< that it was added to, while that is there
+  ParameterCollection* owner = nullptr;  ///< the collection that it was added to, while that exists
 
  protected:
   explicit ParameterStorageBase(std::shared_ptr<dynet_like::ParameterStorage> storage)
@@ -53,7 +54,7 @@ struct ParameterStorageBase {
 
   virtual void refresh() = 0;
   virtual void take_written_gradient() {}
-  /// Where there was no gradient to write to.
+  /// Drops what the program has written where there was no gradient.
   virtual void forget_what_was_written() {}
 
  private:
@@ -62,8 +63,8 @@ struct ParameterStorageBase {
   bool handed_out_ = false;
 };
 
-/// A parameter. `values` and `g` are views that a program may write to; on another device than the
-/// CPU they are copies that take part.
+/// A parameter. `values` and `g` are views that a program may write to. On a device other than the
+/// CPU they are copies, and changes are written back.
 struct ParameterStorage : ParameterStorageBase {
   explicit ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
 
@@ -75,7 +76,7 @@ struct ParameterStorage : ParameterStorageBase {
 
   const Dim& dim;
   Tensor values;
-  Tensor g;  ///< zeros if there is none: accumulate_grad adds to it
+  Tensor g;  ///< zeros if there is no gradient; accumulate_grad adds to it
   bool nonzero_grad = false;
 
  protected:
@@ -87,24 +88,24 @@ struct ParameterStorage : ParameterStorageBase {
   Tensor copy_of_gradient();
 
   Tensor zeros_;
-  Tensor copy_, last_copy_;  // of a gradient on another device, and as it was read
+  Tensor copy_, last_copy_;  // of a gradient on another device, now and when it was read
 };
 
-/// The gradients of a table's rows, of which most have none.
+/// The gradients of a table's rows. Most rows have none.
 class RowGradients {
  public:
   explicit RowGradients(const dynet_like::ParameterStorage& table) : table_(table) {}
 
   std::size_t size() const { return table_.rows(); }
   const Dim& all_dim() const { return table_.dim; }
-  /// A row's gradient until the next backward pass; zeros of its own if there is none.
+  /// A row's gradient, valid until the next backward pass; zeros if it has none.
   Tensor operator[](unsigned row) const;
 
  private:
   const dynet_like::ParameterStorage& table_;
 };
 
-/// The gradient of a whole table: a copy, with zeros for the rows that have none.
+/// The gradient of a whole table: a copy, with zeros for rows without a gradient.
 class TableGradient {
  public:
   explicit TableGradient(const RowGradients& rows) : rows_(rows) {}
@@ -122,12 +123,12 @@ struct LookupParameterStorage : ParameterStorageBase {
   bool has_grad() const override;
   void initialize(unsigned row, const std::vector<float>& values);
   void copy(const LookupParameterStorage& from);
-  /// Of all rows, or of one.
+  /// For all rows, or for one.
   void accumulate_grad(const Tensor& gradient);
   void accumulate_grad(unsigned row, const Tensor& gradient);
-  /// Of n rows, their gradients one behind the other.
+  /// For n rows, whose gradients follow each other.
   void accumulate_grads(unsigned n, const unsigned* rows, const unsigned*, float* gradients);
-  /// Nothing to do: rows are views, made when they are asked for.
+  /// Does nothing: rows are views, made when they are asked for.
   void initialize_lookups() {}
 
   const Dim& all_dim;
@@ -143,8 +144,8 @@ struct LookupParameterStorage : ParameterStorageBase {
   void refresh() override;
 };
 
-/// Like a shared_ptr. Whoever reaches for the members may write to the values, so that every use
-/// makes runs read them anew: in a training loop set_value costs less.
+/// Like a shared_ptr. A program that accesses the members may write to the values, so each access
+/// makes later runs read them anew. In a training loop set_value is cheaper.
 template <class Storage>
 class StorageHandle {
  public:
@@ -153,7 +154,7 @@ class StorageHandle {
   StorageHandle() = default;
   StorageHandle(std::nullptr_t) {}
   StorageHandle(std::shared_ptr<Storage> storage) : storage_(std::move(storage)) {}
-  /// One that keeps the library's handle in step: programs put another storage in its place.
+  /// If a program assigns another storage, this also changes the library's handle.
   StorageHandle(Core& core, std::shared_ptr<Storage> storage)
       : storage_(std::move(storage)), core_(&core) {}
   StorageHandle(const StorageHandle& other) : storage_(other.storage_) {}
@@ -173,7 +174,7 @@ class StorageHandle {
   }
   Storage& operator*() const { return *get(); }
   Storage* operator->() const { return get(); }
-  /// Without that.
+  /// The storage, without handing it out.
   Storage* peek() const { return storage_.get(); }
   explicit operator bool() const { return storage_ != nullptr; }
   operator std::shared_ptr<Storage>() const { return storage_; }
@@ -185,7 +186,7 @@ class StorageHandle {
   Core* core_ = nullptr;
 };
 
-/// A handle on a parameter; copies refer to the same values.
+/// A handle of a parameter; copies refer to the same values.
 struct Parameter : dynet_like::Parameter {
   Parameter() = default;
   Parameter(std::shared_ptr<ParameterStorage> storage);
@@ -199,14 +200,14 @@ struct Parameter : dynet_like::Parameter {
   ParameterStorage& get_storage() const;
   Tensor* values() const { return &get_storage().values; }
   Tensor* gradients() const { return &get_storage().g; }
-  /// 1: trainers apply it at once.
+  /// Always 1, since trainers apply the decay at once.
   float current_weight_decay() const { return 1; }
   void scale_gradient(float s) const { get_storage().scale_gradient(s); }
 
   StorageHandle<ParameterStorage> p{dynet_like::Parameter::p, nullptr};
 };
 
-/// A handle on a table.
+/// A handle of a table.
 struct LookupParameter : dynet_like::LookupParameter {
   LookupParameter() = default;
   LookupParameter(std::shared_ptr<LookupParameterStorage> storage);
@@ -244,17 +245,17 @@ struct ParameterCollectionStorage {
   L2WeightDecay weight_decay;
 };
 
-/// The library's collection with DyNet's defaults. A handle: copies and subcollections share the
-/// parameters. Layers of nn/ can be added to it, too.
+/// The library's collection, with DyNet's defaults. A handle: copies and subcollections share the
+/// parameters. You can add layers of nn/ to it, too.
 class ParameterCollection : public dynet_like::ParameterCollection {
  public:
   ParameterCollection() : ParameterCollection(default_weight_decay_lambda) {}
   explicit ParameterCollection(float weight_decay_lambda);
-  // To move is to copy, as for the library's.
+  // Moving copies, as for the library's collection.
   ParameterCollection(const ParameterCollection&) = default;
   ParameterCollection& operator=(const ParameterCollection&) = default;
 
-  /// Glorot if scale is 0, else uniform over [-scale, scale).
+  /// The initial values are Glorot's if scale is 0, otherwise uniform over [-scale, scale).
   Parameter add_parameters(const Dim& d, float scale = 0.0f, const std::string& name = "",
                            Device* device = default_device);
   Parameter add_parameters(const Dim& d, Device* device);
@@ -267,14 +268,14 @@ class ParameterCollection : public dynet_like::ParameterCollection {
                                         const dynet_like::ParameterInit& init,
                                         const std::string& name = "",
                                         Device* device = default_device);
-  /// Its weight decay is the parent's unless it is given one.
+  /// A negative weight decay stands for the parent's.
   ParameterCollection add_subcollection(const std::string& name = "",
                                         float weight_decay_lambda = -1);
 
-  /// Of the gradients since the last update.
+  /// The norm of the gradients since the last update.
   float gradient_l2_norm() const { return get_storage().gradient_l2_norm(); }
   void reset_gradient();
-  /// Scales every parameter whose Euclidean norm is larger than the radius down to it.
+  /// Scales every parameter with a larger Euclidean norm than the radius down to it.
   void project_weights(float radius = 1.0f) { get_storage().project_weights(radius); }
 
   std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base() const;
@@ -286,7 +287,7 @@ class ParameterCollection : public dynet_like::ParameterCollection {
   std::shared_ptr<ParameterStorage> get_parameter_storage(const std::string& name);
   std::shared_ptr<LookupParameterStorage> get_lookup_parameter_storage(const std::string& name);
 
-  /// Number of elements of those that trainers change.
+  /// Number of elements of all parameters that trainers update.
   std::size_t updated_parameter_count() const;
   void set_updated_param(const Parameter* p, bool status) { p->set_updated(status); }
   void set_updated_lookup_param(const LookupParameter* p, bool status) { p->set_updated(status); }
@@ -308,10 +309,10 @@ class ParameterCollection : public dynet_like::ParameterCollection {
   std::shared_ptr<ParameterCollectionStorage> storage_;
 };
 
-/// The old name.
+/// The old name of a collection.
 class Model : public ParameterCollection {};
 
-/// All parameters of a model in a text file: see io.h.
+/// Saves all parameters of a model to a text file: see io.h.
 void save_dynet_model(std::string filename, ParameterCollection* model);
 void load_dynet_model(std::string filename, ParameterCollection* model);
 

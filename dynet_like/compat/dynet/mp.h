@@ -1,4 +1,4 @@
-// DyNet's mp.h: training in several processes of one machine, which share the parameters.
+// DyNet's mp.h: training in several processes of one machine that share the parameters.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 
-/// DyNet's header brings Boost's: programs have `using namespace boost::interprocess`.
+/// DyNet's header includes Boost's: programs say `using namespace boost::interprocess`.
 namespace boost::interprocess {}
 
 namespace dynet::mp {
 
-/// What a program learns: from data D, with losses S. These are added, compared and printed, by
-/// operators that need not be const, and are copied between processes byte by byte.
+/// A program's model: it learns from data D, with losses S. Losses are added, compared and printed,
+/// by operators that need not be const, and are copied between processes byte by byte.
 template <class D, class S>
 class ILearner {
  public:
@@ -36,7 +36,7 @@ class ILearner {
   virtual void SaveModel() = 0;
 };
 
-/// A program sets it, such as when it is interrupted: training ends after the present part.
+/// Set by a program, for example when it is interrupted: training ends after the current part.
 extern bool stop_requested;
 
 real sum_values(const std::vector<real>& values);
@@ -45,13 +45,13 @@ std::string elapsed_time_string(const timespec& start, const timespec& end);
 
 namespace detail {
 
-/// A part of the data: positions of `order` in SharedWork.
+/// A part of the data, as positions in the order of SharedWork.
 struct Task {
   bool is_dev_set = false, end_of_epoch = false, learns = false, is_last = false;
   unsigned report_frequency = 0;
 };
 
-/// One end of a connection of two processes.
+/// One end of a connection between two processes.
 class Channel {
  public:
   explicit Channel(int socket) : socket_(socket) {}
@@ -84,9 +84,9 @@ class Children {
  public:
   using Work = std::function<void(const Channel& parent, unsigned child)>;
 
-  /// Each calls work and ends. An exception in it is written to standard error.
+  /// Each process calls `work` and ends. It prints an exception to standard error.
   Children(unsigned count, const Work& work);
-  /// Ends those that have not ended.
+  /// Kills the processes that have not ended.
   ~Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
@@ -101,29 +101,30 @@ class Children {
   std::vector<int> processes_;
 };
 
-/// What all processes see: the order of the data, how far they are, the parameters' gradients.
+/// State that all processes share: the order of the data, the position in it, the parameters'
+/// gradients.
 class SharedWork {
  public:
   using Parameters = std::vector<std::shared_ptr<dynet_like::ParameterStorage>>;
 
-  /// Throws UsageError unless all parameters lie in shared memory.
+  /// Throws UsageError unless all parameters are in shared memory.
   SharedWork(std::size_t data, Parameters parameters);
   ~SharedWork();
   SharedWork(const SharedWork&) = delete;
   SharedWork& operator=(const SharedWork&) = delete;
 
-  /// Forgets what this process has from its parent and must not use.
+  /// Drops what this process has inherited from its parent but must not use.
   void begin_child();
   void set(const unsigned* begin, const unsigned* end);
-  /// The position of the next datum for whoever asks first.
+  /// The position of the next datum. Each datum is given to one process.
   std::optional<unsigned> next();
-  /// One process at a time: changes the shared parameters, with the gradients of this one.
+  /// Changes the shared parameters with the gradients of this process. One process at a time.
   void update(Trainer& trainer);
-  /// The same: adds the gradients of this process to those of all.
+  /// Adds the gradients of this process to those of all. One process at a time.
   void give_gradients();
   /// Adds the gradients of all to those of this process.
   void take_gradients();
-  /// The parameters may have been changed by others.
+  /// Says that other processes may have changed the parameters.
   void count_change() const;
 
  private:
@@ -132,14 +133,15 @@ class SharedWork {
 
   Parameters parameters_;
   dynet_like::detail::Block block_;
-  /// By parameter, made when they are first needed.
+  /// By parameter.
   std::vector<dynet_like::detail::Block> gradients_;
 };
 
-/// Those that this process shares with the ones that it forks. Throws UsageError for none.
+/// The parameters that this process shares with the processes that it forks. Throws UsageError if
+/// there are none.
 SharedWork::Parameters shared_parameters();
 
-/// What a child does until it gets the last task.
+/// The work of a child, until it gets the last task.
 template <class D, class S>
 void run_child(const Channel& parent, unsigned child, SharedWork& work, ILearner<D, S>& learner,
                Trainer* trainer, const std::vector<D>& train_data, const std::vector<D>& dev_data) {
@@ -191,7 +193,7 @@ inline std::vector<unsigned> positions(std::size_t count) {
   return all;
 }
 
-/// Iterations over the training data, in another order each, with a look at the development data
+/// Iterates over the training data, in a new order each time, and evaluates the development data
 /// after every `dev_frequency` data. run(begin, end, is_dev_set, end_of_epoch) returns a loss.
 template <class S, class Run>
 void train(std::size_t train_size, std::size_t dev_size, unsigned iterations,
@@ -218,7 +220,7 @@ void train(std::size_t train_size, std::size_t dev_size, unsigned iterations,
   }
 }
 
-/// All of the data once, with the gradients of all children in this process.
+/// Goes through all data once. Afterwards this process has the gradients of all children.
 template <class D, class S>
 S run_minibatch(unsigned num_children, ILearner<D, S>* learner, SharedWork::Parameters parameters,
                 const std::vector<D>& data) {
@@ -237,10 +239,10 @@ S run_minibatch(unsigned num_children, ILearner<D, S>* learner, SharedWork::Para
 
 }  // namespace detail
 
-/// Trains in `num_children` processes, which change the same parameters: call
-/// initialize(argc, argv, true) first. Each calls trainer->update() after every datum; moments are
-/// its own. SaveModel is called here, whenever the loss of the development data is the lowest.
-/// Throws UsageError unless parameters are shared, std::runtime_error if a process fails.
+/// Trains in `num_children` processes, which change the same parameters: call initialize(argc,
+/// argv, true) first. Each process calls trainer->update() after every datum, and has moments of
+/// its own. This process calls SaveModel whenever the loss of the development data is the lowest so
+/// far. Throws UsageError unless parameters are shared, std::runtime_error if a process fails.
 template <class D, class S>
 void run_multi_process(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                        const std::vector<D>& train_data, const std::vector<D>& dev_data,
@@ -283,13 +285,14 @@ void run_single_process(ILearner<D, S>* learner, Trainer* trainer, const std::ve
                    [&] { learner->SaveModel(); });
 }
 
-/// The sum of the losses of all data, found in several processes. The gradients of all are in this
-/// one then: call trainer->update(). Throws UsageError unless there are shared parameters.
+/// The sum of the losses of all data, computed in several processes. Afterwards this process has
+/// the gradients of all: call trainer->update(). Throws UsageError unless there are shared
+/// parameters.
 template <class D, class S>
 S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::vector<D>& data) {
   return detail::run_minibatch(num_children, learner, detail::shared_parameters(), data);
 }
-/// One update from the gradients of all data, found in several processes or in this one.
+/// One update with the gradients of all data, computed in several processes or in this one.
 template <class D, class S>
 S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                            const std::vector<D>& data) {

@@ -1,4 +1,4 @@
-// What a graph has recorded, by index: ComputationGraph::nodes.
+// The nodes of a graph, by index: ComputationGraph::nodes.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace dynet {
 using VariableIndex = unsigned;
 
 /// What was recorded under an index. Views, such as a part of a concatenation, are nodes of their
-/// own, whose argument is what they show.
+/// own; their argument is the value that they lie in.
 struct Node {
   unsigned arity() const { return static_cast<unsigned>(args.size()); }
-  /// "tanh(x)", with names for the arguments, or "x1", "x2" and so on.
+  /// "tanh(x)" with these names of the arguments, or without names "x1", "x2" and so on.
   std::string as_string(const std::vector<std::string>& names) const;
   std::string as_dummy_string() const;
 
@@ -32,8 +32,7 @@ struct Node {
   Device* device = default_device;
 };
 
-/// The nodes of a graph: a sequence of pointers, which are valid until the graph is cleared or
-/// reverted.
+/// The nodes of a graph: a sequence of pointers, valid until the graph is cleared or reverted.
 class NodeList {
  public:
   class Iterator {
@@ -78,7 +77,7 @@ class NodeList {
   void forget() { known_.clear(); }
 
   const dynet_like::ComputationGraph& graph_;
-  mutable std::map<std::size_t, Node> known_;  ///< those that were asked for
+  mutable std::map<std::size_t, Node> known_;  ///< nodes that a program has asked for
 };
 
 }  // namespace dynet

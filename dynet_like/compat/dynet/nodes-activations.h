@@ -8,7 +8,7 @@ namespace dynet {
 struct Rectify : detail::UnaryNode<rectify> {};
 struct LogisticSigmoid : detail::UnaryNode<logistic> {};
 struct SoftSign : detail::UnaryNode<softsign> {};
-/// lambda times elu(x, alpha); selu has its own two constants.
+/// lambda * elu(x, alpha). selu has fixed constants of its own.
 struct ExponentialLinearUnit : detail::FunctionNode {
   explicit ExponentialLinearUnit(float lambda = 1.0f, float alpha = 1.0f)
       : FunctionNode(1, [=](const Arguments& xs) { return lambda * elu(xs[0], alpha); }) {}

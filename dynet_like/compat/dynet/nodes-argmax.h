@@ -5,7 +5,7 @@
 
 namespace dynet {
 
-/// Along the first dimension. Throws UsageError for another.
+/// Works along the first dimension. Throws UsageError for another one.
 struct Argmax : detail::FunctionNode {
   explicit Argmax(unsigned d = 0, bool straight_through = false)
       : FunctionNode(1, [=](const Arguments& xs) {

@@ -6,11 +6,11 @@
 
 namespace dynet {
 
-/// Of a tensor and a number.
+/// A tensor and a number.
 struct ScalarAdd : detail::BinaryNode < dynet_like::operator+> {};
-/// Of a number and a tensor.
+/// A number and a tensor.
 struct ScalarMultiply : detail::BinaryNode<cmult> {};
-/// Of a tensor and a number.
+/// A tensor and a number.
 struct ScalarQuotient : detail::BinaryNode<cdiv> {};
 
 }  // namespace dynet

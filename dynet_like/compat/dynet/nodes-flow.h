@@ -1,4 +1,4 @@
-// DyNet's nodes-flow.h. What passes values on, as node classes for add_function.
+// DyNet's nodes-flow.h. Nodes that pass values on, as node classes for add_function.
 #pragma once
 
 #include "dynet/function-node.h"

@@ -8,7 +8,7 @@
 namespace dynet {
 
 struct Hinge : detail::FunctionNode {
-  /// A class, one per minibatch element, or pointers to them.
+  /// A class, one class per minibatch element, or a pointer to them.
   template <detail::Integers Index>
   explicit Hinge(const Index& index, real margin = 1.0f)
       : FunctionNode(

@@ -8,7 +8,7 @@
 
 namespace dynet {
 
-/// Of the inputs, h, Wx, Wh, b, and the two masks if there are any.
+/// The arguments: the inputs, h, Wx, Wh, b, and the two masks if there are any.
 struct VanillaLSTMGates : detail::FunctionNode {
   explicit VanillaLSTMGates(bool dropout, real weightnoise_std = 0.0f)
       : FunctionNode([=](const Arguments& xs) {

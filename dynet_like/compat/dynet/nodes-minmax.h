@@ -1,4 +1,4 @@
-// DyNet's nodes-minmax.h. The smallest and the largest, as node classes for add_function.
+// DyNet's nodes-minmax.h. Minimum and maximum, as node classes for add_function.
 #pragma once
 
 #include "dynet/function-node.h"

@@ -6,7 +6,7 @@
 namespace dynet {
 
 struct PickNegLogSoftmax : detail::FunctionNode {
-  /// A class, one per minibatch element, or pointers to them.
+  /// A class, one class per minibatch element, or a pointer to them.
   template <detail::Integers Index>
   explicit PickNegLogSoftmax(const Index& v)
       : FunctionNode(

@@ -1,4 +1,4 @@
-// DyNet's param-init.h: how the values of new parameters are drawn.
+// DyNet's param-init.h: initial values of parameters.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace dynet {
 
-/// What a program derives its own initialisers from.
+/// The base class of a program's own initialisers.
 struct ParameterInit : dynet_like::ParameterInit {
-  /// For a table `values` has all rows, as its last dimension.
+  /// For a table, `values` has all rows, along its last dimension.
   virtual void initialize_params(Tensor& values) const = 0;
 
   void initialize(const dynet_like::Tensor& values, dynet_like::Random&) const override {
@@ -24,7 +24,7 @@ struct ParameterInit : dynet_like::ParameterInit {
 
 namespace detail {
 
-/// One of the library's, with the random numbers of the process.
+/// An initialiser of the library, with the random numbers of the process.
 template <class Library>
 struct LibraryInit : ParameterInit {
   template <class... Arguments>

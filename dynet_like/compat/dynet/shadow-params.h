@@ -1,4 +1,4 @@
-// DyNet's shadow-params.h: memory of a program's own for every parameter of a collection.
+// DyNet's shadow-params.h: memory for a program's own use, for every parameter of a collection.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace dynet {
 
-/// As many numbers as the parameter has, zero at first.
+/// As many numbers as the parameter has, initially zero.
 struct ShadowParameters {
   explicit ShadowParameters(const ParameterStorage& p) : h(p.dim) {}
 
   Tensor h;
 };
 
-/// The same for a table, and its rows as views.
+/// The same for a table; its rows are views of it.
 struct ShadowLookupParameters {
   explicit ShadowLookupParameters(const LookupParameterStorage& table);
 
@@ -22,8 +22,8 @@ struct ShadowLookupParameters {
   std::vector<Tensor> h;
 };
 
-/// Adds those of the parameters or tables of a collection from number `allocated` on. Returns how
-/// many there are.
+/// Adds entries for the collection's parameters or tables from number `allocated` on. Returns their
+/// total number.
 unsigned allocate_shadow_parameters(const ParameterCollection& model, unsigned allocated,
                                     std::vector<ShadowParameters>& target);
 unsigned allocate_shadow_lookup_parameters(const ParameterCollection& model, unsigned allocated,

@@ -1,4 +1,4 @@
-// DyNet's str-util.h: beginnings of strings.
+// DyNet's str-util.h: tests how a string begins.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// DyNet's tensor.h: views of values, and what can be done with them by hand.
+// DyNet's tensor.h: views of values, and work on them without graphs.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace dynet {
 
 using real = float;
 
-/// The library's view, which may own what it shows.
+/// The library's view. It may own its memory.
 struct Tensor : dynet_like::Tensor {
   Tensor() = default;
   Tensor(const dynet_like::Tensor& view) : dynet_like::Tensor(view) {}
   Tensor(const Dim& dim, float* values, Device* device = nullptr,
          DeviceMempool = DeviceMempool::NONE)
       : dynet_like::Tensor(dim, values), device(device) {}
-  /// Zeros of its own.
+  /// Zeros, in memory of its own.
   explicit Tensor(const Dim& dim);
 
   Tensor batch_elem(unsigned b) const { return dynet_like::Tensor::batch_elem(b); }
@@ -33,16 +33,16 @@ struct Tensor : dynet_like::Tensor {
 
 using dynet_like::as_scalar;
 using dynet_like::as_vector;
-/// All elements times a.
+/// All elements, multiplied by a.
 std::vector<real> as_scale_vector(const Tensor& tensor, float a);
 
-/// Numbers from `rndeng`: in [0, 1), integers in [0, n), of the standard normal distribution.
+/// Random numbers from `rndeng`: in [0, 1), integers in [0, n), standard normal.
 real rand01();
 int rand0n(int n);
 real rand_normal();
 
-/// Tensors by hand. Elements are counted in column-major order over the whole minibatch; what is
-/// out of range throws UsageError, what does not fit ShapeError.
+/// Work on tensors without graphs. Elements are numbered in column-major order over the whole
+/// minibatch. Arguments out of range throw UsageError, wrong shapes ShapeError.
 struct TensorTools {
   static void clip(Tensor& x, float left, float right);
   /// left + (right - left) * x
@@ -51,33 +51,35 @@ struct TensorTools {
   static void uniform_to_bernoulli(Tensor& x, float p);
   static void constant(Tensor& x, float c);
   static void zero(Tensor& x);
-  /// Of a square matrix.
+  /// For a square matrix.
   static void identity(Tensor& x);
   static void randomize_bernoulli(Tensor& x, real p, real scale = 1.0f);
   static void randomize_normal(Tensor& x, real mean = 0.0f, real stddev = 1.0f);
   static void randomize_uniform(Tensor& x, real left = 0.0f, real right = 1.0f);
-  /// Of a matrix: its columns (or rows, if it has fewer) are orthonormal, times scale.
+  /// For a matrix: makes its columns (or its rows, if it has fewer) orthonormal, and multiplies by
+  /// scale.
   static void randomize_orthonormal(Tensor& x, real scale = 1.0f);
 
   static float access_element(const Tensor& x, int index);
   static float access_element(const Tensor& x, const Dim& index);
   static void set_element(const Tensor& x, int index, float value);
   static void copy_element(const Tensor& from, int from_index, Tensor& to, int to_index);
-  /// The first of the values, of which there may be more. Throws ShapeError if there are fewer.
+  /// Sets the elements to the first of the values. Throws ShapeError if there are too few.
   static void set_elements(const Tensor& x, const std::vector<float>& values);
   static void copy_elements(Tensor& to, const Tensor& from);
   static void accumulate(Tensor& sum, const Tensor& x);
 
-  /// z = ln of the sum of e^x along dimension d, m = the largest elements. Shapes: x without d.
+  /// z = ln of the sum of e^x along dimension d, m = the largest elements. Both have x's shape
+  /// without dimension d.
   static void logsumexp(const Tensor& x, Tensor& m, Tensor& z, unsigned d = 0);
-  /// The positions along dimension `dim` of the `num` largest elements, the largest first: the
-  /// dimension becomes `num`. Of equal ones the first comes first.
+  /// The positions of the `num` largest elements along dimension `dim`, the largest first; of equal
+  /// elements the first comes first. The dimension becomes `num`.
   static IndexTensor argmax(const Tensor& x, unsigned dim = 0, unsigned num = 1);
-  /// Positions drawn from the distributions along dimension `dim` whose logarithms (up to a
-  /// constant) are given, `num` draws each.
+  /// Draws `num` positions along dimension `dim`, from distributions that are given by logarithms
+  /// (up to a constant).
   static IndexTensor categorical_sample_log_prob(const Tensor& x, unsigned dim = 0,
                                                  unsigned num = 1);
-  /// The largest elements along a dimension and their positions.
+  /// The largest elements along a dimension, and their positions.
   static std::pair<Tensor, IndexTensor> topk(const Tensor& x, unsigned dim = 0, unsigned num = 1);
 };
 

@@ -1,4 +1,4 @@
-// DyNet's timing.h: how long something takes.
+// DyNet's timing.h: measures how long something takes.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,10 @@
 
 namespace dynet {
 
-/// A watch that runs from its construction on.
+/// A stopwatch that starts with its construction.
 class Timing {
  public:
-  /// Milliseconds since then.
+  /// Milliseconds since the construction.
   double stop() const {
     return std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
   }
@@ -20,7 +20,7 @@ class Timing {
   Clock::time_point start_ = Clock::now();
 };
 
-/// Prints "[message N ms]" on standard error when it is destroyed.
+/// Prints "[message N ms]" to standard error when it is destroyed.
 class Timer {
  public:
   explicit Timer(const std::string& message) : message_(message) {}
@@ -39,7 +39,7 @@ class NamedTimer {
   void start(const std::string& name) { running_.insert_or_assign(name, Timing()); }
   /// Throws UsageError for a name that was not started.
   void stop(const std::string& name);
-  /// The sums on standard error, a line each.
+  /// Prints the sums to standard error, one per line.
   void show() const;
 
  private:

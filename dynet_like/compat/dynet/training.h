@@ -1,4 +1,4 @@
-// DyNet's training.h: the library's trainers, which clip and use gradients as DyNet's do.
+// DyNet's training.h: the library's trainers, with DyNet's clipping and use of gradients.
 #pragma once
 
 #include <iosfwd>
@@ -12,38 +12,38 @@ namespace dynet {
 
 using dynet_like::MovingAverage;
 
-/// Updates the parameters of a collection with the gradients that backward passes have added up
-/// since the last update, and forgets these. The formulas are in dynet_like/train/trainers.h.
+/// Updates the parameters of a collection with the sum of the gradients of all backward passes
+/// since the last update, and resets this sum. The formulas are in dynet_like/train/trainers.h.
 class Trainer {
  public:
   virtual ~Trainer();
 
   /// Throws NumericError, before anything is changed, if a gradient is not finite.
   virtual void update();
-  /// Of these parameters and tables alone, by their position in parameters_list() and
+  /// Updates only these parameters and tables, given by their positions in parameters_list() and
   /// lookup_parameters_list().
   void update(const std::vector<unsigned>& updated_params,
               const std::vector<unsigned>& updated_lookup_params);
-  /// Does nothing, as in DyNet 2.1: programs change learning_rate.
+  /// Does nothing, as in DyNet 2.1. To change the rate, set learning_rate.
   void update_epoch(real = 1.0f) {}
 
-  /// Forgets the moments. What counts updates goes on: Adam's correction of the bias, cycles of the
-  /// learning rate, averages.
+  /// Drops the moments. Everything that counts updates continues: Adam's bias correction, cycles of
+  /// the learning rate, averages.
   virtual void restart();
   void restart(real lr);
 
-  /// Settings, moments and averages as text. Reading throws UsageError, before anything is changed,
-  /// unless it is the state of such a trainer of the same parameters.
+  /// Writes settings, moments and averages as text. Reading throws UsageError, before anything is
+  /// changed, unless the text is the state of such a trainer of the same parameters.
   virtual void save(std::ostream& out);
   virtual void populate(std::istream& in);
   void populate(std::istream& in, real lr);
 
-  /// What the gradients would be multiplied by now; counts as a clip if that is less than 1.
+  /// The factor by which gradients would be clipped now. If it is below 1, it counts as a clip.
   float clip_gradients();
-  /// Applies the factor that the collection's weight decay has left to be applied.
+  /// Applies the part of the collection's weight decay that has not been applied yet.
   void rescale_and_reset_weight_decay();
 
-  // Averages of the parameters: see dynet_like/train/trainer.h.
+  // Moving averages of the parameters: see dynet_like/train/trainer.h.
   MovingAverage moving_average() const { return core_->moving_average(); }
   void exponential_moving_average(float beta, unsigned update_freq = 1u) {
     core_->exponential_moving_average(beta, update_freq);
@@ -56,7 +56,7 @@ class Trainer {
   }
   void swap_params_to_weights() { core_->swap_params_to_weights(); }
 
-  /// Writes "[lr=0.1 clips=0 updates=100] " to standard error; the counts begin anew.
+  /// Prints "[lr=0.1 clips=0 updates=100] " to standard error, and resets the two counts.
   void status();
 
   real learning_rate;
@@ -64,15 +64,15 @@ class Trainer {
   real clip_threshold = 5;
   real clips = 0, updates = 0;
   real clips_since_status = 0, updates_since_status = 0;
-  /// Rows of tables that have no gradient are left alone, moments and all; else their gradient is
-  /// zero, as that of parameters without a gradient always is.
+  /// If true, rows of tables without a gradient stay unchanged, with their moments; otherwise they
+  /// get a zero gradient, as parameters without a gradient always do.
   bool sparse_updates_enabled = true;
   ParameterCollection* model;
 
  protected:
   Trainer(ParameterCollection& m, std::unique_ptr<dynet_like::Trainer> core);
   dynet_like::Trainer& core() const { return *core_; }
-  /// Lets the core change the parameters, after the settings were handed to it.
+  /// Lets the core change the parameters, after it has been given the settings.
   virtual void change_parameters();
 
  private:
@@ -88,8 +88,8 @@ class SimpleSGDTrainer : public Trainer {
   explicit SimpleSGDTrainer(ParameterCollection& m, real learning_rate = 0.1f);
 };
 
-/// The rate is learning_rate_min in the first two updates, and rises from then on. The last
-/// argument is DyNet's, which does not use it either.
+/// The rate is learning_rate_min in the first two updates, and rises from then on. DyNet does not
+/// use the last argument, either.
 class CyclicalSGDTrainer : public Trainer {
  public:
   explicit CyclicalSGDTrainer(ParameterCollection& m, float learning_rate_min = 0.01f,
@@ -130,14 +130,13 @@ class AmsgradTrainer : public Trainer {
                           float beta_2 = 0.999f, float eps = 1e-8f);
 };
 
-/// Without sparse updates tables are left alone. What has a negative value, or zeros alone, becomes
-/// NaN: a parameter, or the row that is updated. The last argument is DyNet's, which does not use
-/// it either.
+/// Without sparse updates, tables stay unchanged. A parameter, or a row that is updated, becomes
+/// NaN if it has a negative value or only zeros. DyNet does not use the last argument, either.
 class EGTrainer : public Trainer {
  public:
   explicit EGTrainer(ParameterCollection& mod, real learning_rate = 0.1f, real mom = 0.9f,
                      real ne = 0.0f);
-  /// From the second update after this one on.
+  /// Begins with the second update after this one.
   void enableCyclicalLR(float learning_rate_min = 0.01f, float learning_rate_max = 0.1f,
                         float step_size = 2000, float gamma = 0.0f);
 

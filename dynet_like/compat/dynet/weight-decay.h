@@ -1,10 +1,10 @@
-// DyNet's weight-decay.h: how much smaller all parameters become with every update.
+// DyNet's weight-decay.h: weight decay of all parameters of a collection.
 #pragma once
 
 namespace dynet {
 
-/// A factor (1 - lambda) per update. A trainer applies it to the values at once, so that the factor
-/// still to be applied, `current_weight_decay`, is 1 unless a program moves it itself.
+/// A factor of (1 - lambda) per update. Trainers here apply it to the values at once. So the factor
+/// that remains to be applied, `current_weight_decay`, is 1 unless a program changes it.
 class L2WeightDecay {
  public:
   /// Throws UsageError unless 0 <= lambda < 1.
@@ -14,7 +14,7 @@ class L2WeightDecay {
   float get_lambda() const { return lambda_; }
   void update_weight_decay(unsigned updates = 1);
   float current_weight_decay() const { return factor_; }
-  /// Whether the factor is so small that it should be applied: below 1/4.
+  /// Whether the remaining factor is so small, below 1/4, that it should be applied.
   bool parameters_need_rescaled() const { return factor_ < 0.25f; }
   void reset_weight_decay() { factor_ = 1; }
 

@@ -1,7 +1,7 @@
-// Communicator of MPI: each rank sends to each other, and receives what it finds.
+// Communicator of MPI: each rank sends to every other, and receives what it finds.
 //
-// Messages, not collective calls: so it is known at any time of which ranks nothing has come. Open
-// MPI's own non-blocking all-to-all and all-gather send the same messages.
+// It uses messages, not collective calls, so that it can always say from which ranks nothing has
+// come. Open MPI's own non-blocking all-to-all and all-gather send the same messages.
 #include "dynet_like/distributed/mpi_ranks.h"
 
 #include <algorithm>
@@ -33,9 +33,9 @@ using Bytes = Communicator::Bytes;
 using Seconds = std::chrono::duration<double>;
 
 constexpr int kTag = 1, kMessageTag = 2;
-constexpr Seconds kGrace{0.2};  // of who was asked to end
+constexpr Seconds kGrace{0.2};  // for a rank that was asked to end
 constexpr Seconds kSaving{5};
-constexpr Seconds kBusy{0.0005};  // so long a wait costs a processor: then others may need it
+constexpr Seconds kBusy{0.0005};  // after waiting so long, sleep: others may need the processor
 constexpr auto kNap = std::chrono::microseconds(50);
 
 void check(int result, const char* what) {
@@ -66,7 +66,7 @@ class MpiRanks final : public Communicator {
   }
 
   ~MpiRanks() override {
-    if (failed_ || !rounds_.empty()) return;  // others may be gone, and MPI would wait for them
+    if (failed_ || !rounds_.empty()) return;  // others may have ended, and MPI would wait for them
     MPI_Comm_free(&world_);
     if (owns_mpi_) MPI_Finalize();
   }
@@ -150,7 +150,8 @@ class MpiRanks final : public Communicator {
   }
 
   void fail(const std::string& why) override {
-    // Rank 0 saves, and ends all itself; and what all have found out is said once.
+    // Rank 0 may still save, and ends all ranks itself. The others wait, so that a failure that all
+    // have noticed is printed once.
     if (rank_ > 0) std::this_thread::sleep_for(failed_ ? kSaving : kGrace);
     std::fprintf(stderr, "%s ends all %u ranks: %s\n", name(rank_).c_str(), size_, why.c_str());
     std::fflush(stderr);
@@ -165,11 +166,11 @@ class MpiRanks final : public Communicator {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  /// A round that has begun.
+  /// An open round.
   struct Open {
     Round* round;
-    std::vector<bool> has_come;         ///< by rank: it has begun to send
-    std::vector<MPI_Request> requests;  ///< what comes from each rank, and what goes to it
+    std::vector<bool> has_come;         ///< by rank: whether it has begun to send
+    std::vector<MPI_Request> requests;  ///< receives from each rank, then sends to it
 
     bool all_have_come() const {
       return std::find(has_come.begin(), has_come.end(), false) == has_come.end();
@@ -199,8 +200,8 @@ class MpiRanks final : public Communicator {
         "[Communicator] need at most {} bytes from a rank to another; got {}", kMost, size));
   }
 
-  // Begins to receive what others have begun to send: a message says itself how long it is. Those
-  // of a rank come in the order of rounds.
+  // Begins to receive what others have begun to send; the message tells its length. Messages of a
+  // rank come in the order of rounds.
   void find_messages() {
     for (unsigned r = 0; r < size_; ++r) {
       for (Open& open : rounds_) {
@@ -234,7 +235,7 @@ class MpiRanks final : public Communicator {
             "[Communicator] need all ranks within {:.4g} s; got none of {} after {:.1f} s{}",
             limit_.count(), missing(), waited, gives_up ? ", and was asked to end" : ""));
       }
-      // Bytes move in these calls alone.
+      // Bytes are transferred only during these calls.
       if (!rounds_.front().all_have_come() && waited > kBusy.count()) {
         std::this_thread::sleep_for(kNap);
       } else {
@@ -243,7 +244,7 @@ class MpiRanks final : public Communicator {
     }
   }
 
-  // Those that have not sent, or not received.
+  // The ranks that have not sent, or not received.
   std::string missing() {
     Open& open = rounds_.front();
     return names_of(*this, [&](unsigned r) {
@@ -270,7 +271,7 @@ class MpiRanks final : public Communicator {
   unsigned rank_ = 0, size_ = 1;
   std::vector<std::string> names_;
   std::function<bool()> asks_;
-  // MPI may still look at these after a call has failed.
+  // MPI may still access these after a call has failed.
   std::list<Open> rounds_;
   std::list<Sending> sending_;
   std::deque<Bytes> to_itself_;
@@ -289,7 +290,7 @@ std::chrono::duration<double> rank_time_limit() {
 }
 
 bool is_started_by_mpi() {
-  // Open MPI, MPICH and its relatives, and Slurm's PMIx and PMI2.
+  // Set by Open MPI, by MPICH and its relatives, and by Slurm's PMIx and PMI2.
   for (const char* const name :
        {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS"}) {
     if (std::getenv(name) != nullptr) return true;

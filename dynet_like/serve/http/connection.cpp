@@ -1,6 +1,5 @@
-// The way of a connection, by Boost.Beast. Whatever a client sends, it costs no more than the
-// options allow: sizes are checked before there is memory for them, and everything has a time
-// limit.
+// A connection, by Boost.Beast. Whatever a client sends, it costs no more than the options allow:
+// sizes are checked before memory is allocated, and everything has a time limit.
 #include "dynet_like/serve/http/connection.h"
 
 #include <fmt/chrono.h>
@@ -28,7 +27,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 << 10;
 constexpr std::chrono::seconds kDrainTime{1};
 
-// 0: it is the client that has failed, so that there is nobody to tell.
+// Returns 0 if the client itself has failed, so that nobody can read an answer.
 unsigned status_of(beast::error_code error) {
   if (error == http::error::partial_message) return 0;
   if (error == http::error::body_limit) return 413;
@@ -36,12 +35,12 @@ unsigned status_of(beast::error_code error) {
   return error.category() == make_error_code(http::error::body_limit).category() ? 400 : 0;
 }
 
-// RFC 9110, 6.6.1. The format uses the names of the language C, whatever the locale is.
+// RFC 9110, section 6.6.1. Names of days and months are English in every locale.
 std::string date_now() {
   return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(std::time(nullptr)));
 }
 
-// With 503 the client is asked to try again.
+// A response with status 503 asks the client to try again.
 Response make_response(Answer answer) {
   Response response(http::int_to_status(answer.status), 11);
   response.set(http::field::date, date_now());
@@ -54,7 +53,8 @@ Response make_response(Answer answer) {
   return response;
 }
 
-// RFC 9112, 7.1.1. Beast takes a line feed in quotes, where others see the end of the line.
+// RFC 9112, section 7.1.1. Beast accepts a line feed in quotes, where others see the end of the
+// line.
 void check_chunk_extensions(std::uint64_t, beast::string_view extensions,
                             beast::error_code& error) {
   const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; };
@@ -82,13 +82,13 @@ std::size_t Connections::size() const {
   return open_.size();
 }
 
-// One that is being destroyed waits for the mutex, and has no handle any more.
+// A connection that is being destroyed has no handle any more, and waits for the mutex.
 std::vector<std::shared_ptr<Connection>> Connections::all() const {
   std::vector<std::shared_ptr<Connection>> all;
   const std::lock_guard lock(mutex_);
   all.reserve(open_.size());
   for (Connection* connection : open_) {
-    // Kept even if it is the last handle: a destructor here would wait for this mutex.
+    // Keep even the last handle: if it ended here, the destructor would wait for this mutex.
     if (auto handle = connection->weak_from_this().lock()) all.push_back(std::move(handle));
   }
   return all;
@@ -141,7 +141,7 @@ void Connection::read_head() {
   const auto bytes = [this] {
     return std::string_view(static_cast<const char*>(buffer_.data().data()), buffer_.size());
   };
-  while (bytes().starts_with("\r\n")) buffer_.consume(2);  // RFC 9112, 2.2
+  while (bytes().starts_with("\r\n")) buffer_.consume(2);  // RFC 9112, section 2.2
   FoundHead head = find_head(bytes());
   is_head_ = bytes().starts_with("HEAD ");
   if (head.refusal.has_value()) return respond(std::move(*head.refusal), false);
@@ -155,7 +155,7 @@ void Connection::read_head() {
 
 void Connection::parse_head(std::size_t size) {
   const auto bytes = static_cast<char*>(buffer_.data().data());
-  // Of HTTP/1.2 and later, as if it were 1.1 (RFC 9110, 2.5), which is the last that Beast knows.
+  // Takes HTTP/1.2 and later for 1.1, the last version that Beast knows (RFC 9110, section 2.5).
   char& minor_version = bytes[std::string_view(bytes, size).find("\r\n") - 1];
   if (minor_version > '1') minor_version = '1';
   parser_.emplace();
@@ -166,13 +166,14 @@ void Connection::parse_head(std::size_t size) {
   buffer_.consume(parser_->put(asio::buffer(bytes, size), error));
   if (error) return on_bad_read(error);
   if (auto refusal = refusal_of_fields(parser_->get())) return respond(std::move(*refusal), false);
-  keep_alive_ = parser_->keep_alive();  // trailers of a body could change it
+  keep_alive_ = parser_->keep_alive();  // read it now: trailers of the body could change it
   answer_ = answer_without_handler();
   read_body();
 }
 
-// A client that asks whether to send its body is told at once; it may send none then. So it is with
-// one that expects what is unknown here, for which there is an answer.
+// A client may ask first whether to send its body. It is told to go on, or gets the answer that the
+// head alone determines, and may then send no body: so the connection closes. An unknown Expect has
+// such an answer, too.
 void Connection::read_body() {
   if (parser_->is_done()) return on_read({});
   const auto& fields = parser_->get();
@@ -202,7 +203,7 @@ void Connection::on_bad_read(Error error) {
   respond({status, "bad request: " + error.message() + "\n"}, false);
 }
 
-// RFC 9110, 9, 15.5 and 15.6.
+// RFC 9110, sections 9, 15.5 and 15.6.
 std::optional<Answer> Connection::answer_without_handler() {
   const auto& fields = parser_->get();
   const http::verb method = fields.method();
@@ -254,7 +255,7 @@ void Connection::enqueue() {
     return respond({503, site_.is_stopping ? "stopping\n" : "too many requests wait\n"},
                    keep_alive_);
   }
-  // An answer that is there already has been posted, and comes after this.
+  // If the answer exists already, it has been posted, and is handled after this.
   state_ = State::waiting;
   ticket_ = *ticket;
   watch_deadline(deadline);
@@ -279,7 +280,7 @@ void Connection::watch_client() {
   });
 }
 
-// Either the client has gone, or it sends its next request before this one is answered.
+// The client has either gone, or sent its next request before this one was answered.
 void Connection::on_readable() {
   if (state_ != State::waiting) return;
   char next = 0;
@@ -307,11 +308,11 @@ void Connection::respond(Answer answer, bool keep_alive) {
   site_.metrics.count_answer(answer.status);
   response_ = make_response(std::move(answer));
   response_->keep_alive(keep_alive && !site_.is_stopping);
-  // A client of HTTP/1.0 must be told.
+  // A client of HTTP/1.0 must be told that the connection stays open.
   if (response_->keep_alive() && parser_->get().version() < 11) {
     response_->set(http::field::connection, "keep-alive");
   }
-  if (is_head_) response_->body().clear();  // its length is told nevertheless
+  if (is_head_) response_->body().clear();  // the length stays in the head
   stream_.expires_after(site_.options.client_timeout);
   http::async_write(stream_, *response_, [self = shared_from_this()](Error error, std::size_t) {
     self->on_written(error);
@@ -327,8 +328,8 @@ void Connection::on_written(Error error) {
   read();
 }
 
-// What the client still sends is read for a while: closing before that would reset the connection,
-// and the answer could be lost on its way.
+// Reads for a while what the client still sends. Closing at once would reset the connection, and
+// the client might not get the answer.
 void Connection::drain() {
   if (state_ != State::gone) {
     state_ = State::gone;

@@ -1,4 +1,4 @@
-// One client of a server: reads a request, waits for its answer, writes it, and begins again.
+// One client of a server: reads a request, waits for its answer, writes it, and starts again.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -18,8 +18,8 @@ namespace dynet_like::serve {
 
 using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
-/// Lives as long as something is to be done for it. All that it does, it does on the strand of its
-/// socket; only its constructor and destructor run on other threads.
+/// Lives while it has something to do. It runs on the strand of its socket; only its constructor
+/// and destructor run on other threads.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(boost::asio::ip::tcp::socket socket, Site& site);
@@ -27,10 +27,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// From any thread: one of these begins.
+  /// Begins to serve the client, or refuses it. May be called from any thread, once.
   void start();
   void refuse();
-  /// From any thread: nothing comes that would be answered.
+  /// Closes the connection if it reads a request, since none is answered any more. From any thread.
   void close_if_reading();
 
  private:
@@ -61,12 +61,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::optional<Response> response_;
-  std::optional<Answer> answer_;  ///< that the head alone decides
+  std::optional<Answer> answer_;  ///< set if the head alone determines it
   bool is_head_ = false;          ///< the answer has no body
   bool keep_alive_ = false;
   State state_ = State::reading;
-  RequestQueue::Ticket ticket_ = 0;  ///< while it waits
-  bool is_watching_ = false;         ///< the socket will tell when there is something to read
+  RequestQueue::Ticket ticket_ = 0;  ///< valid while the request waits
+  bool is_watching_ = false;         ///< whether the socket will report when there is something to
+                                     ///< read
 };
 
 }  // namespace dynet_like::serve

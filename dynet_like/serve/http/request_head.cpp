@@ -1,4 +1,4 @@
-// Heads of requests: lines, versions, the target, and what says where the body ends.
+// Heads of requests: lines, versions, the target, and the fields that say where the body ends.
 #include "dynet_like/serve/http/request_head.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace http = beast::http;
 namespace {
 
 constexpr std::string_view kEnd = "\r\n\r\n";
-constexpr std::string_view kVersion = " HTTP/";  // and a digit, a point and a digit
+constexpr std::string_view kVersion = " HTTP/";  // followed by a digit, a point and a digit
 
 Answer bad_request(const std::string& what) { return {400, "bad request: " + what + "\n"}; }
 
@@ -25,7 +25,7 @@ bool is_letter_or_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// The two digits of the version, of a line without its end; empty if it has none.
+// The version, such as "1.1", of a line without its end; empty if it has none.
 std::string_view version_of(std::string_view line) {
   const std::size_t size = kVersion.size() + 3;
   if (line.size() < size) return {};
@@ -38,7 +38,7 @@ std::string_view version_of(std::string_view line) {
 
 std::string_view first_line(std::string_view bytes) { return bytes.substr(0, bytes.find("\r\n")); }
 
-// RFC 9112, 2.3 and 3. Without a version it would be HTTP/0.9.
+// RFC 9112, sections 2.3 and 3. A line without a version would be HTTP/0.9.
 std::optional<Answer> refusal_of_line(std::string_view line) {
   const std::string_view version = version_of(line);
   if (version.empty()) return bad_request("need a line METHOD TARGET HTTP/1.1");
@@ -46,7 +46,7 @@ std::optional<Answer> refusal_of_line(std::string_view line) {
   return std::nullopt;
 }
 
-// RFC 3986, 3.2: a name or address, and a port.
+// RFC 3986, section 3.2: a name or address, and a port.
 bool is_host(std::string_view host) {
   const std::string_view others = "-._~%!$&'()*+,;=:[]";
   return std::all_of(host.begin(), host.end(), [&](char c) {
@@ -54,7 +54,7 @@ bool is_host(std::string_view host) {
   });
 }
 
-// RFC 9112, 3.2: a request of HTTP/1.1 has one.
+// RFC 9112, section 3.2: a request of HTTP/1.1 has exactly one Host.
 std::optional<Answer> refusal_of_host(const RequestFields& fields) {
   const std::size_t hosts = fields.count(http::field::host);
   if (hosts > 1 || (hosts == 0 && fields.version() > 10)) {
@@ -76,7 +76,7 @@ std::size_t end_of_scheme(std::string_view target) {
   return 0;
 }
 
-// RFC 9112, 3.2. That of CONNECT, which is a host and a port, is refused with its method.
+// RFC 9112, section 3.2. The target of CONNECT, a host and a port, is refused with its method.
 std::optional<Answer> refusal_of_target(const RequestFields& fields) {
   const std::string_view target = view(fields.target());
   const auto is_forbidden = [](char c) { return c <= ' ' || c > '~' || c == '#'; };
@@ -98,8 +98,8 @@ beast::string_view last_of_list(beast::string_view list) {
   return last.substr(std::min(last.find_first_not_of(" \t"), last.size()));
 }
 
-// RFC 9112, 6.1 and 6.3: if a proxy and this server disagreed about the end of a body, what follows
-// would be a request for one of them only.
+// RFC 9112, sections 6.1 and 6.3. If a proxy and this server disagreed about the end of a body,
+// only one of them would take the rest for a request.
 std::optional<Answer> refusal_of_framing(const RequestFields& fields) {
   const std::size_t codings = fields.count(http::field::transfer_encoding);
   if (codings == 0) return std::nullopt;
@@ -117,7 +117,8 @@ std::optional<Answer> refusal_of_framing(const RequestFields& fields) {
 
 FoundHead find_head(std::string_view bytes) {
   if (bytes.empty() || bytes == "\r") return {};
-  const std::string_view separators = "!#$%&'*+-.^_`|~";  // of methods, beside letters and digits
+  const std::string_view separators = "!#$%&'*+-.^_`|~";  // allowed in methods, besides letters and
+                                                          // digits
   if (!is_letter_or_digit(bytes[0]) && separators.find(bytes[0]) == separators.npos) {
     return {0, bad_request("need a line METHOD TARGET HTTP/1.1")};
   }

@@ -1,4 +1,4 @@
-// What the connections of a server have in common.
+// Data that all connections of a server share.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace dynet_like::serve {
 
 class Connection;
 
-/// Those that are open; for any number of threads.
+/// The open connections. All members may be called from any thread.
 class Connections {
  public:
   void add(Connection* connection);

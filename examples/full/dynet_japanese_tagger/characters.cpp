@@ -1,4 +1,4 @@
-// Reading the tables, UTF-8, and the two steps of a normal form.
+// Reads the tables, decodes UTF-8, and makes normal forms in two steps.
 #include "examples/full/dynet_japanese_tagger/characters.h"
 
 #include <algorithm>
@@ -121,11 +121,12 @@ std::u32string Characters::decomposed(const std::u32string& text) const {
 
 std::u32string Characters::composed(const std::u32string& text) const {
   std::u32string result;
-  std::size_t starter = text.size();  // where the last one is in the result
+  std::size_t starter = text.size();  // index of the last starter in the result
   unsigned last_class = 0;
   for (const char32_t c : text) {
     const unsigned its_class = class_of(c);
-    // A mark before it of the same class, or a starter, keeps it from the last starter.
+    // A starter, or a mark of the same class, in between prevents composition with the last
+    // starter.
     if (starter < result.size() && (starter + 1 == result.size() || last_class < its_class)) {
       const auto pair = compositions_.find({result[starter], c});
       if (pair != compositions_.end()) {

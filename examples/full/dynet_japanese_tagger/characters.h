@@ -1,4 +1,4 @@
-// What Unicode says of characters: normal forms, lower case, which are letters, digits or spaces.
+// Unicode's properties of characters: normal forms, lower case, letters, digits, spaces.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace dynet_like::examples {
 
-/// A text in UTF-8 as code points, and back. Throws UsageError for other bytes.
+/// Converts a text from UTF-8 to code points, and back. Throws UsageError for invalid UTF-8.
 std::u32string to_characters(std::string_view text);
 std::string to_text(std::u32string_view characters);
 
-/// The tables of a file that scripts/nagisa_model.py writes: a line is the name of a property, a
-/// tab, and code points in hexadecimal digits.
+/// Reads a file that scripts/nagisa_model.sh writes. A line is the name of a property, a tab, and
+/// code points in hexadecimal.
 class Characters {
  public:
   /// Throws FileError.
@@ -25,7 +25,7 @@ class Characters {
   /// The normal form NFKC: compatibility characters replaced, marks in order, then composed
   /// (Unicode Standard Annex #15).
   std::u32string normalized(const std::u32string& text) const;
-  /// Character by character: as many as before.
+  /// Converts characters one by one, so their number stays the same.
   std::u32string lower(std::u32string text) const;
   bool is_space(char32_t c) const { return has(c, kSpace); }
   bool is_letter_or_digit(char32_t c) const { return has(c, kLetterOrDigit); }
@@ -34,7 +34,7 @@ class Characters {
   enum Flag : std::uint8_t {
     kDecomposes = 1,
     kMark = 2,     ///< its combining class is not 0
-    kFollows = 4,  ///< the second of a pair that composes
+    kFollows = 4,  ///< the second character of a pair that composes
     kUpper = 8,
     kSpace = 16,
     kLetterOrDigit = 32

@@ -1,4 +1,4 @@
-// Reading the files of the dictionary, and the rules for texts and words.
+// Reads the files of the dictionary, and has the rules for texts and words.
 #include "examples/full/dynet_japanese_tagger/dictionary.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// take(key, numbers) for every line "key TAB numbers with spaces between them".
+/// Calls take(key, numbers) for every line "key TAB numbers with spaces between them".
 template <class Take>
 void read_numbers(const std::string& path, const Take& take) {
   const nn::TextLimits limits;
@@ -75,7 +75,7 @@ std::vector<unsigned> Dictionary::tags_of(const std::u32string& word) const {
   const auto found = tags_of_words_.find(word);
   std::vector<unsigned> all = found == tags_of_words_.end() ? std::vector{0u} : found->second;
   const auto is_plain = [&](char32_t c) { return characters.is_letter_or_digit(c); };
-  if (std::all_of(word.begin(), word.end(), is_plain)) {  // may well be a noun
+  if (std::all_of(word.begin(), word.end(), is_plain)) {  // probably a noun
     std::erase(all, 0u);
     if (std::find(all.begin(), all.end(), noun_) == all.end()) all.push_back(noun_);
     std::sort(all.begin(), all.end());

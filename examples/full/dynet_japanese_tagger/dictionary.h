@@ -1,4 +1,4 @@
-// The dictionary of a published tagger, and what it makes of a line of text.
+// The dictionary of a published tagger, and how it prepares a line of text.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace dynet_like::examples {
 
-/// Keys that are found by views of a text.
+/// Lets maps find their keys by views of a text.
 struct ViewHash : std::hash<std::u32string_view> {
   using is_transparent = void;
 };
 template <class Value>
 using TextMap = std::unordered_map<std::u32string, Value, ViewHash, std::equal_to<>>;
 
-/// Numbers of characters, pairs or words. What is not there is "oov".
+/// Numbers of characters, pairs or words. Unknown keys have the number of "oov".
 class Ids {
  public:
-  /// Lines "key TAB number". Throws FileError.
+  /// Reads lines "key TAB number". Throws FileError.
   explicit Ids(const std::string& path);
 
   unsigned operator[](std::u32string_view key) const {
@@ -41,16 +41,16 @@ class Ids {
   unsigned unknown_;
 };
 
-/// The files of a folder that scripts/nagisa_model.py writes.
+/// The dictionary's files, in a folder that scripts/nagisa_model.sh fills.
 class Dictionary {
  public:
   /// Throws FileError.
   explicit Dictionary(const std::string& folder);
 
-  /// A line as the tagger wants it: without spaces at its end, in normal form, and with ideographic
+  /// A line as the tagger needs it: without spaces at its end, in normal form, and with ideographic
   /// spaces. Throws UsageError unless it is UTF-8.
   std::u32string prepared(std::string_view line) const;
-  /// Which tags a word may have, by number and in ascending order.
+  /// The numbers of the tags that a word may have, in ascending order.
   std::vector<unsigned> tags_of(const std::u32string& word) const;
 
   Characters characters;

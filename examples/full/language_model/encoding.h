@@ -1,4 +1,4 @@
-// Text as the numbers of its units, in the way of one model.
+// Converts text to the numbers of its units, for one model.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace dynet_like::examples {
 
 struct Encoding {
   nn::TextUnit unit = nn::TextUnit::character;
-  nn::Vocabulary vocabulary;  ///< with an unknown unit
+  nn::Vocabulary vocabulary;  ///< includes an unknown unit
 
-  /// The units of the beginning of a line, after the end of another. Never none.
+  /// The units of the beginning of a line, after the end of the line before. Never empty.
   std::vector<std::uint32_t> beginning(std::string_view text) const {
     std::vector<std::uint32_t> numbers{vocabulary.id("\n")};
     for (const std::string_view word : nn::split_line(text, unit)) {
@@ -23,13 +23,13 @@ struct Encoding {
     }
     return numbers;
   }
-  /// The units of a whole line, its end too, after the end of another.
+  /// The units of a whole line with its end, after the end of the line before.
   std::vector<std::uint32_t> line(std::string_view text) const {
     std::vector<std::uint32_t> numbers = beginning(text);
     numbers.push_back(vocabulary.id("\n"));
     return numbers;
   }
-  /// The way back.
+  /// Converts numbers back to text.
   std::string text(std::span<const std::uint32_t> numbers) const {
     return nn::join_units(vocabulary, numbers, unit);
   }

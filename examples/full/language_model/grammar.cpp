@@ -1,4 +1,4 @@
-// The grammar as functions that write, and count the nats of what they choose.
+// The grammar as functions that write, and count the nats of their choices.
 #include "examples/full/language_model/grammar.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// The forms with a singular subject and with a plural one.
+/// The singular and the plural form.
 struct Word {
   const char *singular, *plural;
 };
@@ -21,7 +21,7 @@ constexpr Word kTransitive[] = {
     {"sees", "see"}, {"likes", "like"}, {"chases", "chase"}, {"hears", "hear"}};
 constexpr Word kAdjectives[] = {
     {"old", "old"}, {"small", "small"}, {"hungry", "hungry"}, {"quiet", "quiet"}};
-constexpr int kDeepest = 2;  // clauses in clauses
+constexpr int kDeepest = 2;  // clauses within clauses
 
 class Writer {
  public:
@@ -49,7 +49,7 @@ class Writer {
     write(kTransitive, noun_phrase(depth));
   }
 
-  /// What follows a subject.
+  /// The part after a subject.
   void clause(bool plural, int depth) {
     if (chance(0.5)) return write(kIntransitive, plural);
     write(kTransitive, plural);

@@ -1,4 +1,4 @@
-// The language model: vectors of units, LSTMs, and a linear map to the scores of what comes next.
+// The language model: vectors of units, LSTMs, and a linear map to the scores of the next unit.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace dynet_like::examples {
 
 struct ModelOptions {
-  unsigned units = 0;  ///< how many different characters or words there are
+  unsigned units = 0;  ///< number of different characters or words
   unsigned embedding = 64, hidden = 256, layers = 2;
-  float dropout = 0.2f;  ///< of the outputs of every layer
+  float dropout = 0.2f;  ///< for the outputs of every layer
 };
 
-/// Predicts every unit of a text from those before it.
+/// Predicts every unit of a text from the units before it.
 class LanguageModel {
  public:
   using State = nn::StackedLSTM::State;
@@ -33,7 +33,7 @@ class LanguageModel {
              bool training = false) const {
     return lstm_.step(before, embedding_(graph, unit), training);
   }
-  /// The scores of all units to come next. Shapes: {units}.
+  /// The scores of the next unit. Shapes: {units}.
   Expression scores(const State& state, bool training = false) const {
     return output_(dropout_(state.back().h, training));
   }
@@ -42,8 +42,8 @@ class LanguageModel {
     Expression loss;  ///< the sum over all predictions, in nats
     State end;
   };
-  /// Predicts all of at least two units but the first; the last is not read. With one graph per
-  /// text this is a loop as one would write it for one text alone.
+  /// Predicts all units but the first, of at least two; the last is not read. It is the loop that
+  /// one would write for a single text.
   Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units,
                bool training = false) const {
     std::vector<Expression> losses;

@@ -1,4 +1,4 @@
-// Drawing from the softmax, one unit after the other: each is needed before the next can be.
+// Draws units from the softmax, one after the other, since each depends on the last.
 #include "examples/full/language_model/sampling.h"
 
 #include <numeric>
@@ -7,7 +7,7 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// Number i with a probability that is proportional to weights[i].
+/// Returns i with a probability proportional to weights[i].
 std::uint32_t draw(const std::vector<float>& weights, Random& random) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   double left = random.uniform() * total;

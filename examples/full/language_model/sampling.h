@@ -1,4 +1,4 @@
-// Writing text with the language model.
+// Writes text with the language model.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace dynet_like::examples {
 
 struct SamplingOptions {
-  unsigned count = 0;     ///< how many units
-  float temperature = 1;  ///< divides the scores: below 1, what is likely becomes more so
+  unsigned count = 0;                  ///< number of units
+  float temperature = 1;               ///< divides scores: below 1, likely units become more likely
   std::optional<std::uint32_t> never;  ///< a unit that is not drawn, such as the unknown word
 };
 
-/// Units after a prompt of one unit or more, each drawn from the softmax of the scores. The same
-/// for the same state of `random`.
+/// Draws units after a prompt of at least one unit, each from the softmax of the scores. The result
+/// depends only on the state of `random`.
 std::vector<std::uint32_t> sample(const LanguageModel& model, std::span<const std::uint32_t> prompt,
                                   const SamplingOptions& options, Random& random);
 

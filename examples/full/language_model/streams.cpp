@@ -1,4 +1,4 @@
-// Where streams and pieces begin, and what passes from one piece to the next.
+// Where streams and pieces begin, and the states that go from one piece to the next.
 #include "examples/full/language_model/streams.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void StreamReader::add_losses(Minibatch& batch, std::span<const std::uint32_t> s
   }
 }
 
-// As bytes: the number of the stream, then its state.
+// Exchanges bytes: the number of a stream, then its state.
 void StreamReader::read_states(Communicator& ranks) {
   const std::size_t size = 2 * layers_.size() * model_.hidden();
   Communicator::Bytes mine;
@@ -124,7 +124,7 @@ LanguageModel::State StreamReader::kept(ComputationGraph& graph, unsigned stream
 
 double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
                   unsigned streams, unsigned threads, Communicator* ranks) {
-  constexpr unsigned kPieceLength = 128;  // bounds the memory, and nothing else
+  constexpr unsigned kPieceLength = 128;  // limits the memory, without effect on the result
   const Streams text(units, streams, kPieceLength);
   StreamReader reader(model, text, ParameterCollection());
   const std::shared_ptr<Communicator> alone = single_process();

@@ -1,4 +1,4 @@
-// Truncated backpropagation: a text as streams, read beside each other piece by piece.
+// Truncated backpropagation: a text as parallel streams, which are read piece by piece.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@
 
 namespace dynet_like::examples {
 
-/// A text cut into streams of equal length, and these into pieces, all but for one unit. Every unit
-/// of the text but the first is predicted in exactly one piece, from the one before it.
+/// Cuts a text into streams of equal length, except for one unit, and these into pieces. Every unit
+/// of the text but the first is predicted in exactly one piece, from the unit before it.
 class Streams {
  public:
-  /// At most `count` streams, of pieces with at most `length` predictions. `units` must live on.
-  /// Throws UsageError unless there are two units, one stream and a length of 2 or more.
+  /// At most `count` streams, in pieces of at most `length` predictions. `units` must outlive it.
+  /// Throws UsageError unless there are at least two units, one stream and a length of 2.
   Streams(std::span<const std::uint32_t> units, unsigned count, unsigned length);
 
   unsigned count() const { return count_; }
   std::size_t pieces() const { return pieces_; }
-  /// What is predicted in a piece, after the unit before it. Never fewer than two units.
+  /// The units of a piece, after the unit before it: at least two.
   std::span<const std::uint32_t> piece(unsigned stream, std::size_t piece) const;
-  /// For a training run, a minibatch per piece: all streams.
+  /// Minibatches for a training run: the n-th has piece n of all streams.
   nn::Minibatches minibatches() const;
-  /// How many units are predicted, by all streams together.
+  /// The number of predictions, in all streams together.
   std::size_t predictions() const { return units_.size() - 1; }
   std::size_t predictions(std::size_t piece, std::span<const std::uint32_t> some) const;
 
@@ -37,22 +37,22 @@ class Streams {
   std::size_t pieces_;
 };
 
-/// Reads streams with a model. The state at the end of a piece is data for the next one: gradients
-/// do not flow back beyond it. Between two pieces it lies in tables, so that a checkpoint of their
-/// collection has it.
+/// Reads streams with a model. The state at the end of a piece is data for the next piece:
+/// gradients do not flow back further. Between pieces the states are in tables, so that a
+/// checkpoint of their collection includes them.
 class StreamReader {
  public:
-  /// Adds the tables to `states`. Model and streams must live on.
+  /// Adds the tables to `states`. Model and streams must outlive it.
   StreamReader(const LanguageModel& model, const Streams& streams, ParameterCollection states);
 
   /// Records a piece of each of these streams, one graph each, with its loss. Piece 0 begins with
-  /// zeros, all others where the last one ended.
+  /// zeros, others with the state at the end of the last piece.
   void add_losses(Minibatch& batch, std::span<const std::uint32_t> some, std::size_t piece,
                   bool training);
-  /// Reads the states at their ends; after the minibatch's forward pass, and before parameters
-  /// change. Those of other processes' streams come from there.
+  /// Reads the states at the ends of pieces, after the minibatch's forward pass and before
+  /// parameters change. Those of other processes' streams are received.
   void read_states(Communicator& ranks);
-  /// Keeps them; after the backward pass, for nothing that a graph reads may change before.
+  /// Writes them into the tables, after the backward pass, since graphs read the tables until then.
   void keep_states();
 
   const Streams& streams() const { return streams_; }
@@ -63,7 +63,7 @@ class StreamReader {
     LookupParameter h, c;
   };
 
-  /// The numbers of h and c of all layers, one behind the other.
+  /// The numbers of h and c of all layers, one after the other.
   struct StreamState {
     std::uint32_t stream;
     std::vector<float> numbers;
@@ -76,12 +76,12 @@ class StreamReader {
   std::vector<LayerStates> layers_;
   std::vector<std::uint32_t> recorded_;     ///< streams
   std::vector<LanguageModel::State> ends_;  ///< by stream
-  std::vector<StreamState> states_;         ///< that were read
+  std::vector<StreamState> states_;         ///< the states that were read
 };
 
-/// The sum of the losses of all units but the first, in nats, read in at most `streams` parallel
-/// streams, which processes share, if there are any. It does not depend on the number of threads
-/// and processes.
+/// The sum of the losses of all units but the first, in nats. Reads at most `streams` parallel
+/// streams, which processes share, if there are several. The result does not depend on the number
+/// of threads and processes.
 double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
                   unsigned streams, unsigned threads, Communicator* ranks = nullptr);
 

@@ -1,4 +1,4 @@
-// Splitting a text, and numbering the units that its training part has often enough.
+// Splits a text, and numbers the units that are frequent enough in its training part.
 #include "examples/full/language_model/task.h"
 
 #include <sstream>

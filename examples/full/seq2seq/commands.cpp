@@ -1,4 +1,4 @@
-// All commands of SCAN's grammar, in other words: a sentence of one or two phrases.
+// All commands of SCAN's grammar, with shorter names of actions: sentences of one or two phrases.
 #include "examples/full/seq2seq/commands.h"
 
 #include <string>
@@ -17,7 +17,7 @@ std::string repeated(const std::string& actions, unsigned times) {
   return result;
 }
 
-/// What is done once: "jump", "turn left", "walk opposite right", "turn around left".
+/// Single movements: "jump", "turn left", "walk opposite right", "turn around left".
 Pairs movements() {
   Pairs all;
   for (const char* verb : {"walk", "look", "run", "jump", "turn"}) {

@@ -1,5 +1,4 @@
-// Commands and what they mean, as in SCAN (Lake and Baroni 2018), so that the program can be tried
-// without any file.
+// Commands and their meanings, as in SCAN (Lake and Baroni 2018), to try the program without files.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +9,11 @@
 
 namespace dynet_like::examples {
 
-/// How many there are.
+/// The number of all commands.
 constexpr std::size_t kCommands = 20910;
 
-/// So many different commands, drawn at random, with the actions that they ask for: "turn left
-/// after jump twice" and "JUMP JUMP LEFT". Throws UsageError for more than there are.
+/// `count` different commands, drawn at random, with the actions that they stand for: "turn left
+/// after jump twice" and "JUMP JUMP LEFT". Throws UsageError if there are not so many.
 std::vector<nn::TextPair> draw_commands(std::size_t count, Random& random);
 
 }  // namespace dynet_like::examples

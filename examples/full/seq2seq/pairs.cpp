@@ -1,4 +1,4 @@
-// Reading files.
+// Reads files, or generates commands.
 #include "examples/full/seq2seq/pairs.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Pairs = std::vector<nn::TextPair>;
 
-/// Takes the last ones away.
+/// Removes the last pairs, and returns them.
 Pairs split_off(Pairs& pairs, std::size_t count) {
   const auto first = pairs.end() - static_cast<std::ptrdiff_t>(count);
   Pairs last(std::make_move_iterator(first), std::make_move_iterator(pairs.end()));
@@ -53,7 +53,7 @@ PairSplits load_pairs(const Options& options) {
 
 Vocabularies::Vocabularies(const Pairs& pairs, unsigned min_count) {
   source.set_unknown("<unknown>");
-  target.add("\n");  // no word can be that
+  target.add("\n");  // not a possible word
   for (const auto& [first, second, label] : pairs) {
     for (const auto word : nn::split_line(first, nn::TextUnit::word)) source.add(word);
     for (const auto word : nn::split_line(second, nn::TextUnit::word)) target.add(word);

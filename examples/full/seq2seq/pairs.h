@@ -1,4 +1,4 @@
-// What the seq2seq example learns: pairs of word sequences from files, or generated ones.
+// Data of the seq2seq example: pairs of word sequences from files, or generated ones.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,14 @@ struct PairSplits {
   std::vector<nn::TextPair> train, dev, test;
 };
 
-/// The files of --train, --dev and --test, SCAN's where they are named *.txt, or generated
-/// commands. Without --dev, a twentieth of the training pairs is taken for it. Throws UsageError
-/// for options that do not go together, and FileError for files of no use.
+/// Loads the files of --train, --dev and --test (files named *.txt are SCAN's), or generates
+/// commands. Without --dev, a twentieth of the training pairs becomes dev. Throws UsageError for
+/// options that do not go together, and FileError for files that cannot be used.
 PairSplits load_pairs(const Options& options);
 
-/// Numbers for the words of the training pairs. What is rare in the first sentences is unknown.
+/// Numbers of the words of the training pairs. Rare words of the first sentences are unknown.
 struct Vocabularies {
-  static constexpr std::uint32_t kEnd = 0;  ///< of a second sentence, which it also begins
+  static constexpr std::uint32_t kEnd = 0;  ///< begins and ends a second sentence
 
   Vocabularies(const std::vector<nn::TextPair>& pairs, unsigned min_count);
   explicit Vocabularies(const nn::SavedModel& model);

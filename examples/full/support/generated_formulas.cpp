@@ -10,7 +10,7 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// Adds a formula below `head` and returns its value. Operators have one to four operands.
+/// Adds a formula below `head`, and returns its value. Operators have one to four operands.
 bool add_formula(unsigned deepest, std::int32_t head, Random& random,
                  nn::ConlluSentence& sentence) {
   const std::size_t place = sentence.words.size();

@@ -1,4 +1,4 @@
-// Words whose tags a marker far before them tells.
+// Words whose tags depend on a marker far before them.
 #include "examples/full/support/generated.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Molecules: random trees of atoms with a ring at times, and whether there is an amide in them.
+// Molecules: random trees of atoms, some with a ring, and whether there is an amide.
 #include "examples/full/support/generated.h"
 
 #include <fmt/core.h>

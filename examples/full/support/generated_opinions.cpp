@@ -1,4 +1,4 @@
-// Opinions: a sum of good words and bad ones.
+// Opinions: sums of good words and bad ones.
 #include "examples/full/support/generated.h"
 
 #include <string>

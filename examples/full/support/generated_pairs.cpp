@@ -1,4 +1,4 @@
-// Sentences about all worlds there are: each is a list of those in which it is true.
+// Sentences about all possible worlds: each is the set of worlds in which it is true.
 #include "examples/full/support/generated.h"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kKinds = 8, kWorlds = 1u << kKinds;
 
-/// A text and the kinds that it is true of, bit by bit.
+/// A text, and the kinds of individuals for which it is true, as bits.
 struct Phrase {
   std::string text;
   unsigned kinds = 0;
@@ -32,7 +32,7 @@ Phrase random_phrase(Random& random, unsigned depth) {
 
 struct Sentence {
   std::string text;
-  std::bitset<kWorlds> worlds;  ///< in which it is true
+  std::bitset<kWorlds> worlds;  ///< in which the sentence is true
 
   explicit Sentence(Random& random) {
     do {
@@ -45,7 +45,7 @@ struct Sentence {
         const unsigned others = world & subject.kinds & ~predicate.kinds;
         worlds[world] = quantifier == 0 ? others == 0 : quantifier == 1 ? both != 0 : both == 0;
       }
-    } while (worlds.all() || worlds.none());  // what is always or never true says nothing
+    } while (worlds.all() || worlds.none());  // always or never true says nothing
   }
 };
 

@@ -1,4 +1,4 @@
-// Sentences of a toy grammar, drawn from the rules of a table.
+// Sentences of a toy grammar, drawn from a table of rules.
 #include "examples/full/support/generated.h"
 
 #include <map>
@@ -11,7 +11,7 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// What a phrase may be made of: RELATION/PHRASE or RELATION/WORD_TAG; "*" is the head.
+/// The possible parts of a phrase: RELATION/PHRASE or RELATION/WORD_TAG; "*" marks the head.
 const std::map<std::string, std::vector<std::string>> kGrammar = {
     {"S", {"nsubj/NP */VP punct/._PUNCT"}},
     {"VP", {"*/VERB obj/NP", "*/VERB obj/NP obl/TOOL"}},
@@ -27,7 +27,7 @@ const std::map<std::string, std::vector<std::string>> kGrammar = {
     {"NOUN", {"*/dog_NOUN", "*/cat_NOUN", "*/girl_NOUN", "*/king_NOUN"}},
     {"VERB", {"*/sees_VERB", "*/hits_VERB", "*/wants_VERB"}}};
 
-/// Adds a phrase or a word to the sentence, and returns its head's number.
+/// Adds a phrase or a word to the sentence, and returns the number of its head.
 std::size_t add(const std::string& phrase, const std::string& relation, Random& random,
                 nn::ConlluSentence& sentence) {
   if (const std::size_t end = phrase.find('_'); end != phrase.npos) {

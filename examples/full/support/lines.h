@@ -1,4 +1,4 @@
-// What a model says of the lines of a stream.
+// Answers of a model to the lines of a stream.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,23 @@ namespace dynet_like::examples {
 
 constexpr char kStandardInput[] = "standard input";
 
-/// The text to write for some lines, of which the first has that number, counted from 1.
+/// The text to write for some lines. The first has this number, counted from 1.
 using AnswerLines =
     std::function<std::string(std::span<const std::string> lines, std::size_t first)>;
 
-/// Reads so many lines at a time, fewer where they are long, and writes what is answered at once.
-/// Throws FileError past a limit, and where `in` cannot be read or `out` cannot be written; their
-/// names are those of the standard streams.
+/// Reads up to `together` lines at a time, fewer if they are long, and writes their answers at
+/// once. Throws FileError if a limit is exceeded, or if `in` cannot be read or `out` cannot be
+/// written; messages name the standard streams.
 void answer_lines(std::istream& in, std::ostream& out, std::size_t together,
                   const AnswerLines& answer,
                   const nn::TextLimits& limits = {.max_line_bytes = 1 << 16,
                                                   .max_file_bytes = ~std::size_t{0}});
 
-/// What becomes of lines with nothing but spaces.
+/// How lines with nothing but spaces are treated.
 enum class BlankLines { skip, label };
 
-/// Writes every line of standard input after its label and a tab: those are label(parse(line,
-/// number) of several lines), in order. Returns exit status 0.
+/// Writes a label, a tab and the line for every line of standard input. For several lines at a
+/// time, calls label() with the results of parse(line, number). Returns exit status 0.
 template <class Parse, class Label>
 int label_lines(const Parse& parse, const Label& label, BlankLines blank = BlankLines::skip) {
   const auto is_used = [&](const std::string& line) {

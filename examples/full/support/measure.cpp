@@ -1,4 +1,4 @@
-// Measuring with and without batching, in the same run.
+// Measures with and without batching, in the same run.
 #include "examples/full/support/measure.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The fastest of several runs: what disturbs a run only makes it slower.
+/// The fastest of several runs: disturbances only make a run slower.
 struct Fastest {
   double seconds = 1e9, kernel_seconds = 0;
   Report report;

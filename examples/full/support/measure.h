@@ -1,4 +1,4 @@
-// Measures of models: how many labels are right, and what automatic batching gains.
+// Measures of models: accuracy, and the gain of automatic batching.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 namespace dynet_like::examples {
 
-/// How often each way is measured at least.
+/// Each way is measured at least so often.
 inline constexpr int kLeastRuns = 3;
 
-/// The share of samples whose `label` is the one that was found.
+/// The share of samples whose `label` was found.
 template <class Sample>
 double accuracy(const std::vector<Sample>& gold, const std::vector<std::string>& found) {
   nn::Accuracy accuracy;
@@ -28,19 +28,19 @@ double accuracy(const std::vector<Sample>& gold, const std::vector<std::string>&
   return accuracy.value();
 }
 
-/// Trains on the first samples, a minibatch of them, without updates, on one thread, again and
-/// again with batching and node by node, prints a table, and returns its numbers for a report. The
-/// speeds are "SPEED" and "SPEED_unbatched" there. Either takes a tenth of the time that training
-/// took, but not above 1.5 seconds, and three runs at least.
+/// Measures training on the first samples, a minibatch of them, without updates and on one thread,
+/// with batching and node by node. Prints a table, and returns its numbers for a report: the speeds
+/// are "SPEED" and "SPEED_unbatched". Each way takes a tenth of the time that training took, at
+/// most 1.5 seconds, and at least three runs.
 nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& run,
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of);
 
-/// What samples gain that wait for each other in for_each_sample: decide(n) decides all `count`, n
-/// at a time, on one thread. Prints "UNIT/s" when `together` of them are decided at once, and one
-/// by one, and returns these numbers for a report as "UNIT_per_s" and "UNIT_per_s_alone". They are
-/// of processor time, for which other programs do not count, and the fastest of some runs. Throws
-/// std::logic_error unless both return the same.
+/// Measures what for_each_sample gains for samples that wait for each other. decide(n) must decide
+/// all `count` samples, n at a time, on one thread. Prints "UNIT/s" for `together` at once and for
+/// one by one, and returns them for a report as "UNIT_per_s" and "UNIT_per_s_alone". Speeds are of
+/// processor time, which other programs do not change, in the fastest of some runs. Throws
+/// std::logic_error unless both ways return the same.
 template <class Decide>
 nlohmann::json measure_waiting(const std::string& unit, std::size_t count, unsigned together,
                                const Decide& decide) {

@@ -1,4 +1,4 @@
-// Command lines with Boost.Program_options, and settings as metadata.
+// Command lines by Boost.Program_options, and settings as metadata.
 #include "examples/full/support/options.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr unsigned kMostThreads = 8;  // by default: more find too little to do in a minibatch
+constexpr unsigned kMostThreads = 8;  // by default: more would have too little to do
 constexpr char kExample[] = "example", kCase[] = "case";
 
 std::string checked_number(const Option& option, const std::string& text) {
@@ -42,10 +42,10 @@ std::string checked_number(const Option& option, const std::string& text) {
                                  detail::quoted_text(text)));
   }
   return is_whole ? fmt::to_string(static_cast<std::uint64_t>(value))
-                  : fmt::to_string(static_cast<float>(value));  // reads back the same
+                  : fmt::to_string(static_cast<float>(value));  // reads back as the same number
 }
 
-/// The value in the one form that is compared and saved. Throws UsageError.
+/// The value in the normal form that is compared and saved. Throws UsageError.
 std::string checked_value(const Option& option, const std::string& text) {
   if (option.kind.empty()) return "yes";
   if (option.kind == "N" || option.kind == "X") return checked_number(option, text);
@@ -58,14 +58,14 @@ std::string checked_value(const Option& option, const std::string& text) {
   return text;
 }
 
-/// How many numbers a word has in a file of vectors.
+/// The size of the vectors in a file.
 std::string vector_size(const std::string& file) {
   nn::WordVectorReader reader(file);
   reader.next();
   return fmt::to_string(reader.size());
 }
 
-/// An argument as a shell reads it.
+/// An argument, quoted for a shell.
 std::string quoted(const std::string& argument) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) != 0 ||
@@ -79,7 +79,7 @@ std::string quoted(const std::string& argument) {
   return result + "'";
 }
 
-// The environment names it, so that whatever the program makes lives there.
+// The environment variable makes it the default device of everything in the program.
 void use_device(const std::string& name) {
   const std::shared_ptr<Device> device = open_device(name);  // throws if it is not there
   ::setenv("DYNET_LIKE_DEVICE", device->name().c_str(), 1);
@@ -88,7 +88,7 @@ void use_device(const std::string& name) {
                                device->name(), default_device()->name()));
 }
 
-/// The default, for people.
+/// The default value, for the help text.
 std::string default_text(const Option& option, const std::string& special_case) {
   const std::string usual = option.usual.value_or(""), special = option.special.value_or("");
   if (usual.empty() && special.empty()) return "";
@@ -158,24 +158,24 @@ std::string Options::help() const {
   return text.str();
 }
 
-// How processes train together.
+// Adds options for training in several processes.
 void Options::add_shards() {
   const std::string count = is_started_by_mpi_ ? "8" : "1";
-  program_.options.push_back(
-      {"shards",
-       "N",
-       count,
-       count,
-       "parts of a minibatch that are summed by themselves, for processes to share (by mpirun 8)",
-       {1, 1024},
-       Option::Saved::remembered});
+  program_.options.push_back({"shards",
+                              "N",
+                              count,
+                              count,
+                              "parts of a minibatch, which processes share; their gradients are "
+                              "summed separately (8 by mpirun)",
+                              {1, 1024},
+                              Option::Saved::remembered});
   const Option::Saved remembered = Option::Saved::remembered;
   program_.options.push_back({"staleness",
                               "N",
                               "0",
                               "0",
-                              "processes take whole minibatches in turn; a gradient may lack N "
-                              "updates. 0: they share each",
+                              "above 0: each process takes whole minibatches, and a gradient may "
+                              "lack N updates; 0: processes share each minibatch",
                               {0, 1e9},
                               remembered});
   program_.options.push_back(
@@ -183,7 +183,7 @@ void Options::add_shards() {
        "N",
        "0",
        "0",
-       "processes take whole minibatches in rounds, which do not wait for the last N of them",
+       "above 0: each process takes a minibatch per round, which does not wait for the last N",
        {0, 1e6},
        remembered});
 }
@@ -193,8 +193,9 @@ void Options::add_common_options() {
   const std::string threads = fmt::to_string(std::min(most_threads_, kMostThreads));
   const auto& [epochs, batch, rate, decay] = program_.defaults;
   const bool has_decay = !decay.usual.empty();
-  const char* const schedule = has_decay ? "learning rate of Adam in the first epoch"
-                                         : "of Adam, at its highest; it falls until the last epoch";
+  const char* const schedule = has_decay
+                                   ? "learning rate of Adam in the first epoch"
+                                   : "highest learning rate of Adam; it falls until the last epoch";
   std::vector<Option> common = {
       {"epochs",
        "N",
@@ -213,13 +214,13 @@ void Options::add_common_options() {
       {"batch-size", "N", batch.usual, batch.special, "samples in a minibatch", {1, 1e5}},
       {"learning-rate", "X", rate.usual, rate.special, schedule, {1e-9, 10}},
       {"seed", "N", "1", "1", "seed of all random numbers", {0, 1e15}},
-      {"threads", "N", threads, threads, "results do not depend on it", {1, 256}, no, true},
+      {"threads", "N", threads, threads, "threads; results do not depend on N", {1, 256}, no, true},
       {"device",
        "NAME",
        "",
        "",
-       "where to compute: cpu, cuda (the first GPU), cuda:1, or cuda-host, which runs the kernels "
-       "for GPUs on the CPU ($DYNET_LIKE_DEVICE, or cpu)",
+       "where to compute: cpu, cuda (the first GPU), cuda:1, or cuda-host, which runs GPU "
+       "kernels on the CPU ($DYNET_LIKE_DEVICE, or cpu)",
        {},
        no,
        true},
@@ -233,8 +234,8 @@ void Options::add_common_options() {
        true},
       {"resume", "", "", "", "continue from the checkpoint in --output, with its options", {}, no},
       {"explain", "", "", "", "show at the end how a minibatch was batched", {}, no},
-      {"report", "FILE", "", "", "write the results there as JSON", {}, no},
-      {"timeline", "FILE", "", "", "write there what ran when, for ui.perfetto.dev", {}, no},
+      {"report", "FILE", "", "", "write the results to FILE as JSON", {}, no},
+      {"timeline", "FILE", "", "", "write a timeline to FILE, for ui.perfetto.dev", {}, no},
       {"apply",
        "",
        "",
@@ -244,7 +245,7 @@ void Options::add_common_options() {
        no},
       {"help", "", "", "", "show this help", {}, no}};
   if (has_decay) {
-    const char* const text = "factor of the learning rate after every epoch";
+    const char* const text = "multiply the learning rate by X after every epoch";
     common.push_back({"decay", "X", decay.usual, decay.special, text, {0.01, 1}});
   }
   for (Option& option : program_.options) {
@@ -280,7 +281,7 @@ void Options::read_command_line(int argc, char** argv) {
   given_ = typed_;
 }
 
-/// What is given on the command line stays.
+/// Values of the command line have precedence.
 void Options::take_over(const Metadata& saved, const std::string& file, const char* kind) {
   const auto example = saved.find(kExample);
   if (example == saved.end() || example->second != program_.name) {
@@ -386,7 +387,7 @@ Metadata Options::all(Option::Saved saved) const {
   return metadata;
 }
 
-/// Of all files that options with data name.
+/// A fingerprint of all files that options for data name.
 std::string Options::fingerprint() const {
   std::vector<std::string> files;
   for (const Option& option : program_.options) {

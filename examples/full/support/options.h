@@ -1,5 +1,5 @@
-// The options of an example, written once: a table that is the command line, its help, the settings
-// in a checkpoint, and the way back from there.
+// The options of an example: one table defines the command line, its help, and the settings in a
+// checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace dynet_like::examples {
 
-/// The default of an option; kNever where it makes no sense.
+/// The default of an option; kNever if the option is not allowed.
 using Default = std::optional<std::string>;
 constexpr std::nullopt_t kNever = std::nullopt;
 
@@ -24,15 +24,15 @@ struct Option {
   struct Range {
     double low = 0, high = 0;
   };
-  /// Whether a model's files have it: as a setting that must be as it was to go on from a
-  /// checkpoint, as something that may change, or not at all.
+  /// How a model's files store it: as a setting that must not change when a run is resumed, as a
+  /// value that may change, or not at all.
   enum class Saved { setting, remembered, no };
 
   std::string name;
-  /// "N" is a whole number, "X" a number, "" a flag, "a|b" one of these words; all else is a text,
-  /// "FILE" one that is remembered.
+  /// "N" is a whole number, "X" a number, "" a flag, "a|b" one of these words, anything else a
+  /// text; a "FILE" is remembered.
   std::string kind;
-  /// In the usual case, and in the special one.
+  /// In the usual case, and in the special case.
   Default usual, special;
   std::string text;
   Range range = {};
@@ -42,18 +42,18 @@ struct Option {
 
 class Options;
 
-/// An example, to the command line.
+/// An example, as the command line sees it.
 struct Program {
   std::string name, usage;
-  /// When other defaults hold, for people and for the program: "with --data".
+  /// When the special defaults hold, for people and for the program: "with --data".
   std::string special_case;
   std::function<bool(const Options&)> is_special;
   std::vector<Option> options;
-  /// The usual and the special defaults of options that all examples have, beside "seed",
+  /// The usual and the special defaults of options that all examples have. Others are "seed",
   /// "patience", "shards", "threads", "device", "output", "resume", "report", "timeline",
-  /// "explain", "apply" and "help". Without defaults of "decay" there is none: the rate follows a
-  /// schedule of the program's own, which ends with the last epoch, so that a run goes on with the
-  /// same number of epochs only.
+  /// "explain", "apply" and "help". Without defaults for "decay" there is no such option: the
+  /// program has a schedule of its own, which ends with the last epoch, so that a run can only be
+  /// resumed with the same number of epochs.
   struct Defaults {
     struct Pair {
       std::string usual, special;
@@ -64,50 +64,50 @@ struct Program {
 /// The values of a command line.
 class Options {
  public:
-  /// What the command line leaves out is taken over from the checkpoint, with --resume, and from
-  /// the table. --device becomes the default device. With --help all else is ignored. Throws
-  /// UsageError for what is not in the table, out of its range or makes no sense, FileError for a
-  /// checkpoint that is missing or of another example, and DeviceError.
-  /// `ranks`: the processes that mpirun has started, if it has. Then shards are 8 by default, and
-  /// the threads those that each of them may have.
+  /// Values that are not given come from the checkpoint, with --resume, or from the table. --device
+  /// becomes the default device. With --help everything else is ignored. Throws UsageError for
+  /// options that are not in the table, out of range or do not go together, FileError for a
+  /// checkpoint that is missing or of another example, and DeviceError. `ranks`: the processes that
+  /// mpirun has started, if it has. Then the default of --shards is 8, and that of --threads the
+  /// processors of each.
   Options(Program program, int argc, char** argv, std::shared_ptr<Communicator> ranks = nullptr);
 
   std::string help() const;
-  /// Whether an option was given, here or in the run that this one goes on with.
+  /// Whether an option was given, here or in the run that is resumed.
   bool has(const std::string& name) const { return given_.contains(name); }
-  /// Values, or their defaults. A text without one is empty.
+  /// The value or default. A text without a default is empty.
   std::string text(const std::string& name) const;
   unsigned whole(const std::string& name) const;
   float real(const std::string& name) const;
   std::uint64_t seed() const;
 
-  /// Whether this is the program's special case. A model stays what it was when it was trained.
+  /// Whether the special case holds. For a saved model, as it was in training.
   bool is_special() const { return is_special_; }
 
-  /// The best model of the folder, whose settings the values are from now on. Throws FileError
-  /// unless this example has trained it.
+  /// The best model in the folder; from now on the values are its settings. Throws FileError unless
+  /// this example has trained it.
   nn::SavedModel load_model();
-  /// What the options say of a training run. Its settings are the options and the contents of the
-  /// files that they name. Without --decay it lacks a schedule. Throws FileError. People read of
-  /// `unit` and `score_name`.
+  /// The options for a training run. Its settings are these options and the contents of the files
+  /// that they name. Without --decay it has no schedule. Throws FileError. `unit` and `score_name`
+  /// are printed.
   nn::TrainingOptions training(const std::string& unit, const std::string& score_name) const;
   /// With random numbers for training, without for inference.
   GraphOptions graph(Random* random = nullptr) const;
-  /// The processes that train together: this one, unless mpirun has started several.
+  /// The processes that train together: only this one, unless mpirun has started several.
   Communicator& ranks() const { return *ranks_; }
-  /// The same command line with --resume, as one would type it in a shell.
+  /// The same command line with --resume, quoted for a shell.
   const std::string& resume_command() const { return resume_command_; }
 
   using Names = const std::vector<std::string>&;
-  // Of what is on the command line alone; all throw UsageError.
+  // These check options of the command line only; all throw UsageError.
 
-  /// With this option, none but the others makes sense.
+  /// With this option, only the others are allowed.
   void need_only(const char* option, Names others) const;
-  /// With this option, none of the others makes sense.
+  /// With this option, none of the others is allowed.
   void need_none(const char* option, Names others) const;
-  /// These options belong together; they may be in the checkpoint, too.
+  /// All or none of these options must be given; they may come from the checkpoint.
   void need_all_or_none(Names options) const;
-  /// With this option there is no sense in several processes.
+  /// This option is not allowed in several processes.
   void need_one_process(const char* option) const;
 
  private:
@@ -125,7 +125,7 @@ class Options {
   bool is_started_by_mpi_ = false;
   bool is_special_ = false;
   std::set<std::string> typed_, given_;        ///< on the command line; there or in the checkpoint
-  std::map<std::string, std::string> values_;  ///< those given, and defaults; of flags "yes"
+  std::map<std::string, std::string> values_;  ///< given values and defaults; "yes" for flags
   std::string resume_command_;
   std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
 };

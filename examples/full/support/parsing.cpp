@@ -1,4 +1,4 @@
-// Treebanks, and the vocabularies of their words.
+// Treebanks, and vocabularies of their words.
 #include "examples/full/support/parsing.h"
 
 #include <sstream>
@@ -27,7 +27,7 @@ nn::Splits<nn::ConlluSentence> load_trees(const Options& options) {
   return {make(options.whole("train-sentences"), 0), make(200, 1), make(500, 2)};
 }
 
-// As texts: who parses them changes heads and labels only.
+// Exchanges heads and labels as texts, since parsing changes only these.
 void share_trees(Communicator& ranks, std::size_t together,
                  std::vector<nn::ConlluSentence>& sentences,
                  const std::function<void(const nn::Minibatches&)>& parse) {

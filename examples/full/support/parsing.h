@@ -1,4 +1,4 @@
-// What parsers learn from: sentences with their trees, and the numbers of words and labels.
+// Data of parsers: sentences with their trees, and the numbers of words and labels.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,22 @@
 
 namespace dynet_like::examples {
 
-/// The files of --train, --dev and --test, or --train-sentences that are generated, and more for
-/// dev and test. Throws UsageError unless all of these files are given or none, and FileError.
+/// Loads the files of --train, --dev and --test, or generates --train-sentences trees, and more for
+/// dev and test. Throws UsageError unless all or none of these files are given, and FileError.
 nn::Splits<nn::ConlluSentence> load_trees(const Options& options);
 
-/// Lets processes share sentences to parse: parse(minibatches) parses those of this one, so many
-/// sentences together, and all get all trees.
+/// Divides sentences among processes: parse(minibatches) parses those of this process, `together`
+/// at once. Afterwards all processes have all trees.
 void share_trees(Communicator& ranks, std::size_t together,
                  std::vector<nn::ConlluSentence>& sentences,
                  const std::function<void(const nn::Minibatches&)>& parse);
 
-/// Words, parts of speech and labels of arcs have numbers; the first two may be unknown. The root
-/// stands before the words of a sentence.
+/// Numbers of words, parts of speech and labels of arcs. The first two have an unknown one. The
+/// root comes before the words of a sentence.
 struct TreeVocabularies {
-  /// Of words those that known_words() gives.
+  /// The words are those of known_words().
   TreeVocabularies(const std::vector<nn::ConlluSentence>& sentences, const Options& options);
-  /// Those of texts(), with a model. Throws FileError if they are not there.
+  /// The vocabularies that are saved with a model. Throws FileError if they are not there.
   explicit TreeVocabularies(const nn::SavedModel& saved);
 
   std::vector<std::uint32_t> word_ids(const nn::ConlluSentence& sentence) const;

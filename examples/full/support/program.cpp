@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kInterrupted = 130;
 
-// A file that is opened would get the number of a standard stream that is closed, and what is
-// printed would go into it. What stands there instead cannot be read or written either.
+// If a standard stream is closed, a file that is opened later would get its number, and output
+// would go into that file. These replacements can be neither read nor written.
 void occupy_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     const bool is_closed = ::fcntl(stream, F_GETFD) == -1;
@@ -38,11 +38,11 @@ int run_program(const std::string& name, const std::function<int()>& run) {
   try {
     const int status = run();
     flush_output();
-    // std::cin takes an error for the end.
+    // std::cin treats an error as the end.
     if (std::ferror(stdin) != 0) throw FileError(kStandardInput, "need to read it; got an error");
     return status;
   } catch (const std::exception& error) {
-    // fmt::print would throw where it cannot be written.
+    // fmt::print would throw if it cannot be written.
     std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   }
@@ -64,8 +64,7 @@ int run_program(const Program& program, int argc, char** argv,
       options.need_one_process("apply");
       return apply(options);
     }
-    if (options.has("report"))
-      detail::AtomicFile check(options.text("report"));  // leaves nothing behind
+    if (options.has("report")) detail::AtomicFile check(options.text("report"));  // leaves no file
     if (options.has("timeline")) detail::AtomicFile check(options.text("timeline"));
     return train(options);
   });

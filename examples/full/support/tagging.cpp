@@ -1,4 +1,4 @@
-// Sentences in, words with tags out.
+// Reads sentences, and writes words with tags.
 #include "examples/full/support/tagging.h"
 
 #include <iostream>
@@ -18,7 +18,7 @@ std::vector<Strings> words_of(const std::vector<nn::TaggedSentence>& sentences) 
   return words;
 }
 
-// Of all sentences, and of the words of each.
+// The tags of all sentences; checks that every sentence and every word has one.
 std::vector<Strings> tags_for(const std::vector<Strings>& sentences, const TagWords& tags_of) {
   std::vector<Strings> tags = tags_of(sentences);
   const auto check = [](std::size_t needed, std::size_t got, const char* what) {

@@ -1,4 +1,4 @@
-// Tags of the words of sentences: how many are right, and those of lines.
+// Tags of words: how many are right, and tags of lines.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace dynet_like::examples {
 
 /// The words of a sentence, or their tags.
 using Strings = std::vector<std::string>;
-/// The tags of the words of every sentence, as many as there are words.
+/// The tags of all words of every sentence.
 using TagWords = std::function<std::vector<Strings>(const std::vector<Strings>& sentences)>;
 
 /// The number of words of each sentence.
 std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences);
 
-/// How many of the tags that are found for these sentences are right. Throws UsageError, as do the
-/// others, unless every word has one.
+/// The accuracy of the predicted tags. Throws UsageError, as the other functions do, unless every
+/// word has a tag.
 nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
-/// The same, and how many of the spans that they mark. Throws as SpanScores does.
+/// The same, and precision and recall of the spans that the tags mark. Throws as SpanScores does.
 nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
 
-/// Writes "word TAB tag" for every word of standard input, where a line is a sentence, and a blank
-/// line behind each. Lines without words are left out. Returns exit status 0.
+/// Writes "word TAB tag" for every word of standard input, whose lines are sentences, and a blank
+/// line after each sentence. Skips lines without words. Returns exit status 0.
 int tag_lines(const TagWords& tags_of);
 
 }  // namespace dynet_like::examples

@@ -1,4 +1,4 @@
-// Vectors of words from elsewhere, in vocabularies and tables.
+// Pretrained word vectors, in vocabularies and tables.
 #include "examples/full/support/word_vectors.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// A small grammar, drawn from at random.
+// Draws sentences from a small grammar.
 #include "examples/full/tagger/generator.h"
 
 #include <string>

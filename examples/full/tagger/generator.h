@@ -1,4 +1,4 @@
-// Sentences of an artificial language, so that the tagger can be tried without any file.
+// Sentences of an artificial language, to try the tagger without files.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,9 @@
 namespace dynet_like::examples {
 
 /// Random sentences with the parts of speech of their words. Nouns, verbs and the like are made of
-/// random syllables, so that most are never seen twice: some are known by their endings ("-ous",
-/// "-ly", "-ed"), but whether a word without ending is a noun or a verb only its sentence tells.
+/// random syllables, so most words occur only once. Some can be recognised by their endings
+/// ("-ous", "-ly", "-ed"). But for a word without ending, only its sentence tells whether it is a
+/// noun or a verb.
 std::vector<nn::TaggedSentence> generate_sentences(std::size_t count, Random& random);
 
 }  // namespace dynet_like::examples

@@ -1,4 +1,4 @@
-// Reading files.
+// Reads files, or generates sentences.
 #include "examples/full/tagger/sentences.h"
 
 #include <utility>
@@ -9,8 +9,8 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// "@name" and "#name" as two words each, of which both belong to an entity or none. Only the
-/// training file of WNUT-17 has them as one word: what follows "@" there is a place.
+/// Splits "@name" and "#name" into two words, both inside an entity or both outside. Only the
+/// training file of WNUT-17 has them as one word: "@" is followed by a place there.
 nn::TaggedSentence with_split_marks(const nn::TaggedSentence& sentence) {
   nn::TaggedSentence result;
   for (std::size_t i = 0; i < sentence.words.size(); ++i) {

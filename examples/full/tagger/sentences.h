@@ -1,4 +1,4 @@
-// What the tagger example learns: sentences from files, or generated ones.
+// Data of the tagger example: sentences from files, or generated ones.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace dynet_like::examples {
 
 struct TaggedData : nn::Splits<nn::TaggedSentence> {
-  /// What is counted, as the report names it: "upos_accuracy", "label_accuracy" or, where labels
-  /// begin with "B-", "entity_f1".
+  /// The measure, by its name in the report: "upos_accuracy", "label_accuracy" or, if labels begin
+  /// with "B-", "entity_f1".
   std::string score_name = "label_accuracy";
 
   bool has_entities() const { return score_name == "entity_f1"; }
 };
 
-/// The files of --train, --dev and --test, or generated sentences.
-/// Throws UsageError for options that do not go together, and FileError for files of no use.
+/// Loads the files of --train, --dev and --test, or generates sentences. Throws UsageError for
+/// options that do not go together, and FileError for files that cannot be used.
 TaggedData load_sentences(const Options& options);
 
 }  // namespace dynet_like::examples

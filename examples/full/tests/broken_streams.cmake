@@ -1,5 +1,5 @@
-# Standard streams that cannot be written, or that are closed: every example ends with its exit
-# status, whatever is lost. Arguments: PROGRAMS, their folder; WORK, a folder.
+# Standard streams that are closed or cannot be written: every example ends with its exit status,
+# even if output is lost. Arguments: PROGRAMS, their folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 if(NOT EXISTS /dev/full)
@@ -7,7 +7,7 @@ if(NOT EXISTS /dev/full)
   return()
 endif()
 
-# run_redirected(STATUS "PROGRAM ARGUMENTS AND REDIRECTIONS"): as in a shell.
+# run_redirected(STATUS "PROGRAM ARGUMENTS AND REDIRECTIONS"): runs it in a shell.
 function(run_redirected status command)
   execute_process(COMMAND sh -c "exec ${PROGRAMS}/${command}" WORKING_DIRECTORY ${WORK}
                   RESULT_VARIABLE got OUTPUT_VARIABLE output ERROR_VARIABLE errors)
@@ -26,7 +26,7 @@ foreach(program IN LISTS programs)
   endforeach()
 endforeach()
 
-# No file takes the place of a stream that is closed, to be written to by mistake.
+# No file may get the number of a closed stream: the program would write into it by mistake.
 set(small "--train-texts 40 --hidden 8 --epochs 1")
 run_redirected(0 "text_classifier ${small} --output whole")
 run_redirected(1 "text_classifier ${small} --output closed >&- <&-")
@@ -34,7 +34,7 @@ expect("^text_classifier: standard output: need to write it; got: Bad file descr
 run_redirected(0 "text_classifier ${small} --output silent --report report.json 2>&- <&-")
 run_redirected(0 "text_classifier --apply --output silent 2>&- </dev/null")
 
-# What trains for seconds, and then prints.
+# These programs train for seconds, and then print.
 foreach(program IN ITEMS greedy_decoder relation_tree reinforce dynet_parser dynet_tagger
         dynet_language_model)
   run_redirected(1 "${program} >/dev/full")

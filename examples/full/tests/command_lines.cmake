@@ -1,4 +1,4 @@
-# Command lines of the examples that make no sense, and outputs that cannot be written.
+# Invalid command lines of the examples, and outputs that cannot be written.
 # Arguments: PROGRAMS, their folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
@@ -28,12 +28,12 @@ set(apply_stack_lstm_parser "${apply_biaffine_parser}")
 set(apply_dependency_tree_lstm "1\todd\t_\t_\t_\t_\t0\t_\t_\t_\n2\tno\t_\t_\t_\t_\t1\t_\t_\t_\n\n")
 set(apply_seq2seq "jump twice\nrun left after walk\n")
 set(apply_graph_network "C O N 1=2 1-3\n\nO\n")
-# Those whose learning rate falls until the last epoch.
+# Examples whose learning rate falls until the last epoch.
 set(fixed_epochs text_classifier sentence_pairs transformer_tagger biaffine_parser
     transition_parser stack_lstm_parser dependency_tree_lstm graph_network)
 
 foreach(example IN LISTS examples)
-  # What is asked for is all that help does, whatever else is there.
+  # With --help, all other options are ignored.
   run(0 ${example} --help --apply --epochs none)
   expect("--output FOLDER .*\\(${example}\\)")
   run(2 ${example} --no-such-option)
@@ -63,7 +63,7 @@ foreach(example IN LISTS examples)
     endif()
   endforeach()
 
-  # Options that mean nothing to what is done.
+  # With --apply, options that have no effect are refused.
   file(WRITE ${WORK}/${example}.in "${apply_${example}}")
   set(input ${WORK}/${example}.in)
   run(0 ${example} --apply --output ${example} --threads 1)
@@ -87,7 +87,7 @@ foreach(example IN LISTS examples)
     expect("need --apply with no options but [^;]*--output; got ${option}\n")
   endforeach()
 
-  # Models of others, of none, and those that are broken.
+  # Models of other examples, missing ones, and broken ones.
   run(1 ${example} --apply --output nothing)
   expect("nothing/best.safetensors: .*No such file")
   file(MAKE_DIRECTORY ${WORK}/broken)
@@ -95,7 +95,7 @@ foreach(example IN LISTS examples)
   run(1 ${example} --apply --output broken)
   run(2 ${example} --resume --output ${example} ${train_${example}} --learning-rate 0.1)
   expect("learning-rate was .*; got \"0.1\"")
-  # Nothing else need be given again.
+  # When resuming, other options need not be given again.
   if(example IN_LIST fixed_epochs)
     run(0 ${example} --resume --output ${example})
     expect("of 1, dev ")
@@ -124,13 +124,13 @@ endforeach()
 run(1 language_model --sample 10 --output tagger)
 expect("need a model of language_model; got one of \"tagger\"")
 
-# A malformed line is named, behind those that are answered.
+# A malformed line is named, after the answers to earlier lines.
 file(WRITE ${WORK}/malformed "9\t( ( ( [MAX 2 ) 9 ) ] )\n\n9\t( bad\n")
 set(input ${WORK}/malformed)
 run(1 tree_lstm --apply --output tree_lstm)
 expect("standard input:3:5: ")
 
-# Pairs of options of which one makes the other meaningless, and those that need each other.
+# Pairs of options that exclude each other, and options that need each other.
 run(2 tagger --train x --dev x --test x --test-sentences 10)
 run(2 tagger --train some)
 expect("need all of --train, --dev, --test, or none; got some")
@@ -158,7 +158,7 @@ foreach(example IN ITEMS text_classifier sentence_pairs transformer_tagger)
   run(2 ${example} --test x)
   expect("need all of --train, --dev, --test, or none; got some")
 endforeach()
-# Data have the same names everywhere.
+# The options for data have the same names everywhere.
 foreach(example IN LISTS examples)
   run(0 ${example} --help)
   expect("--train FILE")

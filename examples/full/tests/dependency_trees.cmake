@@ -1,8 +1,8 @@
-# Runs the programs that read dependency trees as a user would.
+# Runs the programs that read dependency trees, as a user would.
 # Arguments: PROGRAMS, their folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
-# expect_result(REPORT NAME LEAST): a number of the report.
+# expect_result(REPORT NAME LEAST): checks a number of the report.
 function(expect_result report name least)
   file(READ ${WORK}/${report} json)
   string(JSON value GET "${json}" ${name})
@@ -18,7 +18,7 @@ foreach(example IN ITEMS biaffine_parser transition_parser stack_lstm_parser dep
   expect("^${example}: nowhere: there is no such file\n$")
 endforeach()
 
-# Hats belong to people, nets to what they do.
+# "with hats" belongs to people, "with nets" to verbs.
 set(parsed "# text = A girl seesthe dog with hats.
 1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_
 2\tgirl\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_
@@ -49,7 +49,7 @@ file(WRITE ${WORK}/bare.conllu "${bare}")
 file(WRITE ${WORK}/parsed.conllu "${parsed}")
 file(WRITE ${WORK}/malformed.conllu "1\tthe\n\n")
 
-# Parsers: without the words in a phrase with "with" nobody can know what that depends on.
+# Parsers. Only the noun after "with" tells which word the phrase depends on.
 foreach(parser IN ITEMS biaffine_parser transition_parser stack_lstm_parser)
   run(0 ${parser} --output ${parser} --report ${parser}.json)
   expect("test: UAS [0-9.]+ %, LAS [0-9.]+ % of [0-9]+ words\n")
@@ -57,7 +57,7 @@ foreach(parser IN ITEMS biaffine_parser transition_parser stack_lstm_parser)
     expect_result(${parser}.json ${name} 0.94)
   endforeach()
 
-  # One thread and two give the same bits, and a run that is complete stays as it is.
+  # One thread and two give the same bits, and resuming a complete run changes nothing.
   foreach(threads IN ITEMS 1 2)
     run(0 ${parser} --hidden 8 --epochs 2 --output threads${threads} --threads ${threads})
     string(REGEX MATCH "test: [^\n]*" result${threads} "${output}")
@@ -68,11 +68,11 @@ foreach(parser IN ITEMS biaffine_parser transition_parser stack_lstm_parser)
   endif()
   run(0 ${parser} --output threads2 --resume)
   expect("${result1}")
-  # The learning rate falls until the last epoch, so that there is no other.
+  # The learning rate falls until the last epoch, so the number of epochs is fixed.
   run(2 ${parser} --output threads2 --resume --epochs 3)
   expect("--epochs was \"2\"; got \"3\"")
 
-  # Only heads and labels are written anew.
+  # Only heads and labels change.
   foreach(sentences IN ITEMS bare parsed)
     set(input ${WORK}/${sentences}.conllu)
     run(0 ${parser} --apply --output ${parser})
@@ -85,14 +85,15 @@ foreach(parser IN ITEMS biaffine_parser transition_parser stack_lstm_parser)
   expect("^${parser}: standard input:1: ")
 endforeach()
 
-# Sentences that wait for each other have the trees and losses that they have alone, or the speeds
-# would not have been measured.
+# Measured speeds are in the report only if sentences have the same trees and losses together and
+# alone.
 foreach(name IN ITEMS seconds sentences_per_s sentences_per_s_alone training_sentences_per_s
                       training_sentences_per_s_alone)
   expect_result(transition_parser.json ${name} 0.001)
 endforeach()
 
-# A tree with arcs that cross is not learnt from. It counts in a test: one head at least is missed.
+# A tree with crossing arcs is not used for training. In a test it counts: at least one head is
+# missed.
 set(crossing "1\ta\t_\tDET\t_\t_\t3\tdet\t_\t_
 2\tb\t_\tDET\t_\t_\t4\tdet\t_\t_
 3\tc\t_\tNOUN\t_\t_\t4\tobj\t_\t_
@@ -104,16 +105,16 @@ file(WRITE ${WORK}/train.conllu "${parsed}${crossing}")
 foreach(parser IN ITEMS transition_parser stack_lstm_parser)
   run(0 ${parser} --train train.conllu --dev crossing.conllu --test crossing.conllu --epochs 1
       --hidden 8 --output crossing)
-  expect("without 1 trees for training, which transitions cannot make\n.*test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words")
+  expect("left out 1 training trees, which transitions cannot build\n.*test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words")
   run(2 ${parser} --train crossing.conllu --dev crossing.conllu --test crossing.conllu)
   expect("^${parser}: need a tree without crossing arcs and with one root to learn from; got none\n$")
 endforeach()
 
-# Formulas: operators cannot be told from their words alone.
+# Formulas: a word alone does not tell an operator's value.
 run(0 dependency_tree_lstm --output trees --report trees.json)
 expect("test: [0-9.]+ % of [0-9]+ words with dependants, [0-9.]+ % of [0-9]+ words\n")
 expect_result(trees.json with_dependants 0.95)
-# Values of "odd (all yes no) yes" and "any (no)", in place of labels that are there or are not.
+# The values of "odd (all yes no) yes" and "any (no)", for input with labels and without.
 set(formulas)
 foreach(line IN ITEMS "1\todd\t0\ttrue" "2\tall\t1\tfalse" "3\tyes\t2\ttrue" "4\tno\t2\tfalse"
                       "5\tyes\t1\ttrue" "" "1\tany\t0\tfalse" "2\tno\t1\tfalse" "")

@@ -1,9 +1,9 @@
-# An example learns on another device what it learns on the CPU. Arguments: PROGRAM; DEVICE; WORK, a
+# An example learns the same on another device as on the CPU. Arguments: PROGRAM; DEVICE; WORK, a
 # scratch folder.
 set(arguments --train-trees 600 --test-trees 600 --max-tokens 30 --hidden 24
     --embedding 16 --epochs 3 --threads 1)
 
-# In hundredths of a percent.
+# Returns the accuracy in hundredths of a percent.
 function(train device accuracy)
   file(REMOVE_RECURSE ${WORK}/${device})
   execute_process(COMMAND ${PROGRAM} ${arguments} --device ${device} --output ${WORK}/${device}

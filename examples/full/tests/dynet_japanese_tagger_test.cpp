@@ -1,4 +1,4 @@
-// What the tagger of Japanese does with characters and words, by a small dictionary.
+// How the Japanese tagger treats characters and words, with a small dictionary.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -42,7 +42,7 @@ TEST(JapaneseCharactersTest, AreMadeNormal) {
   EXPECT_EQ(characters.normalized(U"か\u3099き"), U"がき");
   EXPECT_EQ(characters.normalized(U"が"), U"が");
   EXPECT_EQ(characters.normalized(U"ｶﾞ"), U"ガ");
-  // Marks are put in order by their class; one that follows its like composes with nothing.
+  // Marks are sorted by class. A mark after another of the same class composes with nothing.
   EXPECT_EQ(characters.normalized(U"a\u0301\u0323"), U"\u1EA1\u0301");
   EXPECT_EQ(characters.normalized(U"か\u3099\u3099"), U"が\u3099");
   EXPECT_EQ(characters.normalized(U"E\u3099\u0301"), U"\u00C9\u3099");
@@ -78,9 +78,9 @@ TEST(JapaneseDictionaryTest, PreparesLinesAndKnowsTags) {
   EXPECT_EQ(dictionary.words.find(U"犬"), nullptr);
   EXPECT_EQ(dictionary.tags, (std::vector<std::string>{"oov", "助詞", "名詞"}));
   using Tags = std::vector<unsigned>;
-  EXPECT_EQ(dictionary.tags_of(U"の"), Tags{1});       // no letter in this table
-  EXPECT_EQ(dictionary.tags_of(U"犬"), (Tags{1, 2}));  // may be a noun as well
-  EXPECT_EQ(dictionary.tags_of(U"abc"), Tags{2});      // is not there: a noun
+  EXPECT_EQ(dictionary.tags_of(U"の"), Tags{1});       // not a letter in this table
+  EXPECT_EQ(dictionary.tags_of(U"犬"), (Tags{1, 2}));  // may also be a noun
+  EXPECT_EQ(dictionary.tags_of(U"abc"), Tags{2});      // not in the dictionary: a noun
   EXPECT_EQ(dictionary.tags_of(U"。"), Tags{0});
 }
 

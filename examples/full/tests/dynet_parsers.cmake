@@ -1,5 +1,5 @@
-# The parser for DyNet, sentence by sentence and with sentences that wait for each other: the same
-# losses and trees, to the bit. docs/migration.md shows both loops. Arguments: PROGRAMS, WORK.
+# The parser for DyNet, sentence by sentence and batched, prints the same losses and trees, to the
+# last bit. docs/migration.md shows both loops. Arguments: PROGRAMS, WORK.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH examples)
 

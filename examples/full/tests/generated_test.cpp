@@ -1,4 +1,4 @@
-// Data that examples make: what is said about them holds, and the seed alone decides.
+// Generated data of the examples: they are as described, and depend on the seed alone.
 #include "examples/full/support/generated.h"
 
 #include <gtest/gtest.h>

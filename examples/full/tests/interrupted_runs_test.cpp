@@ -1,5 +1,5 @@
-// Runs of the examples that are killed or interrupted over a model of an earlier run: whenever that
-// happens, the folder has a model that is used with its own vocabulary.
+// Runs of the examples that are killed or interrupted while the folder has a model of an earlier
+// run. At any time, the folder must have a model that fits its vocabulary.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ using Arguments = std::vector<std::string>;
 
 constexpr unsigned kWords = 12, kSentences = 40, kEpochs = 2;
 
-/// The same words, but the second language has them in another order, with other labels: where
-/// vocabularies are mixed up, sizes fit and answers differ.
+/// Both languages have the same words, but in another order and with other labels. If vocabularies
+/// were mixed up, sizes would fit and answers would differ.
 enum class Language { first, second };
 
 std::string word_of(Language language, unsigned number) {
@@ -42,7 +42,7 @@ std::vector<std::vector<unsigned>> sentences(Language language) {
   return result;
 }
 
-/// A sentence per line.
+/// Writes sentences, one per line.
 using TextOf = std::string(Language, const std::vector<unsigned>& sentence);
 void write_sentences(const fs::path& path, Language language, TextOf* text) {
   std::ofstream out(path, std::ios::binary);
@@ -63,7 +63,7 @@ std::string labelled_words(Language language, const std::vector<unsigned>& sente
   return text;
 }
 
-/// Grows to the right; a node has the label of its last word.
+/// A tree that grows to the right. A node has the label of its last word.
 std::string tree(Language language, const std::vector<unsigned>& sentence) {
   const auto label = [](unsigned word) { return '(' + std::to_string(word % 5) + ' '; };
   std::string text;
@@ -83,7 +83,7 @@ struct Example {
   const char* program;
   /// How a sentence is written to apply a model to it.
   TextOf* text;
-  /// Writes data to train on; returns the arguments that name them.
+  /// Writes training data. Returns the arguments that name the files.
   Arguments (*write_data)(const fs::path& folder, Language);
   Arguments options;
 };
@@ -131,7 +131,7 @@ std::vector<Example> all_examples() {
         "2", "--sequence-length", "8", "--learning-rate", "0.01"}}};
 }
 
-// Where this program and the examples are.
+// The folder of this program and the examples.
 fs::path programs() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
 class InterruptedRunsTest : public testing::TestWithParam<Example> {
@@ -164,7 +164,7 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
     return run_process(command, surroundings);
   }
 
-  /// What the model in a folder says of the first language's sentences.
+  /// The answers of a folder's model to the first language's sentences.
   std::string apply(const std::string& output) const {
     const Ending ending =
         run_process({programs_ + '/' + GetParam().program, "--apply", "--output", folder_ / output},
@@ -177,13 +177,14 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
     return text_of(folder_ / output / "best.safetensors");
   }
 
-  /// A folder as the earlier run left it. Temporary files of killed runs stay where they are.
+  /// Restores a folder as the earlier run left it. Temporary files of killed runs stay.
   void restore(const std::string& from) const {
     constexpr auto kOver = fs::copy_options::overwrite_existing | fs::copy_options::recursive;
     fs::copy(folder_ / from, folder_ / "run", kOver);
   }
 
-  /// A model of the first language, one of the second for every epoch; all say something else.
+  /// Trains a model of the first language, and one of the second after each epoch; all answer
+  /// differently.
   void train_references() {
     ASSERT_EQ(train(Language::first, "old", kEpochs).status, 0);
     allowed_.insert(apply("old"));
@@ -204,8 +205,8 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
     EXPECT_TRUE(allowed_.contains(apply("run"))) << GetParam().program << ' ' << when;
   }
 
-  /// Trains in a folder like `from`, and stops before every call that changes files, one after the
-  /// other, until nothing stops it.
+  /// Trains in a folder like `from`, stopped before each call that changes files, one run after the
+  /// other, until a run is not stopped.
   template <class Check>
   void stop_everywhere(const std::string& from, int signal, const Arguments& more,
                        const Check& check) {
@@ -228,7 +229,7 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
   }
 
   void expect_to_resume(const std::string& when) const {
-    // What is not given is in the checkpoint, which may be that of a run with fewer epochs.
+    // Options that are not given come from the checkpoint, which may be of a run with fewer epochs.
     const Ending resumed =
         run_process({programs_ + '/' + GetParam().program, "--resume", "--output", folder_ / "run",
                      "--epochs", std::to_string(kEpochs)});
@@ -264,7 +265,7 @@ TEST_P(InterruptedRunsTest, InterruptedAnywhere) {
   ASSERT_NO_FATAL_FAILURE(train_references());
   int stopped = 0;
   stop_everywhere("old", SIGINT, {}, [&](const Ending& ending, const std::string& when) {
-    // Before there is something to save, Ctrl-C ends a program at once.
+    // Until there is something to save, Ctrl-C ends a program at once.
     EXPECT_TRUE(ending.status == 130 || ending.signal == SIGINT)
         << when << ": status " << ending.status << ending.errors;
     if (ending.status == 130 && ++stopped % 4 == 0) expect_to_resume(when);
@@ -290,7 +291,8 @@ TEST_P(InterruptedRunsTest, StoppedAtAnyTime) {
   }
 }
 
-/// One whose learning rate falls until the last epoch: a run of fewer epochs is another run.
+/// For an example whose learning rate falls until the last epoch: its number of epochs cannot
+/// change.
 class ScheduledRunTest : public InterruptedRunsTest {};
 
 TEST_P(ScheduledRunTest, GoesOnAfterCtrlC) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills a rank at a random moment, goes on with another number of ranks, and so again; the best
-model at the end must be that of one process that nothing disturbed.
+"""Kills a rank at a random moment, continues with another number of ranks, and repeats this. The
+best model at the end must be that of one undisturbed process.
 
 usage: kill_ranks.py PROGRAMS MPIRUN WORK [KILLS [SEED]]
 """
@@ -44,14 +44,14 @@ class Runs:
 
 
 def ranks_of(mpirun):
-    """The processes that it started."""
+    """The processes that the run started."""
     children = Path(f"/proc/{mpirun.pid}/task/{mpirun.pid}/children").read_text().split()
     return [int(child) for child in children
             if Path(f"/proc/{child}/comm").read_text().strip() == "tree_lstm"]  # fmt: skip
 
 
 def kill_one(run, after):
-    """Whether a rank was there to be killed."""
+    """Returns whether there was a rank to kill."""
     time.sleep(after)
     try:
         os.kill(random.choice(ranks_of(run)), signal.SIGKILL)
@@ -81,7 +81,7 @@ def main(programs, mpirun, work, kills="3", seed="1"):
         if killed < int(kills):
             killed += kill_one(run, random.uniform(0.2, 0.5) * duration)
         status, output = end_of(run)
-        if status == 0 and killed < int(kills):  # it was done before
+        if status == 0 and killed < int(kills):  # it had ended before
             if runs.best("killed") != runs.best("undisturbed"):
                 break
             shutil.rmtree(runs.work / "killed")

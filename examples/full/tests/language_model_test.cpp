@@ -21,7 +21,7 @@ namespace {
 
 using Units = std::vector<std::uint32_t>;
 
-/// A new folder, which is gone at the end.
+/// A new folder, which is removed at the end.
 class Folder {
  public:
   explicit Folder(const std::string& name)
@@ -89,7 +89,7 @@ TEST(LanguageModelTest, StreamsNeedSomethingToPredict) {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The model once more, as plain loops over the numbers of its parameters.
+/// The model again, as plain loops over the numbers of its parameters.
 class PlainModel {
  public:
   PlainModel(const ParameterCollection& parameters, std::size_t layers, std::size_t hidden)
@@ -239,7 +239,7 @@ TEST(LanguageModelTest, NatsOfTheGrammarAreThoseOfItsSentences) {
 
 // ------------------------------------------------------------------------- training and resuming
 
-/// All epochs of a run. Calls back after every update, and for the dev score of an epoch.
+/// Runs all epochs. Calls `after_update` after every update, and `dev_score` for an epoch's score.
 void train(nn::TrainingRun& run, Minibatch& batch, StreamReader& reader,
            const std::function<void()>& after_update, const std::function<double()>& dev_score) {
   while (run.next_epoch()) {
@@ -257,7 +257,8 @@ void train(nn::TrainingRun& run, Minibatch& batch, StreamReader& reader,
   }
 }
 
-/// A run of the program's parts, with Ctrl-C after so many updates; returns its parameters.
+/// Trains with the program's parts, and presses Ctrl-C after `stop_after` updates. Returns the
+/// parameters.
 std::vector<float> train(const std::string& folder, unsigned threads, bool resume,
                          std::uint64_t stop_after = ~std::uint64_t{0}) {
   const Task task = generated_task(100, 1, nn::TextUnit::character, 2);
@@ -295,16 +296,17 @@ std::vector<float> train(const std::string& folder, unsigned threads, bool resum
 TEST(LanguageModelTest, ResumedTrainingHasTheSameBits) {
   const Folder whole_folder("lm_whole"), parts_folder("lm_parts");
   const std::vector<float> whole = train(whole_folder.path(), 2, false);
-  // In the middle of the first epoch, where states of streams are not zero, and of the second.
+  // Stops in the middle of the first epoch, when the states of streams are not zero, and in the
+  // second.
   const std::vector<float> first = train(parts_folder.path(), 1, false, 3);
   EXPECT_NE(first, whole);
   train(parts_folder.path(), 2, true, 14);
   EXPECT_EQ(train(parts_folder.path(), 1, true), whole);
 }
 
-/// The mean nats of the held-out units where each has the share that it has in the training part.
+/// The mean nats of the held-out units, if each has its frequency in the training part.
 double unigram_nats(const Task& task) {
-  std::vector<double> counts(task.encoding.vocabulary.size(), 1);  // none is impossible
+  std::vector<double> counts(task.encoding.vocabulary.size(), 1);  // so that none has probability 0
   for (const std::uint32_t unit : task.train()) ++counts[unit];
   const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
   double nats = 0;
@@ -324,7 +326,7 @@ TEST(LanguageModelTest, LearnsAndIsOfUse) {
     return total_nats(model, task.held_out(), 8, 1) / static_cast<double>(task.held_out_size());
   };
   const double unigram = unigram_nats(task);
-  EXPECT_GT(nats(), unigram);  // it has learnt nothing yet
+  EXPECT_GT(nats(), unigram);  // has not learnt anything yet
   const Streams streams(task.train(), 8, 16);
   StreamReader reader(model, streams, parameters.add_subcollection("streams"));
   AdamTrainer trainer(parameters, 0.01f);
@@ -337,8 +339,8 @@ TEST(LanguageModelTest, LearnsAndIsOfUse) {
   Minibatch batch;
   const auto nothing = [] {};
   train(run, batch, reader, nothing, nats);
-  // The perplexity: at most half of that of a model that knows how frequent words are, and not
-  // below that of the grammar, whose nats are given per character.
+  // The perplexity must be at most half that of a model that knows only frequencies of words, and
+  // not below that of the grammar, whose nats are given per character.
   const double least = task.least_nats * static_cast<double>(task.held_out_characters) /
                        static_cast<double>(task.held_out_size());
   EXPECT_LT(std::exp(nats()), std::exp(unigram) / 2);
@@ -363,7 +365,7 @@ TEST(LanguageModelTest, SamplingIsReproducible) {
   for (const std::uint32_t unit : {0u, 1u, 3u, 4u}) {
     EXPECT_GT(std::count(drawn.begin(), drawn.end(), unit), 0);
   }
-  // So cold that only the most likely one is left, whatever the seed.
+  // At this temperature only the most probable unit is left, whatever the seed.
   EXPECT_EQ(draw(1, 1e-4f), draw(2, 1e-4f));
 }
 

@@ -1,4 +1,4 @@
-// Answering the lines of a stream, a few at a time.
+// Answers to the lines of a stream, a few at a time.
 #include "examples/full/support/lines.h"
 
 #include <gtest/gtest.h>

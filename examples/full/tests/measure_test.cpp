@@ -1,4 +1,4 @@
-// Speeds of samples that wait for each other are measured only where nothing else differs.
+// Speeds of samples that wait for each other are measured only if the results are the same.
 #include "examples/full/support/measure.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace dynet_like::examples {
 namespace {
 
-// Something that takes time.
+// Takes some time.
 double work(unsigned rounds) {
   volatile double sum = 0;
   for (unsigned i = 0; i < rounds; ++i) sum = sum + 1.0 / (i + 1);

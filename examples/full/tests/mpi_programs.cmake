@@ -1,8 +1,9 @@
-# Examples by mpirun: the same best model with 1 to 4 processes, also where another number goes on.
+# Examples by mpirun: the same best model with 1 to 4 processes, also if a run continues with
+# another number.
 # cmake -DPROGRAMS=... -DWORK=... -DMPIRUN=... -P mpi_programs.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# More processes than processors, of any user.
+# Allows more processes than processors, and root.
 set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
 set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
 set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
@@ -10,7 +11,7 @@ set(ENV{OMPI_MCA_hwloc_base_binding_policy} none)
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 
-# run(RANKS PROGRAM FOLDER OPTIONS...): what it prints becomes `output`.
+# run(RANKS PROGRAM FOLDER OPTIONS...): stores the program's output in `output`.
 function(run ranks program folder)
   execute_process(COMMAND ${MPIRUN} -n ${ranks} ${PROGRAMS}/${program} --threads 1 --output ${WORK}/${folder} ${ARGN}
                   RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -52,10 +53,11 @@ foreach(example IN ITEMS tree_lstm tagger language_model)
   check(${${example}})
   check_going_on(${${example}})
 endforeach()
-# Its schedule ends with the last epoch, so that it goes on with the same number of them only.
+# Its learning-rate schedule ends with the last epoch, so a run can only continue with the same
+# number of epochs.
 check(transition_parser --train-sentences 100)
 
-# A model is applied by one process.
+# Only one process may apply a model.
 execute_process(COMMAND ${MPIRUN} -n 2 ${PROGRAMS}/tagger --apply --output ${WORK}/tagger_1
                 RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE text)
 if(status EQUAL 0 OR NOT text MATCHES "need --apply in one process; got 2 of them")

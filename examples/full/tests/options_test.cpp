@@ -41,7 +41,7 @@ std::string message_of(const std::vector<std::string>& arguments) {
   return "";
 }
 
-/// A new folder, which is gone at the end.
+/// A new folder, which is removed at the end.
 class OptionsTest : public testing::Test {
  protected:
   OptionsTest() : folder_(fs::path(testing::TempDir()) / "options_test") {
@@ -50,7 +50,7 @@ class OptionsTest : public testing::Test {
   }
   ~OptionsTest() override { fs::remove_all(folder_); }
 
-  /// What a run leaves, in the file of that name.
+  /// Writes the file of that name, as a run would.
   void save(const std::string& file, const Options& options) const {
     const nn::TrainingOptions training = options.training("samples", "score");
     Metadata metadata = training.settings;
@@ -120,7 +120,7 @@ TEST_F(OptionsTest, ComeBackFromCheckpoints) {
   const Metadata settings = all.training("samples", "score").settings;
   EXPECT_EQ(options_of({"--resume", "--output", folder_, "--epochs", "11"}).whole("epochs"), 11u);
 
-  // Other values are seen in the settings, in whatever way the same ones are written.
+  // Other values change the settings; the same value does not, however it is written.
   EXPECT_EQ(options_of({"--resume", "--output", folder_, "--size", "3e1"})
                 .training("samples", "score")
                 .settings,
@@ -129,7 +129,7 @@ TEST_F(OptionsTest, ComeBackFromCheckpoints) {
                 .training("samples", "score")
                 .settings,
             settings);
-  // So are other data, wherever they lie.
+  // Other data change them, too; another place of the same data does not.
   fs::rename(file, file + "_moved");
   EXPECT_THROW(options_of(resume).training("samples", "score"), FileError);
   const std::vector<std::string> moved = {"--resume", "--output", folder_, "--file",

@@ -1,4 +1,4 @@
-// Programs by fork and exec.
+// Starts programs by fork and exec.
 #include "examples/full/tests/process.h"
 
 #include <fcntl.h>
@@ -16,14 +16,14 @@ namespace dynet_like::examples {
 
 namespace {
 
-/// The new process; it never returns.
+/// The new process. It never returns.
 [[noreturn]] void start(const std::vector<std::string>& command, const Surroundings& surroundings,
                         const std::string& output, const std::string& errors) {
   constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
   dup2(open(surroundings.input.c_str(), O_RDONLY), STDIN_FILENO);
   dup2(open(output.c_str(), kNew, 0600), STDOUT_FILENO);
   dup2(open(errors.c_str(), kNew, 0600), STDERR_FILENO);
-  // A program that a shell started in the background would pass on that it ignores Ctrl-C.
+  // A program that a shell started in the background ignores Ctrl-C, and its children would, too.
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
   for (const auto& [name, value] : surroundings.environment) {

@@ -1,4 +1,5 @@
-# The policy learns, and its returns do not depend on threads. Arguments: PROGRAMS, WORK.
+# The policy learns, and its returns do not depend on the number of threads. Arguments: PROGRAMS,
+# WORK.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 run(0 reinforce)

@@ -1,11 +1,11 @@
-# Running programs as a user would, for the scripts beside this one. PROGRAMS is their folder, WORK
-# the one to run them in, which is emptied.
+# Runs programs as a user would, for the other scripts here. PROGRAMS is their folder. WORK is the
+# folder to run them in; it is emptied first.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 
-# run(STATUS PROGRAM ARGUMENT...): it must end with that exit status; what it prints is in `output`.
-# `input`, a file, and `printer`, a file in place of `output`, are used up.
+# run(STATUS PROGRAM ARGUMENT...): the program must end with that exit status; its output is in
+# `output`. `input`, a file, and `printer`, a file that gets the output instead, hold for one call.
 function(run status program)
   set(output)
   set(redirections)

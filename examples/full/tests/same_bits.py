@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Trains examples by 1, 2, 3 and 4 ranks, and once more by ranks that are stopped in the middle
-and go on in other numbers: the best model and all tensors of the last checkpoint must be those of
-one rank, byte by byte. DATA is the folder of the data sets, unless DYNET_LIKE_DATA names it; what
-has none there is left out.
+"""Trains examples with 1, 2, 3 and 4 ranks, and once more with ranks that are stopped in the middle
+and continue with another number: the best model and all tensors of the last checkpoint must be
+those of one rank, byte by byte. DATA is the folder of the data sets, unless DYNET_LIKE_DATA names
+it; examples whose data are missing are skipped.
 
 usage: same_bits.py PROGRAMS MPIRUN DATA WORK [EXAMPLE...]
 """
@@ -20,11 +20,12 @@ from kill_ranks import ENVIRONMENT
 
 # With 6 shards, 4 ranks have one or two each. The last minibatch of an epoch is smaller.
 COMMON = ["--epochs", "8", "--shards", "6", "--hidden", "12", "--embedding", "8"]
-STOPPED = (3, 1, 4)  # ranks that begin, go on, and end
+STOPPED = (3, 1, 4)  # numbers of ranks: first, second and last part of a run
 EWT = "ud_english_ewt/en_ewt-ud-{}.conllu"
-# The data of an example, the end of a sample in it, how many samples for training and for each of
-# the others, and options. The tagger averages parameters; the next two clip gradients. Tables of
-# words are lazy; the language model writes the states of its streams into checkpoints.
+# For each example: its data, the end of a sample in the file, the numbers of samples for training
+# and for the other parts, and options. The tagger averages parameters; the next two clip gradients.
+# Tables of words are updated lazily. The language model writes the states of its streams into
+# checkpoints.
 EXAMPLES = {
     "tree_lstm": ("sst/{}.txt", "\n", 530, 40, ["--dropout", "0.3"]),
     "tagger": (EWT, "\n\n", 130, 30, ["--crf", "--dropout", "0.3", "--word-dropout", "0.3",
@@ -37,14 +38,14 @@ EXAMPLES = {
 
 
 def piece(source, target, end, count):
-    """The first samples of a file."""
+    """Copies the first samples of a file."""
     samples = source.read_text(encoding="utf-8").split(end)[:count]
     target.write_text("".join(sample + end for sample in samples), encoding="utf-8")
     return str(target)
 
 
 def data_options(name, data, work):
-    """None where the data are missing."""
+    """None if the data are missing."""
     pattern, end, train, other, _ = EXAMPLES[name]
     parts = {"train": train} | ({"dev": other, "test": other} if other else {})
     options = []
@@ -67,7 +68,7 @@ def tensors(file):
 
 
 def ask_to_stop(mpirun):
-    """Asks one rank, and it tells the others; mpirun itself would wait for a second."""
+    """Asks one rank to stop, which tells the others; mpirun itself would wait for a second."""
     children = Path(f"/proc/{mpirun.pid}/task/{mpirun.pid}/children").read_text().split()
     try:
         os.kill(int(children[-1]), signal.SIGTERM)

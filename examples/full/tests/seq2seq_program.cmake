@@ -1,8 +1,8 @@
-# Runs seq2seq as a user would: trains it, goes on from a checkpoint, decodes in every way.
+# Runs seq2seq as a user would: trains it, resumes from a checkpoint, decodes in every way.
 # Arguments: PROGRAMS, its folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
-# Commands that it learns quickly, in a file with tabs.
+# A file with tabs, whose commands are learnt quickly.
 set(verbs walk run jump look)
 foreach(a IN LISTS verbs)
   string(TOUPPER ${a} A)
@@ -17,7 +17,7 @@ set(data --train pairs.tsv --dev pairs.tsv --test pairs.tsv)
 set(small ${data} --hidden 32 --embedding 16 --dropout 0 --batch-size 8 --learning-rate 0.01
     --decay 1)
 
-# Twenty epochs at once, and in two parts with another number of threads: the same bits.
+# Twenty epochs in one run, and in two parts with another number of threads: the same bits.
 run(0 seq2seq ${small} --epochs 20 --output whole --report report.json)
 expect("test: 100.00 % of 44 sentences are right")
 run(0 seq2seq ${small} --epochs 3 --output parts --threads 1)
@@ -35,7 +35,7 @@ foreach(name IN ITEMS exact_match dev_exact_match seconds sentences_per_s senten
   endif()
 endforeach()
 
-# translate(OPTION...): the translations of some lines together are those of each alone.
+# translate(OPTION...): some lines have the same translations together as alone.
 function(translate)
   set(lines "run and jump" " " "walk after look twice" "fly left")
   list(JOIN lines "\n" all)

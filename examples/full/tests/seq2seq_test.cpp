@@ -1,4 +1,4 @@
-// What seq2seq generates, and how it finds its data.
+// Data of seq2seq: generated commands, and files.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,7 +23,7 @@ std::map<std::string, std::string> all_commands() {
 
 TEST(CommandsTest, MeanWhatTheySay) {
   const auto meanings = all_commands();
-  EXPECT_EQ(meanings.size(), kCommands);  // no two are the same
+  EXPECT_EQ(meanings.size(), kCommands);  // all are different
   EXPECT_EQ(meanings.at("jump"), "JUMP");
   EXPECT_EQ(meanings.at("turn left"), "LEFT");
   EXPECT_EQ(meanings.at("turn opposite right"), "RIGHT RIGHT");
@@ -35,7 +35,7 @@ TEST(CommandsTest, MeanWhatTheySay) {
   EXPECT_EQ(meanings.at("look left after jump twice"), "JUMP JUMP LEFT LOOK");
 }
 
-// SCAN's own files say the same, in other words for the actions.
+// SCAN's own files have the same meanings, with other names of actions.
 TEST(CommandsTest, AreThoseOfScan) {
   const char* const data = std::getenv("DYNET_LIKE_DATA");
   if (data == nullptr) GTEST_SKIP() << "DYNET_LIKE_DATA is not set";
@@ -63,7 +63,7 @@ TEST(CommandsTest, AsManyAsThereAre) {
 
 TEST(VocabulariesTest, RareWordsAndTheEnd) {
   const Vocabularies words({{"a b a", "x y", ""}, {"a c", "", ""}}, 2);
-  EXPECT_EQ(words.source.size(), 2u);  // a, and the unknown one
+  EXPECT_EQ(words.source.size(), 2u);  // a, and the unknown word
   EXPECT_EQ(words.source.id("b"), *words.source.unknown());
   EXPECT_EQ(words.target.size(), 3u);
   EXPECT_EQ(words.target.word(Vocabularies::kEnd), "\n");

@@ -1,4 +1,4 @@
-# Runs the examples in one file as a user would: with files, from a checkpoint, on standard input.
+# Runs the one-file examples as a user would: with files, from a checkpoint, on standard input.
 # Arguments: PROGRAMS, their folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
@@ -28,7 +28,8 @@ expect("need no --train-texts with --train; got one")
 run(1 text_classifier --train none.tsv --dev texts.tsv)
 expect("^text_classifier: none.tsv: ")
 
-# Vectors of words from elsewhere, of which one is that of no word for training: it is known, too.
+# Pretrained word vectors. Some are for words that are not in the training data: these words are
+# known, too.
 set(vectors "6 2\nGOOD 1 0\ngood 9 0 \nbad -9 0\nsuperb 9 0\ndire -9 0\n77 0 1\n")
 file(WRITE ${WORK}/vectors "${vectors}")
 run(0 text_classifier ${files} --vectors vectors --lower-case --digits --epochs 5 --output vectors_of)
@@ -131,7 +132,7 @@ expect("epoch 2/2")
 run(0 sentence_pairs --train pairs.tsv --dev pairs.tsv --vectors vectors --epochs 1 --output pair_vectors)
 expect("^3 of [0-9]+ words have vectors in vectors\n")
 
-# The tagger of Japanese, before it has a model.
+# The Japanese tagger, without a model.
 run(0 dynet_japanese_tagger --help)
 expect("^usage: dynet_japanese_tagger FOLDER")
 run(2 dynet_japanese_tagger)

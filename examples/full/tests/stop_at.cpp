@@ -1,8 +1,8 @@
 // A library to preload: sends its program a signal at one of the calls that change files.
 //
-// What is on the disk changes at these calls only: a program that was stopped before each of them
-// in turn was stopped in every state that it can leave behind. STOP_AT is the number of the call,
-// from 1, and STOP_WITH that of the signal; without them it only saves time.
+// Only these calls change the disk. So a program that was stopped before each of them in turn was
+// stopped in every state that it can leave behind. STOP_AT is the number of the call, from 1, and
+// STOP_WITH the number of the signal. Without them, the library only saves time.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -50,7 +50,7 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
   return next("write", &write)(descriptor, bytes, count);
 }
 
-// Waiting for the disk matters where the machine stops, not where a program does.
+// Waiting for the disk matters if the machine stops, not if a program does.
 int fsync(int) {
   count_call();
   return 0;

@@ -1,11 +1,11 @@
-# Runs the tagger as a user would: trains it, goes on from a checkpoint, applies it.
+# Runs the tagger as a user would: trains it, resumes from a checkpoint, applies it.
 # Arguments: PROGRAMS, its folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 set(small --train-sentences 300 --test-sentences 60 --embedding 12
     --characters 8 --character-hidden 12 --hidden 16 --batch-size 8 --learning-rate 0.01)
 
-# Two epochs at once, and one after the other with another number of threads: the same bits.
+# Two epochs in one run, and one after the other with another number of threads: the same bits.
 foreach(loss IN ITEMS "" --crf)
   run(0 tagger ${small} ${loss} --epochs 2 --output whole${loss} --report report${loss}.json)
   expect("best: epoch 2 ")
@@ -28,7 +28,7 @@ foreach(loss IN ITEMS "" --crf)
     endif()
   endforeach()
 
-  # Words of which most were never seen, in one minibatch and alone.
+  # Words that are mostly unknown, in one minibatch and alone.
   set(sentences "the vumo linapo the rous nuki ." "  she\tgivaned !")
   list(JOIN sentences "\n\n" all)
   file(WRITE ${WORK}/sentences "${all}\n")
@@ -49,13 +49,13 @@ foreach(loss IN ITEMS "" --crf)
   expect("^the\tDET\nvumo\t[A-Z]+\nlinapo\t[A-Z]+\nthe\tDET\nrous\t[A-Z]+\nnuki\t[A-Z]+\n\\.\tPUNCT\n\nshe\t[A-Z]+\ngivaned\t[A-Z]+\n!\t[A-Z]+\n\n$")
 endforeach()
 
-# train(OUTPUT ARGUMENT...): on the file "words", which has a word and a label per line.
+# train(OUTPUT ARGUMENT...): trains on the file "words", which has a word and a label per line.
 function(train output)
   run(0 tagger --train words --dev words --test words --output ${output} ${ARGN})
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Words that are rarer than --min-count are unknown, whatever their case: one vector less.
+# Words below --min-count are unknown, whatever their case: that is one vector less.
 file(WRITE ${WORK}/words "Aa\tX\nab\tY\n\naa\tX\nab\tY\nba\tX\n")
 set(tiny --embedding 7 --hidden 4 --character-hidden 4 --characters 4 --epochs 1)
 foreach(count IN ITEMS 1 2)
@@ -68,7 +68,7 @@ if(NOT difference EQUAL 7)
   message(FATAL_ERROR "need one vector of 7 numbers less without a rare word; got ${difference}")
 endif()
 
-# The first and the last 16 characters of a word are read: of 33, the one in the middle is not.
+# Only the first and the last 16 characters of a word are read: of 33, the middle one is not.
 string(ASCII 195 169 letter)  # two bytes in UTF-8
 foreach(before IN ITEMS 15 16)
   string(REPEAT ${letter} ${before} begin)

@@ -1,4 +1,4 @@
-// The sentences of the tagger: generated ones, and those of files.
+// Sentences of the tagger: generated ones, and those of files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using Labels = std::vector<std::string>;
 
-// A tagger that forgets some would look better than it is.
+// If words without a tag did not count, a tagger would look better than it is.
 TEST(TaggingTest, NeedsATagForEveryWord) {
   const std::vector<nn::TaggedSentence> gold = {{{"a", "b"}, {"O", "B"}}, {{"c"}, {"O"}}};
   const auto says = [](std::vector<Labels> tags) {
@@ -87,7 +87,7 @@ TEST(SentencesTest, FilesAreWhatTheirNamesSay) {
   };
   EXPECT_THROW(load("none", "none", "none"), FileError);
 
-  // Words with marks are two in the training file of WNUT-17 only, and stay as they are elsewhere.
+  // Marked words are split only in the training file of WNUT-17.
   write_file(folder / "wnut17train.conll", "@ann\tB-x\n@\tO\n#b\tO\nLee\tI-x\n");
   write_file(folder / "emerging.dev.conll", "@ann\tO\n");
   write_file(folder / "emerging.test.annotated", "Lee\tB-y\n\nlee\tO\n");
