@@ -10,6 +10,7 @@
 #include "dynet_like/ops/ops.h"
 #include "nn/dropout.h"
 #include "nn/gru.h"
+#include "nn/layer_options.h"
 #include "nn/lstm.h"
 
 namespace dynet_like::nn {
@@ -24,16 +25,16 @@ class Bidirectional {
   /// Adds the layers "forward" and "backward", for a second layer "forward_1" and so on, to a
   /// subcollection of `model`, by default "bidirectional_lstm" or "bidirectional_gru". Throws
   /// ShapeError for size 0, UsageError for no layers and unless 0 <= dropout < 1.
-  Bidirectional(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers = 1,
-                float dropout = 0,
-                const std::string& name = std::string("bidirectional_") + Recurrent::kName)
-      : dropout_(dropout) {
-    if (layers == 0) throw UsageError("[Bidirectional] need at least 1 layer; got 0");
-    ParameterCollection own = model.add_subcollection(name);
-    for (unsigned layer = 0; layer < layers; ++layer) {
+  Bidirectional(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                const StackOptions& options = {})
+      : dropout_(options.dropout) {
+    if (options.layers == 0) throw UsageError("[Bidirectional] need at least 1 layer; got 0");
+    ParameterCollection own =
+        add_layer(model, options.name, std::string("bidirectional_") + Recurrent::kName);
+    for (unsigned layer = 0; layer < options.layers; ++layer) {
       const unsigned size = layer == 0 ? inputs : 2 * hidden;
-      const Recurrent forward(own, size, hidden, "forward");
-      layers_.push_back({forward, Recurrent(own, size, hidden, "backward")});
+      const Recurrent forward(own, size, hidden, {.name = "forward"});
+      layers_.push_back({forward, Recurrent(own, size, hidden, {.name = "backward"})});
     }
   }
   // To move is to copy: it never has no layers.

@@ -11,10 +11,11 @@
 namespace dynet_like::nn {
 
 struct MLPOptions {
+  /// The rate, of what the activation gives.
+  float dropout = 0;
   /// Of the outputs of all layers but the last.
   Activation activation = rectify;
-  /// Of what the activation gives, in training.
-  float dropout = 0;
+  std::string name = {};
 };
 
 /// A multilayer perceptron: Linear layers, with an activation behind each but the last.
@@ -25,7 +26,7 @@ class MLP {
   /// their outputs, the last one that of all. Throws UsageError for no sizes and unless
   /// 0 <= dropout < 1, ShapeError for size 0.
   MLP(ParameterCollection& model, unsigned inputs, const std::vector<unsigned>& sizes,
-      const MLPOptions& options = {}, const std::string& name = "mlp");
+      const MLPOptions& options = {});
   // To move is to copy: it never has no layers.
   MLP(const MLP&) = default;
   MLP& operator=(const MLP&) = default;

@@ -10,6 +10,7 @@
 #include "dynet_like/core/errors.h"
 #include "nn/dropout.h"
 #include "nn/gru.h"
+#include "nn/layer_options.h"
 #include "nn/lstm.h"
 
 namespace dynet_like::nn {
@@ -26,13 +27,15 @@ class Stacked {
   /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`, by default "stacked_lstm"
   /// or "stacked_gru". Throws UsageError for no layers and unless 0 <= dropout < 1, ShapeError for
   /// size 0.
-  Stacked(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers,
-          float dropout = 0, const std::string& name = std::string("stacked_") + Layer::kName)
-      : dropout_(dropout) {
-    if (layers == 0) throw UsageError("[Stacked] need at least 1 layer; got 0");
-    ParameterCollection own = model.add_subcollection(name);
-    for (unsigned i = 0; i < layers; ++i) {
-      layers_.emplace_back(own, i == 0 ? inputs : hidden, hidden, "layer_" + std::to_string(i));
+  Stacked(ParameterCollection& model, unsigned inputs, unsigned hidden,
+          const StackOptions& options = {})
+      : dropout_(options.dropout) {
+    if (options.layers == 0) throw UsageError("[Stacked] need at least 1 layer; got 0");
+    ParameterCollection own =
+        add_layer(model, options.name, std::string("stacked_") + Layer::kName);
+    for (unsigned i = 0; i < options.layers; ++i) {
+      layers_.push_back(
+          Layer(own, i == 0 ? inputs : hidden, hidden, {.name = "layer_" + std::to_string(i)}));
     }
   }
   // To move is to copy: it never has no layers.

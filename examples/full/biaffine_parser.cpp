@@ -50,13 +50,14 @@ struct Model {
   float rate = options.real("dropout");
   unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = 2 * hidden / 5;
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
-  nn::Linear arc_heads{parameters, 2 * hidden, hidden, true, "arc_heads"};
-  nn::Linear arc_dependants{parameters, 2 * hidden, hidden, true, "arc_dependants"};
-  nn::Linear label_heads{parameters, 2 * hidden, small, true, "label_heads"};
-  nn::Linear label_dependants{parameters, 2 * hidden, small, true, "label_dependants"};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
+  nn::BidirectionalLSTM encoder{
+      parameters, size + hidden / 4, hidden, {.layers = 2, .dropout = rate}};
+  nn::Linear arc_heads{parameters, 2 * hidden, hidden, {.name = "arc_heads"}};
+  nn::Linear arc_dependants{parameters, 2 * hidden, hidden, {.name = "arc_dependants"}};
+  nn::Linear label_heads{parameters, 2 * hidden, small, {.name = "label_heads"}};
+  nn::Linear label_dependants{parameters, 2 * hidden, small, {.name = "label_dependants"}};
   nn::BiaffineArcs arcs{parameters, hidden};
   nn::BiaffineLabels labels{parameters, small, v.labels.size()};
   nn::Dropout dropout{rate};

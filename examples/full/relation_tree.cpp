@@ -74,6 +74,8 @@ struct RelationTreeLSTM {
   Gate input{parameters}, output{parameters}, update{parameters}, forget{parameters};
   Parameter scores = parameters.add_parameters({3, kHidden});
 
+  RelationTreeLSTM() { node = Node(std::bind_front(&RelationTreeLSTM::word, *this), "tree node"); }
+
   // It is called once for each number of children: what it records then is one node for each word.
   CellState word(const Expression& x, const std::vector<CellState>& children,
                  const std::vector<Expression>& diagonal,
@@ -107,9 +109,9 @@ struct RelationTreeLSTM {
   }
 
   using Expressions = std::vector<Expression>;
-  CellFunction<CellState(const Expression&, const std::vector<CellState>&, const Expressions&,
-                         const Expressions&)>
-      node{std::bind_front(&RelationTreeLSTM::word, this), "tree node"};
+  using Node = CellFunction<CellState(const Expression&, const std::vector<CellState>&,
+                                      const Expressions&, const Expressions&)>;
+  Node node;
 };
 
 int best(const Tensor& scores) {

@@ -69,14 +69,14 @@ struct Model {
   const Options& options;
   Vocabularies words;
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
-  nn::Embedding source{parameters, words.source.size(), size, "source"};
-  nn::Embedding target{parameters, words.target.size(), size, "target"};
+  nn::Embedding source{parameters, words.source.size(), size, {.name = "source"}};
+  nn::Embedding target{parameters, words.target.size(), size, {.name = "target"}};
   nn::BidirectionalLSTM encoder{parameters, size, hidden};
-  nn::Linear start{parameters, 4 * hidden, hidden, true, "start"};
-  nn::LSTM decoder{parameters, size, hidden, "decoder"};
+  nn::Linear start{parameters, 4 * hidden, hidden, {.name = "start"}};
+  nn::LSTM decoder{parameters, size, hidden, {.name = "decoder"}};
   nn::BilinearAttention attention{parameters, 2 * hidden, hidden};
-  nn::Linear combined{parameters, 3 * hidden, hidden, true, "combined"};
-  nn::Linear output{parameters, hidden, words.target.size(), true, "output"};
+  nn::Linear combined{parameters, 3 * hidden, hidden, {.name = "combined"}};
+  nn::Linear output{parameters, hidden, words.target.size(), {.name = "output"}};
   nn::Dropout dropout{options.real("dropout")};
 
   /// What the next word depends on, beside the sentence that was read.

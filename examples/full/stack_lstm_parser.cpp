@@ -59,17 +59,17 @@ struct Model {
   TreeVocabularies v;
   nn::TransitionSystem system{nn::TransitionSystem::arc_standard, v.labels.size()};
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::Embedding actions{parameters, system.size(), hidden / 4, "actions"};
-  nn::Embedding relations{parameters, system.size(), hidden / 4, "relations"};
-  nn::Linear tokens{parameters, size + hidden / 4, hidden, true, "tokens"};
-  nn::Linear composition{parameters, 2 * hidden + hidden / 4, hidden, true, "composition"};
-  nn::LSTM stack_reader{parameters, hidden, hidden, "stack"};
-  nn::LSTM buffer_reader{parameters, hidden, hidden, "buffer"};
-  nn::LSTM action_reader{parameters, hidden / 4, hidden, "history"};
-  nn::Linear summary{parameters, 3 * hidden, hidden, true, "summary"};
-  nn::Linear transitions{parameters, hidden, system.size(), true, "transitions"};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
+  nn::Embedding actions{parameters, system.size(), hidden / 4, {.name = "actions"}};
+  nn::Embedding relations{parameters, system.size(), hidden / 4, {.name = "relations"}};
+  nn::Linear tokens{parameters, size + hidden / 4, hidden, {.name = "tokens"}};
+  nn::Linear composition{parameters, 2 * hidden + hidden / 4, hidden, {.name = "composition"}};
+  nn::LSTM stack_reader{parameters, hidden, hidden, {.name = "stack"}};
+  nn::LSTM buffer_reader{parameters, hidden, hidden, {.name = "buffer"}};
+  nn::LSTM action_reader{parameters, hidden / 4, hidden, {.name = "history"}};
+  nn::Linear summary{parameters, 3 * hidden, hidden, {.name = "summary"}};
+  nn::Linear transitions{parameters, hidden, system.size(), {.name = "transitions"}};
   nn::Dropout dropout{options.real("dropout")};
 
   /// A sentence on its way to a tree, with what the LSTMs have read.

@@ -101,13 +101,15 @@ struct Model {
   Vocabularies v;
   unsigned size = options.whole("embedding"), letter_size = options.whole("characters");
   unsigned letter_hidden = options.whole("character-hidden"), hidden = options.whole("hidden");
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding characters{parameters, v.characters.size(), letter_size, "characters"};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding characters{parameters, v.characters.size(), letter_size, {.name = "characters"}};
   unsigned layers = options.whole("layers"), word_size = size + 2 * letter_hidden;
   float rate = options.real("dropout");
-  nn::BidirectionalLSTM spelling{parameters, letter_size, letter_hidden, 1, 0, "character_lstm"};
-  nn::BidirectionalLSTM word_lstm{parameters, word_size, hidden, layers, rate, "word_lstm"};
-  nn::Linear output{parameters, 2 * hidden, v.labels.size(), true, "output"};
+  nn::BidirectionalLSTM spelling{
+      parameters, letter_size, letter_hidden, {.name = "character_lstm"}};
+  nn::BidirectionalLSTM word_lstm{
+      parameters, word_size, hidden, {.layers = layers, .dropout = rate, .name = "word_lstm"}};
+  nn::Linear output{parameters, 2 * hidden, v.labels.size(), {.name = "output"}};
   std::optional<nn::LinearChainCRF> crf = new_crf();
   nn::Dropout dropout{rate};
 

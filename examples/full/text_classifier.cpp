@@ -73,9 +73,9 @@ struct Model {
   Vocabularies v;
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
   nn::Embedding embedding{parameters, v.words.size(), size};
-  nn::Linear before{parameters, size, hidden, false, "before"};
-  nn::Linear here{parameters, size, hidden, true, "here"};
-  nn::Linear behind{parameters, size, hidden, false, "behind"};
+  nn::Linear before{parameters, size, hidden, {.bias = false, .name = "before"}};
+  nn::Linear here{parameters, size, hidden, {.name = "here"}};
+  nn::Linear behind{parameters, size, hidden, {.bias = false, .name = "behind"}};
   Parameter query = parameters.add_parameters({hidden}, "query");  ///< which windows matter
   nn::Linear output{parameters, hidden, v.labels.size()};
   nn::Dropout dropout{options.real("dropout")};

@@ -93,13 +93,16 @@ struct Model {
   Vocabularies v;
   unsigned size = options.whole("size");
   nn::Embedding features{parameters, v.features.size(), size};
-  nn::Linear before{parameters, size, size, false, "before"};
-  nn::Linear here{parameters, size, size, true, "here"};
-  nn::Linear behind{parameters, size, size, false, "behind"};
+  nn::Linear before{parameters, size, size, {.bias = false, .name = "before"}};
+  nn::Linear here{parameters, size, size, {.name = "here"}};
+  nn::Linear behind{parameters, size, size, {.bias = false, .name = "behind"}};
   nn::SinusoidalPositions positions{1024, size};
-  unsigned hidden = options.whole("hidden"), heads = options.whole("heads");
-  nn::TransformerOptions kind = {.dropout = options.real("dropout")};
-  nn::TransformerEncoder encoder{parameters, size, hidden, heads, options.whole("layers"), kind};
+  nn::TransformerEncoder encoder{parameters,
+                                 {.size = size,
+                                  .hidden = options.whole("hidden"),
+                                  .heads = options.whole("heads"),
+                                  .layers = options.whole("layers"),
+                                  .dropout = options.real("dropout")}};
   nn::Linear output{parameters, size, v.tags.size()};
   nn::Dropout dropout{options.real("dropout")};
   std::optional<Words> words = new_words();
@@ -107,8 +110,8 @@ struct Model {
   std::optional<Words> new_words() const {
     if (options.text("embedding").empty()) return {};
     const unsigned from = options.whole("embedding");
-    return Words{{parameters, v.words.size(), from, "words"},
-                 {parameters, from, size, false, "map"}};
+    return Words{{parameters, v.words.size(), from, {.name = "words"}},
+                 {parameters, from, size, {.bias = false, .name = "map"}}};
   }
   /// The scores of the tags of every word, as elements of a minibatch: {tags} each.
   Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {

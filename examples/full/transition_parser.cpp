@@ -63,14 +63,15 @@ struct Model {
   float rate = options.real("dropout");
   unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = hidden / 2;
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
-  nn::Linear places{parameters, 2 * hidden, 4 * small, true, "places"};
-  nn::Linear transitions{parameters, small, kSystem.size(), true, "transitions"};
-  nn::Linear heads{parameters, 2 * hidden, small, true, "label_heads"};
-  nn::Linear dependants{parameters, 2 * hidden, small, false, "label_dependants"};
-  nn::Linear labels{parameters, small, v.labels.size(), true, "labels"};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
+  nn::BidirectionalLSTM encoder{
+      parameters, size + hidden / 4, hidden, {.layers = 2, .dropout = rate}};
+  nn::Linear places{parameters, 2 * hidden, 4 * small, {.name = "places"}};
+  nn::Linear transitions{parameters, small, kSystem.size(), {.name = "transitions"}};
+  nn::Linear heads{parameters, 2 * hidden, small, {.name = "label_heads"}};
+  nn::Linear dependants{parameters, 2 * hidden, small, {.bias = false, .name = "label_dependants"}};
+  nn::Linear labels{parameters, small, v.labels.size(), {.name = "labels"}};
   nn::Dropout dropout{rate};
 
   /// Columns for the words of a sentence; but for dependants, the root is the first.

@@ -68,8 +68,8 @@ struct Model {
   const Options& options;
   nn::Vocabulary words;
   unsigned labels = options.is_special() ? 5 : 10;
-  nn::Embedding embedding{parameters, words.size(), options.whole("embedding"),
-                          ParameterInitUniform(0.05f)};
+  nn::Embedding embedding{
+      parameters, words.size(), options.whole("embedding"), {.init = ParameterInitUniform(0.05f)}};
   nn::TreeLSTM tree_lstm{parameters, options.whole("embedding"), options.whole("hidden")};
   nn::Linear classifier{parameters, options.whole("hidden"), labels};
   nn::Dropout dropout{options.real("dropout")};

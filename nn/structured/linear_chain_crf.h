@@ -3,7 +3,6 @@
 
 #include <array>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dynet_like/graph/recursion.h"
@@ -24,7 +23,7 @@ class LinearChainCRF {
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
   /// and "end" {tags}, zero at first, to a subcollection of `model`. Throws ShapeError for no tags.
   /// Those of -infinity forbid what they are scores of.
-  LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
+  LinearChainCRF(ParameterCollection& model, unsigned tags, const LayerOptions& options = {});
 
   // All of the following throw ShapeError for emissions of another shape.
 

@@ -12,6 +12,12 @@
 
 namespace dynet_like::nn {
 
+struct SemiMarkovCRFOptions {
+  /// The most words of a segment. It has no default.
+  unsigned max_length = 0;
+  std::string name = {};
+};
+
 /// A semi-Markov conditional random field (Sarawagi and Cohen 2004): a sentence is cut into
 /// segments of at most `max_length` words, each with a label. Segments s_1, ..., s_k with labels y
 /// have
@@ -29,10 +35,9 @@ class SemiMarkovCRF {
  public:
   /// Adds its parameters "transitions" {labels, labels} (from the row's label to the column's),
   /// "start" and "end" {labels}, zero at first, to a subcollection of `model`. Throws ShapeError
-  /// for no labels, UsageError for a length of 0. Those of -infinity forbid what they are
+  /// for no labels, UsageError without `max_length`. Those of -infinity forbid what they are
   /// scores of.
-  SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
-                const std::string& name = "semi_markov_crf");
+  SemiMarkovCRF(ParameterCollection& model, unsigned labels, const SemiMarkovCRFOptions& options);
 
   /// The negative log likelihood of the right segments: log_partition - score. Shapes: {1}. Throws
   /// UsageError unless they follow each other from the first word to the last, none too long, with

@@ -63,7 +63,7 @@ PlainState plain_tree_lstm(const ParameterCollection& model, const Doubles* x,
 
 TEST(NnTest, LinearFollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const Linear linear(model, 3, 5), without_bias(model, 3, 2, false, "plain");
+  const Linear linear(model, 3, 5), without_bias(model, 3, 2, {.bias = false, .name = "plain"});
   const Embedding inputs(model, 1, 3);
   randomise(model, 2);
   ComputationGraph graph(double_options());

@@ -57,8 +57,8 @@ TEST(StackStateTest, IsWhatTheLayerSaysOfItsContent) {
   ParameterCollection model(1);
   check_against_reading_anew(LSTM(model, 4, 5));
   check_against_reading_anew(GRU(model, 4, 5));
-  check_against_reading_anew(StackedLSTM(model, 4, 5, 2));
-  check_against_reading_anew(StackedGRU(model, 4, 5, 3));
+  check_against_reading_anew(StackedLSTM(model, 4, 5, {.layers = 2}));
+  check_against_reading_anew(StackedGRU(model, 4, 5, {.layers = 3}));
 }
 
 TEST(StackStateTest, BeginsWithAnyState) {
@@ -77,7 +77,7 @@ TEST(StackStateTest, BeginsWithAnyState) {
 
 TEST(StackStateTest, PassesOptionsToTheLayer) {
   ParameterCollection model(1);
-  const StackedLSTM lstm(model, 4, 50, 2, 0.5f);
+  const StackedLSTM lstm(model, 4, 50, {.layers = 2, .dropout = 0.5f});
   const auto top = [&](bool training) {
     Random random(2);
     GraphOptions options;

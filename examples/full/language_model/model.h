@@ -22,9 +22,9 @@ class LanguageModel {
 
   LanguageModel(ParameterCollection& parameters, const ModelOptions& options)
       : embedding_(parameters, options.units, options.embedding),
-        lstm_(parameters, options.embedding, options.hidden, options.layers, options.dropout,
-              "lstm"),
-        output_(parameters, options.hidden, options.units, true, "output"),
+        lstm_(parameters, options.embedding, options.hidden,
+              {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
+        output_(parameters, options.hidden, options.units, {.name = "output"}),
         dropout_(options.dropout) {}
 
   State start(ComputationGraph& graph) const { return lstm_.start(graph); }
