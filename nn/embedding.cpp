@@ -11,7 +11,7 @@ namespace dynet_like::nn {
 Embedding::Embedding(ParameterCollection& model, unsigned rows, unsigned size,
                      const EmbeddingOptions& options)
     : table_(add_layer(model, options.name, "embedding")
-                 .add_lookup_parameters(rows, {size}, *options.init, "E")) {}
+                 .add_lookup_parameters(rows, {size}, *options.init.shared, "E")) {}
 
 Expression Embedding::operator()(ComputationGraph& graph, std::uint32_t row) const {
   return lookup(graph, table_, row);

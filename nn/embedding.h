@@ -13,18 +13,14 @@
 namespace dynet_like::nn {
 
 /// Any ParameterInit, as a value.
-class AnyInit {
- public:
+struct AnyInit {
   template <std::derived_from<ParameterInit> Init>
-  AnyInit(const Init& init) : init_(std::make_shared<const Init>(init)) {}
+  AnyInit(const Init& init) : shared(std::make_shared<const Init>(init)) {}
   // To move is to copy: there is always one.
   AnyInit(const AnyInit&) = default;
   AnyInit& operator=(const AnyInit&) = default;
 
-  const ParameterInit& operator*() const { return *init_; }
-
- private:
-  std::shared_ptr<const ParameterInit> init_;
+  std::shared_ptr<const ParameterInit> shared;
 };
 
 struct EmbeddingOptions {

@@ -17,7 +17,7 @@ struct LayerOptions {
 /// Of recurrent layers on top of each other.
 struct StackOptions {
   unsigned layers = 1;
-  /// The rate between two layers.
+  /// The rate between two layers, at least 0 and below 1.
   float dropout = 0;
   std::string name = {};
 };

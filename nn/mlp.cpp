@@ -17,10 +17,10 @@ MLP::MLP(ParameterCollection& model, unsigned inputs, const std::vector<unsigned
   }
 }
 
-Expression MLP::operator()(const Expression& x, bool training) const {
+Expression MLP::operator()(const Expression& x) const {
   Expression y = layers_.front()(x);
   for (std::size_t i = 1; i < layers_.size(); ++i) {
-    y = layers_[i](dropout_(activation_(y), training));
+    y = layers_[i](dropout(activation_(y), dropout_));
   }
   return y;
 }

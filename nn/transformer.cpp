@@ -28,13 +28,13 @@ TransformerEncoderLayer::TransformerEncoderLayer(ParameterCollection& model,
       dropout_(options.dropout),
       norm_first_(options.norm_first) {}
 
-Expression TransformerEncoderLayer::operator()(const Expression& x, bool training) const {
+Expression TransformerEncoderLayer::operator()(const Expression& x) const {
   if (norm_first_) {
-    const Expression y = x + dropout_(attention_(attention_norm_(x)), training);
-    return y + dropout_(network_(network_norm_(y), training), training);
+    const Expression y = x + dropout(attention_(attention_norm_(x)), dropout_);
+    return y + dropout(network_(network_norm_(y)), dropout_);
   }
-  const Expression y = attention_norm_(x + dropout_(attention_(x), training));
-  return network_norm_(y + dropout_(network_(y, training), training));
+  const Expression y = attention_norm_(x + dropout(attention_(x), dropout_));
+  return network_norm_(y + dropout(network_(y), dropout_));
 }
 
 TransformerEncoder::TransformerEncoder(ParameterCollection& model,
@@ -48,9 +48,9 @@ TransformerEncoder::TransformerEncoder(ParameterCollection& model,
   if (options.norm_first) norm_ = LayerNorm(own, options.size, {.name = "norm"});
 }
 
-Expression TransformerEncoder::operator()(const Expression& x, bool training) const {
+Expression TransformerEncoder::operator()(const Expression& x) const {
   Expression y = x;
-  for (const TransformerEncoderLayer& layer : layers_) y = layer(y, training);
+  for (const TransformerEncoderLayer& layer : layers_) y = layer(y);
   return norm_ ? (*norm_)(y) : y;
 }
 

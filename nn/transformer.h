@@ -18,7 +18,7 @@ struct TransformerOptions {
   unsigned hidden = 0;  ///< of the hidden layer of the network for every position
   unsigned heads = 0;   ///< of attention; they share the size, which must be a multiple
   unsigned layers = 1;  ///< of TransformerEncoder
-  /// The rate, of what attention gives and of both layers of the network.
+  /// The rate of what attention gives and of both layers of the network, at least 0 and below 1.
   float dropout = 0;
   /// Between the two maps of the network for every position.
   Activation activation = rectify;
@@ -37,11 +37,11 @@ class TransformerEncoderLayer {
  public:
   /// Adds the layers "attention", "attention_norm", "network" (an MLP) and "network_norm" to a
   /// subcollection of `model`. Throws ShapeError for size 0 and unless size is a multiple of heads,
-  /// UsageError without size, hidden and heads, and unless 0 <= dropout < 1.
+  /// UsageError without size, hidden and heads.
   TransformerEncoderLayer(ParameterCollection& model, const TransformerOptions& options);
 
-  /// With dropout if `training`. Throws ShapeError unless x fits.
-  Expression operator()(const Expression& x, bool training = false) const;
+  /// Throws ShapeError unless x fits.
+  Expression operator()(const Expression& x) const;
 
  private:
   ParameterCollection own_;  // has the parameters of the layers below
@@ -49,7 +49,7 @@ class TransformerEncoderLayer {
   LayerNorm attention_norm_;
   MLP network_;
   LayerNorm network_norm_;
-  Dropout dropout_;
+  float dropout_;
   bool norm_first_;
 };
 
@@ -64,8 +64,8 @@ class TransformerEncoder {
   TransformerEncoder(const TransformerEncoder&) = default;
   TransformerEncoder& operator=(const TransformerEncoder&) = default;
 
-  /// With dropout if `training`. Throws ShapeError unless x fits.
-  Expression operator()(const Expression& x, bool training = false) const;
+  /// Throws ShapeError unless x fits.
+  Expression operator()(const Expression& x) const;
 
  private:
   std::vector<TransformerEncoderLayer> layers_;

@@ -55,7 +55,6 @@ class ComputationGraph {
   /// forget their values. Inside for_each_sample nothing is forgotten: it is get_value there.
   Tensor forward(const Expression& last);
   /// Computes what has not been computed yet.
-  Tensor incremental_forward(const Expression& last) { return get_value(last); }
   Tensor get_value(const Expression& e);
   /// What values_of does, which see, for expressions of this graph.
   std::vector<Tensor> get_values(Expressions expressions);
@@ -91,6 +90,8 @@ class ComputationGraph {
   Report explain() const;
   /// Number of recorded nodes (views are none).
   std::size_t size() const;
+  /// Whether there may be a backward pass: not with GraphOptions::inference.
+  bool trains() const { return !record_.options().inference; }
 
   /// The derived class that a program made the graph as: it gets it back from expressions. Throws
   /// UsageError if it is another.

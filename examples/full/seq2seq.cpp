@@ -77,7 +77,7 @@ struct Model {
   nn::BilinearAttention attention{parameters, 2 * hidden, hidden};
   nn::Linear combined{parameters, 3 * hidden, hidden, {.name = "combined"}};
   nn::Linear output{parameters, hidden, words.target.size(), {.name = "output"}};
-  nn::Dropout dropout{options.real("dropout")};
+  float rate = options.real("dropout");
 
   /// What the next word depends on, beside the sentence that was read.
   using State = nn::LSTM::State;
@@ -86,11 +86,11 @@ struct Model {
     State start;                 ///< where it begins
   };
 
-  Source read(ComputationGraph& graph, const std::string& sentence, bool training) const {
+  Source read(ComputationGraph& graph, const std::string& sentence) const {
     // No sentence is empty, and no word is the first one.
     std::vector<Expression> xs = {source(graph, *words.source.unknown())};
     for (const auto word : words_of(sentence)) {
-      xs.push_back(dropout(source(graph, words.source.id(word)), training));
+      xs.push_back(dropout(source(graph, words.source.id(word)), rate));
     }
     const std::vector<Expression> states = encoder(xs);
     const Expression begin = tanh(start(concatenate({states.front(), states.back()})));
@@ -98,30 +98,30 @@ struct Model {
     return {attention.read(states), decoder.step(state, target(graph, Vocabularies::kEnd))};
   }
 
-  Expression scores(const Source& source, const State& state, bool training) const {
+  Expression scores(const Source& source, const State& state) const {
     const Expression context = attention(source.memory, state.h);
-    return output(dropout(tanh(combined(concatenate({context, state.h}))), training));
+    return output(dropout(tanh(combined(concatenate({context, state.h}))), rate));
   }
 
   /// Teacher forcing: the decoder reads the right translation, and has to say its next word.
   Expression loss(ComputationGraph& graph, const nn::TextPair& pair) const {
-    const Source source = read(graph, pair.first, true);
+    const Source source = read(graph, pair.first);
     State state = source.start;
     std::vector<Expression> losses;
     for (const auto word : words_of(pair.second)) {
       const std::uint32_t id = words.target.id(word);
-      losses.push_back(pickneglogsoftmax(scores(source, state, true), id));
-      state = decoder.step(state, dropout(target(graph, id), true));
+      losses.push_back(pickneglogsoftmax(scores(source, state), id));
+      state = decoder.step(state, dropout(target(graph, id), rate));
     }
-    losses.push_back(pickneglogsoftmax(scores(source, state, true), Vocabularies::kEnd));
+    losses.push_back(pickneglogsoftmax(scores(source, state), Vocabularies::kEnd));
     return sum(losses);
   }
 
   /// The translation of a sentence, drawn with numbers of its own or the best that is found.
   std::string translate(ComputationGraph& graph, const std::string& sentence, Random random) const {
-    const Source source = read(graph, sentence, false);
+    const Source source = read(graph, sentence);
     const nn::BatchedSteps<State> steps = {
-        .scores = [&](const State& state) { return scores(source, state, false); },
+        .scores = [&](const State& state) { return scores(source, state); },
         .advance =
             [&](const State& state, const std::vector<unsigned>& words) {
               return decoder.step(state, target.minibatch(graph, words));

@@ -111,33 +111,30 @@ struct Model {
       parameters, word_size, hidden, {.layers = layers, .dropout = rate, .name = "word_lstm"}};
   nn::Linear output{parameters, 2 * hidden, v.labels.size(), {.name = "output"}};
   std::optional<nn::LinearChainCRF> crf = new_crf();
-  nn::Dropout dropout{rate};
 
   std::optional<nn::LinearChainCRF> new_crf() {
     if (!options.has("crf")) return {};
     return nn::LinearChainCRF(parameters, v.labels.size());
   }
-  Expression read_word(ComputationGraph& graph, const std::string& word, bool train) const {
+  Expression read_word(ComputationGraph& graph, const std::string& word) const {
     constexpr std::size_t kEnd = 16;  // so many characters are read at either end of a word
     auto text = nn::split_line(word, nn::TextUnit::character);
     if (text.size() > 2 * kEnd) text.erase(text.begin() + kEnd, text.end() - kEnd);
     const Expression letters = characters.columns(graph, v.characters.ids(text));
-    Expression whole = words(graph, v.words.id(word));
+    const Expression vector = words(graph, v.words.id(word));
     // All of the vector or nothing: so it learns to do without.
-    if (train) whole = block_dropout(whole, options.real("word-dropout"));
+    const Expression whole = block_dropout(vector, options.real("word-dropout"));
     return concatenate({whole, spelling.final_states(letters)});
   }
   /// The scores of the labels, a column for every word.
-  Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
+  Expression scores(ComputationGraph& graph, const Strings& sentence) const {
     std::vector<Expression> xs;
-    for (const std::string& word : sentence) {
-      xs.push_back(dropout(read_word(graph, word, train), train));
-    }
-    return output(dropout(word_lstm(concatenate_cols(xs), train), train));
+    for (const std::string& word : sentence) xs.push_back(dropout(read_word(graph, word), rate));
+    return output(dropout(word_lstm(concatenate_cols(xs)), rate));
   }
   /// The sum of the losses of a sentence's words.
   Expression loss(ComputationGraph& graph, const nn::TaggedSentence& sentence) const {
-    const Expression all = scores(graph, sentence.words, true);
+    const Expression all = scores(graph, sentence.words);
     const std::vector<unsigned> labels = v.labels.ids(sentence.tags);
     if (crf) return crf->loss(all, labels);
     const Dim by_word({v.labels.size()}, static_cast<unsigned>(labels.size()));
@@ -150,7 +147,7 @@ struct Model {
     if (v.labels.contains("O")) bias[v.labels.id("O")] = -options.real("outside-bias");
     const auto record = [&](auto& graph, auto i) {
       const Expression b = input(graph, {v.labels.size()}, bias);
-      const Expression all = scores(graph, sentences[i], false) + b;
+      const Expression all = scores(graph, sentences[i]) + b;
       return crf ? crf->best(all) : all;
     };
     const auto read = [&](const Tensor& all) { return v.labels.words(argmax_of_columns(all)); };

@@ -72,7 +72,6 @@ struct Model {
   nn::Linear heads{parameters, 2 * hidden, small, {.name = "label_heads"}};
   nn::Linear dependants{parameters, 2 * hidden, small, {.bias = false, .name = "label_dependants"}};
   nn::Linear labels{parameters, small, v.labels.size(), {.name = "labels"}};
-  nn::Dropout dropout{rate};
 
   /// Columns for the words of a sentence; but for dependants, the root is the first.
   struct Encoded {
@@ -80,14 +79,14 @@ struct Model {
     Expression heads, dependants;  ///< of labels
   };
   Encoded encode(ComputationGraph& graph, const Sentence& sentence,
-                 const std::vector<unsigned>& word_ids, bool train) const {
+                 const std::vector<unsigned>& word_ids) const {
     const Expression word = words.columns(graph, word_ids);
     const Expression x =
-        dropout(concatenate({word, tags.columns(graph, v.tag_ids(sentence))}), train);
+        dropout(concatenate({word, tags.columns(graph, v.tag_ids(sentence))}), rate);
     std::vector<Expression> xs;
     const unsigned n = word_ids.size();
     for (unsigned i = 0; i < n; ++i) xs.push_back(pick(x, i, 1));
-    const Expression all = dropout(concatenate_cols(encoder(xs, train)), train);
+    const Expression all = dropout(concatenate_cols(encoder(xs)), rate);
     return {reshape(places(all), Dim({small, 4 * n})), heads(all),
             dependants(pick_range(all, 1, n, 1))};
   }
@@ -105,13 +104,12 @@ struct Model {
 
   /// Follows the model, and learns wherever the best right transition is not better than all wrong
   /// ones by a margin. The random numbers are for words that are left out, and for wrong steps.
-  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random,
-                  bool train) const {
+  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random) const {
     std::vector<unsigned> ids = v.word_ids(sentence);
     for (unsigned& id : ids) {
       if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
     }
-    const Encoded x = encode(graph, sentence, ids, train);
+    const Encoded x = encode(graph, sentence, ids);
     const std::vector<unsigned> tree = sentence.heads(), gold = v.label_ids(sentence);
     const Dim per_word({v.labels.size()}, tree.size());  // words are elements of a minibatch here
     std::vector<Expression> losses = {
@@ -133,16 +131,15 @@ struct Model {
   }
   /// Of some sentences, whose random numbers depend on the seed and their own numbers.
   std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
-                                 const std::vector<std::uint32_t>& some, std::uint64_t seed,
-                                 bool train) const {
+                                 const std::vector<std::uint32_t>& some, std::uint64_t seed) const {
     return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
-      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32), train);
+      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32));
     });
   }
 
   /// Writes the heads and labels that are found into the sentence.
   void parse(ComputationGraph& graph, Sentence& sentence) const {
-    const Encoded x = encode(graph, sentence, v.word_ids(sentence), false);
+    const Encoded x = encode(graph, sentence, v.word_ids(sentence));
     nn::ParserState state(kSystem, sentence.words.size());
     while (state.apply_forced(), !state.is_done()) {
       state.apply(argmax(scores(x, state).value(), state.allowed()));
@@ -169,7 +166,11 @@ struct Model {
 
 /// Parses, and trains without updates, together and one by one. Without dropout, whose numbers
 /// depend on the place of a sentence in its minibatch, the losses are the same.
-nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
+nlohmann::json measure(const Model& trained, Sentences train, Sentences test) {
+  ParameterCollection parameters;
+  const Model model{
+      .parameters = parameters, .options = trained.options, .v = trained.v, .rate = 0};
+  copy_values(trained.parameters, parameters);
   for (Sentences* part : {&train, &test}) part->resize(std::min(part->size(), kMeasured));
   const auto parse = [&](unsigned together) { return model.parse(test, 1, together); };
   const auto learn = [&](unsigned together) {
@@ -177,7 +178,7 @@ nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
     Minibatch batch;
     for (const auto& some : nn::sorted_minibatches(nn::sizes_of(train), together)) {
       batch.clear();
-      const std::vector<Expression> losses = model.losses(batch, train, some, 1, false);
+      const std::vector<Expression> losses = model.losses(batch, train, some, 1);
       batch.add_losses(losses);
       batch.forward();
       batch.backward();
@@ -225,7 +226,7 @@ int train(const Options& options) {
   while (run.next_epoch()) {
     for (const auto& some : run.minibatches(sizes)) {
       batch.clear();
-      batch.add_losses(model.losses(batch, possible, some, run.random()(), true));
+      batch.add_losses(model.losses(batch, possible, some, run.random()()));
       run.update(batch, nn::total_size(sizes, some));
     }
     run.finish_epoch([&] { return evaluate(data.dev).labelled(); });

@@ -229,15 +229,10 @@ void use_plain_layers(Types& types, Inputs& in) {
               ATTEMPT(layer.all_pairs(in.columns, in.columns).value());
               ATTEMPT(layer(Expression(), in.columns));
             });
-  types.use("Dropout", nn::Dropout(0.5f), [&](const nn::Dropout& layer) {
-    EXPECT_EQ(layer.rate(), 0.5f);
-    ATTEMPT(layer(in.x, true).value());
-    ATTEMPT(layer(Expression(), true));
-  });
   types.use("VariationalDropout", nn::VariationalDropout(0.5f),
             [&](const nn::VariationalDropout& layer) {
               EXPECT_EQ(layer.rate(), 0.5f);
-              nn::VariationalDropout::Mask mask = layer.start(in.graph, 2, true);
+              nn::VariationalDropout::Mask mask = layer.start(in.graph, 2);
               const nn::VariationalDropout::Mask taken = std::move(mask);
               ATTEMPT(mask(in.x).value());
               ATTEMPT(taken(in.x).value());

@@ -142,7 +142,6 @@ TEST_F(MovedFromTest, Layers) {
     try_to([&] { each.loss(std::span(xs_).first(1), gold); });
     try_to([&] { each.best(std::span(xs_).first(1)); });
   });
-  check_moved_from(nn::Dropout(0.5f), [](nn::Dropout& each) { EXPECT_EQ(each.rate(), 0.5f); });
 }
 
 TEST_F(MovedFromTest, Data) {

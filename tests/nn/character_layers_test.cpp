@@ -68,7 +68,8 @@ TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
 /// Both kinds.
 struct Readers {
   explicit Readers(ParameterCollection& model)
-      : cnn(model, kCharacters, kSize, {.filters = kFilters}), lstm(model, kCharacters, kSize, 4) {}
+      : cnn(model, kCharacters, kSize, {.filters = kFilters}),
+        lstm(model, kCharacters, kSize, {.hidden = 4}) {}
 
   Expression loss(ComputationGraph& graph, const Word& word) const {
     return squared_norm(cnn(graph, word)) + squared_norm(lstm(graph, word));

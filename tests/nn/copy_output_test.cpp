@@ -56,7 +56,7 @@ TEST(CopyOutputTest, FollowsTheFormula) {
 
 struct Model {
   explicit Model(ParameterCollection& model)
-      : attention(model, kMeans, kStates, 5),
+      : attention(model, kMeans, kStates, {.hidden = 5}),
         cover(model, 5),
         output(model, kStates, kWords, {.means = kMeans}) {}
 
@@ -130,6 +130,8 @@ TEST(CopyOutputTest, ElementsShareWeights) {
 TEST(CopyOutputTest, RefusesWhatDoesNotFit) {
   ParameterCollection model;
   EXPECT_THROW(CopyOutput(model, 0, 5, {.means = 3}), ShapeError);
+  EXPECT_EQ(message_of<UsageError>([&] { CopyOutput(model, 2, 5, {}); }),
+            "[CopyOutput] need the option `means`, at least 1; got 0");
   EXPECT_EQ(message_of<ShapeError>([&] { CopyOutput(model, 2, 0, {.means = 3}); }),
             "[CopyOutput] need at least 1 word; got 0");
   EXPECT_THROW(Coverage(model, 0), ShapeError);

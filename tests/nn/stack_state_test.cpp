@@ -75,22 +75,6 @@ TEST(StackStateTest, BeginsWithAnyState) {
   EXPECT_EQ(as_vector(stack.state().c.value()), as_vector(lstm(both).back().c.value()));
 }
 
-TEST(StackStateTest, PassesOptionsToTheLayer) {
-  ParameterCollection model(1);
-  const StackedLSTM lstm(model, 4, 50, {.layers = 2, .dropout = 0.5f});
-  const auto top = [&](bool training) {
-    Random random(2);
-    GraphOptions options;
-    options.random = &random;
-    ComputationGraph graph(options);
-    StackState stack(lstm, lstm.start(graph));
-    stack.push(input(graph, {4}, {1, 2, 3, 4}), training);
-    return as_vector(stack.top().value());
-  };
-  EXPECT_NE(top(true), top(false));
-  EXPECT_EQ(top(true), top(true));
-}
-
 TEST(StackStateTest, GradientsAreRightAndBatchingChangesNoBit) {
   ParameterCollection model(1), in_double(1, DType::f64);
   const LSTM lstm(model, 4, 5), small(in_double, 2, 3);

@@ -48,7 +48,7 @@ TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
 TEST(StackedLSTMTest, ReadsMatrices) {
   ParameterCollection model(3);
   const StackedLSTM stacked(model, 4, 5, {.layers = 3, .dropout = 0.5f});
-  ComputationGraph graph;
+  ComputationGraph graph({.inference = true});
   const std::vector<Expression> xs = some_inputs(graph, 6, 4);
   const States<CellState> states = stacked(concatenate_cols(xs));
   const std::vector<StackedLSTM::State> expected = stacked(xs);
@@ -109,7 +109,7 @@ TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
   const StackedGRU gru(model, 4, 5, {.layers = 2, .dropout = 0.3f}),
       small(in_double, 2, 3, {.layers = 2});
   expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
-    const auto states = gru(some_inputs(graph, 1 + sample, 4), true);
+    const auto states = gru(some_inputs(graph, 1 + sample, 4));
     return squared_norm(StackedGRU::output(states.back()));
   });
   randomise(in_double, 7);
@@ -163,28 +163,25 @@ TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   const StackedLSTM lstm(model, 4, 50, {.layers = 2, .dropout = 0.5f, .name = "lstm"}),
       one(model, 4, 50, {.dropout = 0.5f, .name = "one"});
   Random random(1);
-  GraphOptions options;
-  options.random = &random;
-  ComputationGraph graph(options);
-  const std::vector<Expression> xs = some_inputs(graph, 2, 4);
-  const auto top = [&](const StackedLSTM& stacked, bool training) {
-    return as_vector(stacked(xs, training).back().back().h.value());
+  ComputationGraph training({.random = &random}), inference({.inference = true});
+  const auto state = [&](const StackedLSTM& stacked, ComputationGraph& graph, unsigned layer) {
+    return as_vector(stacked(some_inputs(graph, 2, 4)).back()[layer].h.value());
   };
-  EXPECT_NE(top(lstm, true), top(lstm, false));
-  EXPECT_EQ(top(lstm, false), top(lstm, false));
-  EXPECT_EQ(top(one, true), top(one, false));  // nothing lies between
-  // The lower layer does not see it.
-  EXPECT_EQ(as_vector(lstm(xs, true)[1][0].h.value()), as_vector(lstm(xs, false)[1][0].h.value()));
+  EXPECT_NE(state(lstm, training, 1), state(lstm, inference, 1));
+  EXPECT_EQ(state(lstm, inference, 1), state(lstm, inference, 1));
+  EXPECT_EQ(state(one, training, 0), state(one, inference, 0));    // nothing lies between
+  EXPECT_EQ(state(lstm, training, 0), state(lstm, inference, 0));  // nor below the lower layer
 }
 
 TEST(StackedLSTMTest, ErrorsSayWhatIsNeeded) {
   ParameterCollection model;
   EXPECT_THROW(StackedLSTM(model, 4, 5, {.layers = 0}), UsageError);
   EXPECT_THROW(StackedLSTM(model, 4, 0, {.layers = 2}), ShapeError);
-  EXPECT_THROW(StackedLSTM(model, 4, 5, {.layers = 2, .dropout = 1}), UsageError);
-  const StackedLSTM lstm(model, 4, 5, {.layers = 2});
+  const StackedLSTM lstm(model, 4, 5, {.layers = 2}),
+      all_dropped(model, 4, 5, {.layers = 2, .dropout = 1});
   ComputationGraph graph;
   StackedLSTM::State state = lstm.start(graph);
+  EXPECT_THROW(all_dropped.step(state, zeros(graph, {4})), UsageError);
   EXPECT_THROW(lstm.step(state, zeros(graph, {3})), ShapeError);
   state.pop_back();
   EXPECT_THROW(lstm.step(state, zeros(graph, {4})), UsageError);

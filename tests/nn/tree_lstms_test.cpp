@@ -227,7 +227,7 @@ TEST(NaryTreeLSTMTest, OfTwoChildrenIsTheTreeLSTM) {
 /// Both kinds over a small tree.
 struct BothKinds {
   explicit BothKinds(ParameterCollection& model)
-      : child_sum(model, kInputs, kHidden), nary(model, kInputs, kHidden, 3) {}
+      : child_sum(model, kInputs, kHidden), nary(model, kInputs, kHidden, {.children = 3}) {}
 
   /// Every word is the child of the one before it or, where `wide`, of the first.
   Expression loss(const std::vector<Expression>& xs, bool wide) const {

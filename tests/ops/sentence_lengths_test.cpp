@@ -65,7 +65,6 @@ TEST_F(SentenceLengthsTest, LayersShareBatches) {
   const MLP mlp(model, kSize, {32, kSize});
   const Highway highway(model, kSize);
   const LayerNorm norm(model, kSize);
-  const Dropout dropout(0.5f);
   const SinusoidalPositions sinusoidal(40, kSize);
   const LearnedPositions learned(model, 40, kSize);
   const DotAttention dot;
@@ -77,12 +76,12 @@ TEST_F(SentenceLengthsTest, LayersShareBatches) {
   EXPECT_TRUE(share_batches([&](const Expression& x) { return mlp(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return highway(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return norm(x); }));
-  EXPECT_TRUE(share_batches([&](const Expression& x) { return dropout(x, true); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return dropout(x, 0.5f); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return sinusoidal(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return learned(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return dot(dot.read(x), pick(x, 0, 1)); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return heads(x); }));
-  EXPECT_TRUE(share_batches([&](const Expression& x) { return encoder(x, true); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return encoder(x); }));
 }
 
 // A pointer-generator with coverage (See et al. 2017): weights of keys are minibatch elements.

@@ -29,14 +29,11 @@ class LanguageModel {
 
   State start(ComputationGraph& graph) const { return lstm_.start(graph); }
   /// The state after one more unit.
-  State step(ComputationGraph& graph, const State& before, std::uint32_t unit,
-             bool training = false) const {
-    return lstm_.step(before, embedding_(graph, unit), training);
+  State step(ComputationGraph& graph, const State& before, std::uint32_t unit) const {
+    return lstm_.step(before, embedding_(graph, unit));
   }
   /// The scores of all units to come next. Shapes: {units}.
-  Expression scores(const State& state, bool training = false) const {
-    return output_(dropout_(state.back().h, training));
-  }
+  Expression scores(const State& state) const { return output_(dropout(state.back().h, dropout_)); }
 
   struct Reading {
     Expression loss;  ///< the sum over all predictions, in nats
@@ -44,12 +41,11 @@ class LanguageModel {
   };
   /// Predicts all of at least two units but the first; the last is not read. With one graph per
   /// text this is a loop as one would write it for one text alone.
-  Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units,
-               bool training = false) const {
+  Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units) const {
     std::vector<Expression> losses;
     for (std::size_t i = 0; i + 1 < units.size(); ++i) {
-      state = step(graph, state, units[i], training);
-      losses.push_back(pickneglogsoftmax(scores(state, training), units[i + 1]));
+      state = step(graph, state, units[i]);
+      losses.push_back(pickneglogsoftmax(scores(state), units[i + 1]));
     }
     return {sum(losses), std::move(state)};
   }
@@ -61,7 +57,7 @@ class LanguageModel {
   nn::Embedding embedding_;
   nn::StackedLSTM lstm_;
   nn::Linear output_;
-  nn::Dropout dropout_;
+  float dropout_;
 };
 
 }  // namespace dynet_like::examples
