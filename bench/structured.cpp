@@ -27,7 +27,9 @@ struct Model {
 class Models {
  public:
   explicit Models(ParameterCollection& model)
-      : shift_(model.add_parameters({1})), chain_(model, kLabels), segments_(model, kLabels, 6) {}
+      : shift_(model.add_parameters({1})),
+        chain_(model, kLabels),
+        segments_(model, kLabels, {.max_length = 6}) {}
 
   std::vector<Model> all() const {
     const auto words = [](unsigned n) { return double(n); };

@@ -24,10 +24,10 @@ struct Parser {
   unsigned hidden;
   bool training;
   ParameterCollection model{1};
-  nn::Embedding words{model, 1000, hidden, "words"};
+  nn::Embedding words{model, 1000, hidden, {.name = "words"}};
   nn::BidirectionalLSTM encoder{model, hidden, hidden};
-  nn::Linear places{model, 2 * hidden, 4 * hidden, true, "places"};
-  nn::Linear transitions{model, hidden, kSystem.size(), true, "transitions"};
+  nn::Linear places{model, 2 * hidden, 4 * hidden, {.name = "places"}};
+  nn::Linear transitions{model, hidden, kSystem.size(), {.name = "transitions"}};
 };
 
 /// A sentence that is parsed step by step. In training, the loss is that of its own decisions, so

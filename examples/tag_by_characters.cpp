@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   }
 
   ParameterCollection model(1);
-  const nn::CharacterLSTM spelling(model, characters.size(), 16, 32);
+  const nn::CharacterLSTM spelling(model, characters.size(), 16, {.hidden = 32});
   const nn::BidirectionalLSTM encoder(model, spelling.outputs(), 32);
   const nn::Linear output(model, 64, tags.size());
   // The scores of the tags of every word.

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
-  const nn::LSTM decoder(model, 32, 64, "decoder");
+  const nn::LSTM decoder(model, 32, 64, {.name = "decoder"});
   const nn::BilinearAttention attend(model, 64, 64);
   const nn::MLP mlp(model, 128, {64, words.size()});
   const auto steps_of = [&](ComputationGraph& graph, const std::string& text) {

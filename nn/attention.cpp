@@ -66,8 +66,9 @@ Attended DotAttention::attend(const AttentionMemory& memory, const Expression& q
 }
 
 BilinearAttention::BilinearAttention(ParameterCollection& model, unsigned states, unsigned queries,
-                                     const std::string& name)
-    : weights_(model.add_subcollection(name).add_parameters({queries, states}, "W")) {}
+                                     const LayerOptions& options)
+    : weights_(add_layer(model, options.name, "bilinear_attention")
+                   .add_parameters({queries, states}, "W")) {}
 
 AttentionMemory BilinearAttention::read(const Expression& states) const {
   check_input("BilinearAttention", states, weights_.dim()[1], weights_.get_storage(), true,
@@ -94,8 +95,9 @@ Attended BilinearAttention::attend(const AttentionMemory& memory, const Expressi
 }
 
 AdditiveAttention::AdditiveAttention(ParameterCollection& model, unsigned states, unsigned queries,
-                                     unsigned hidden, const std::string& name) {
-  ParameterCollection own = model.add_subcollection(name);
+                                     const AdditiveAttentionOptions& options) {
+  const unsigned hidden = required("AdditiveAttention", "hidden", options.hidden);
+  ParameterCollection own = add_layer(model, options.name, "additive_attention");
   state_weights_ = own.add_parameters({hidden, states}, "W");
   query_weights_ = own.add_parameters({hidden, queries}, "U");
   bias_ = own.add_parameters({hidden}, ParameterInitConst(0), "b");
@@ -141,8 +143,8 @@ Attended AdditiveAttention::attend(const AttentionMemory& memory, const Expressi
   return {mean_by_scores(memory, row), softmax_of_row(row)};
 }
 
-Coverage::Coverage(ParameterCollection& model, unsigned hidden, const std::string& name)
-    : weights_(model.add_subcollection(name).add_parameters({hidden, 1}, "w")) {}
+Coverage::Coverage(ParameterCollection& model, unsigned hidden, const LayerOptions& options)
+    : weights_(add_layer(model, options.name, "coverage").add_parameters({hidden, 1}, "w")) {}
 
 AttentionMemory Coverage::operator()(const AttentionMemory& memory,
                                      const Expression& weights) const {

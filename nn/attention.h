@@ -5,7 +5,7 @@
 #include <string>
 
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
 
@@ -46,7 +46,7 @@ class BilinearAttention {
  public:
   /// Adds its parameter "W" to a subcollection of `model`. Throws ShapeError for size 0.
   BilinearAttention(ParameterCollection& model, unsigned states, unsigned queries,
-                    const std::string& name = "bilinear_attention");
+                    const LayerOptions& options = {});
 
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
@@ -59,13 +59,19 @@ class BilinearAttention {
   Parameter weights_;
 };
 
+struct AdditiveAttentionOptions {
+  /// The size of the perceptron's hidden layer. It has no default.
+  unsigned hidden = 0;
+  std::string name = {};
+};
+
 /// score = v' tanh(W h + U q + b), by a multilayer perceptron (Bahdanau et al. 2015).
 class AdditiveAttention {
  public:
   /// Adds its parameters "W", "U", "b" and "v" to a subcollection of `model`. Throws ShapeError for
-  /// size 0.
-  AdditiveAttention(ParameterCollection& model, unsigned states, unsigned queries, unsigned hidden,
-                    const std::string& name = "additive_attention");
+  /// size 0, UsageError without `hidden`.
+  AdditiveAttention(ParameterCollection& model, unsigned states, unsigned queries,
+                    const AdditiveAttentionOptions& options);
 
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
@@ -85,7 +91,7 @@ class AdditiveAttention {
 class Coverage {
  public:
   /// Adds its parameter "w" to a subcollection of `model`; `hidden` as that of the attention.
-  Coverage(ParameterCollection& model, unsigned hidden, const std::string& name = "coverage");
+  Coverage(ParameterCollection& model, unsigned hidden, const LayerOptions& options = {});
 
   /// What the next query looks at, after one with these weights. Shapes: weights {n}. Throws
   /// ShapeError unless they fit.

@@ -9,8 +9,9 @@
 
 namespace dynet_like::nn {
 
-BiaffineArcs::BiaffineArcs(ParameterCollection& model, unsigned inputs, const std::string& name) {
-  ParameterCollection own = model.add_subcollection(name);
+BiaffineArcs::BiaffineArcs(ParameterCollection& model, unsigned inputs,
+                           const LayerOptions& options) {
+  ParameterCollection own = add_layer(model, options.name, "biaffine_arcs");
   weights_ = own.add_parameters({inputs, inputs}, "U");
   bias_ = own.add_parameters({inputs}, ParameterInitConst(0), "u");
 }
@@ -25,8 +26,8 @@ Expression BiaffineArcs::operator()(const Expression& heads, const Expression& d
 }
 
 BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsigned labels,
-                               const std::string& name) {
-  ParameterCollection own = model.add_subcollection(name);
+                               const LayerOptions& options) {
+  ParameterCollection own = add_layer(model, options.name, "biaffine_labels");
   // Every label's matrix is drawn by itself.
   const float scale = std::sqrt(3.0f / static_cast<float>(inputs));
   weights_ = own.add_parameters({inputs * labels, inputs}, ParameterInitUniform(scale), "U");

@@ -1,10 +1,8 @@
 // Biaffine scorers: how well two words go together, and with which label.
 #pragma once
 
-#include <string>
-
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
 
@@ -13,8 +11,7 @@ namespace dynet_like::nn {
 class BiaffineArcs {
  public:
   /// Adds its parameters "U" and "u" to a subcollection of `model`. Throws ShapeError for size 0.
-  BiaffineArcs(ParameterCollection& model, unsigned inputs,
-               const std::string& name = "biaffine_arcs");
+  BiaffineArcs(ParameterCollection& model, unsigned inputs, const LayerOptions& options = {});
 
   /// A column of scores per dependant. Shapes: {inputs, m} {inputs, n} -> {m, n}; m is n + 1 where
   /// the first head is a root. Throws ShapeError unless they fit.
@@ -31,7 +28,7 @@ class BiaffineLabels {
   /// Adds its parameters "U" {inputs * labels, inputs}, label by label, "V", "W" {labels, inputs}
   /// and "b" {labels} to a subcollection of `model`. Throws ShapeError for size 0.
   BiaffineLabels(ParameterCollection& model, unsigned inputs, unsigned labels,
-                 const std::string& name = "biaffine_labels");
+                 const LayerOptions& options = {});
 
   /// Column j has the scores of head j with dependant j. Shapes: {inputs} {inputs} -> {labels};
   /// {inputs, n} {inputs, n} -> {labels, n}. Throws ShapeError unless they fit.

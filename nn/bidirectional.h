@@ -8,32 +8,32 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
-#include "nn/dropout.h"
 #include "nn/gru.h"
+#include "nn/layer_options.h"
 #include "nn/lstm.h"
 
 namespace dynet_like::nn {
 
 /// Per layer one that reads from the first element to the last and one that reads from the last to
 /// the first (Schuster and Paliwal 1997; Graves and Schmidhuber 2005). A position has both outputs,
-/// the forward one before the other; a layer reads those of the layer below, in training with
-/// dropout. `Recurrent` is LSTM, GRU, or a class with the same members.
+/// the forward one before the other; a layer reads those of the layer below, with dropout.
+/// `Recurrent` is LSTM, GRU, or a class with the same members.
 template <class Recurrent>
 class Bidirectional {
  public:
   /// Adds the layers "forward" and "backward", for a second layer "forward_1" and so on, to a
   /// subcollection of `model`, by default "bidirectional_lstm" or "bidirectional_gru". Throws
-  /// ShapeError for size 0, UsageError for no layers and unless 0 <= dropout < 1.
-  Bidirectional(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers = 1,
-                float dropout = 0,
-                const std::string& name = std::string("bidirectional_") + Recurrent::kName)
-      : dropout_(dropout) {
-    if (layers == 0) throw UsageError("[Bidirectional] need at least 1 layer; got 0");
-    ParameterCollection own = model.add_subcollection(name);
-    for (unsigned layer = 0; layer < layers; ++layer) {
+  /// ShapeError for size 0, UsageError for no layers.
+  Bidirectional(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                const StackOptions& options = {})
+      : dropout_(options.dropout) {
+    if (options.layers == 0) throw UsageError("[Bidirectional] need at least 1 layer; got 0");
+    ParameterCollection own =
+        add_layer(model, options.name, std::string("bidirectional_") + Recurrent::kName);
+    for (unsigned layer = 0; layer < options.layers; ++layer) {
       const unsigned size = layer == 0 ? inputs : 2 * hidden;
-      const Recurrent forward(own, size, hidden, "forward");
-      layers_.push_back({forward, Recurrent(own, size, hidden, "backward")});
+      const Recurrent forward(own, size, hidden, {.name = "forward"});
+      layers_.push_back({forward, Recurrent(own, size, hidden, {.name = "backward"})});
     }
   }
   // To move is to copy: it never has no layers.
@@ -42,17 +42,17 @@ class Bidirectional {
 
   /// The outputs of the last layer at every position; none for no inputs. Shapes: {inputs} ->
   /// {2 * hidden}. Throws ShapeError unless the inputs fit.
-  std::vector<Expression> operator()(std::span<const Expression> xs, bool training = false) const {
-    return inputs_of(layers_.size(), xs, training);
+  std::vector<Expression> operator()(std::span<const Expression> xs) const {
+    return inputs_of(layers_.size(), xs);
   }
 
   /// The same for elements that are the columns of a matrix: a node for each direction and layer.
   /// Shapes: {inputs, n} -> {2 * hidden, n}. Throws ShapeError unless xs fits.
   template <std::same_as<Expression> Matrix>
-  Expression operator()(Matrix xs, bool training = false) const {
+  Expression operator()(Matrix xs) const {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       xs = outputs(layers_[i], xs);
-      if (i + 1 < layers_.size()) xs = dropout_(xs, training);
+      if (i + 1 < layers_.size()) xs = dropout(xs, dropout_);
     }
     return xs;
   }
@@ -60,18 +60,18 @@ class Bidirectional {
   /// A whole sequence as one vector: of the last layer, the forward output after the last element
   /// and the backward output after the first. Shapes: {inputs} -> {2 * hidden}. Throws UsageError
   /// for no inputs.
-  Expression final_states(std::span<const Expression> xs, bool training = false) const {
+  Expression final_states(std::span<const Expression> xs) const {
     if (xs.empty()) throw UsageError("[Bidirectional] need at least 1 input; got 0");
-    const std::vector<Expression> inputs = inputs_of(layers_.size() - 1, xs, training);
+    const std::vector<Expression> inputs = inputs_of(layers_.size() - 1, xs);
     return concatenate({Recurrent::output(layers_.back().forward(inputs).back()),
                         Recurrent::output(layers_.back().backward(reversed(inputs)).back())});
   }
 
   /// The same for elements that are the columns of a matrix. Shapes: {inputs, n} -> {2 * hidden}.
   template <std::same_as<Expression> Matrix>
-  Expression final_states(Matrix xs, bool training = false) const {
+  Expression final_states(Matrix xs) const {
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
-      xs = dropout_(outputs(layers_[i], xs), training);
+      xs = dropout(outputs(layers_[i], xs), dropout_);
     }
     return concatenate({Recurrent::output(layers_.back().forward(xs).last()),
                         Recurrent::output(layers_.back().backward.backwards(xs)[0])});
@@ -95,8 +95,7 @@ class Bidirectional {
   }
 
   /// What a layer reads; after the last one, the outputs.
-  std::vector<Expression> inputs_of(std::size_t layer, std::span<const Expression> xs,
-                                    bool training) const {
+  std::vector<Expression> inputs_of(std::size_t layer, std::span<const Expression> xs) const {
     std::vector<Expression> inputs(xs.begin(), xs.end());
     for (std::size_t i = 0; i < layer; ++i) {
       const auto forward = layers_[i].forward(inputs);
@@ -106,13 +105,13 @@ class Bidirectional {
             {Recurrent::output(forward[t]), Recurrent::output(backward[inputs.size() - 1 - t])});
       }
       if (i + 1 == layers_.size()) break;  // no layer reads these
-      for (Expression& input : inputs) input = dropout_(input, training);
+      for (Expression& input : inputs) input = dropout(input, dropout_);
     }
     return inputs;
   }
 
   std::vector<Layer> layers_;
-  Dropout dropout_;
+  float dropout_;
 };
 
 using BidirectionalLSTM = Bidirectional<LSTM>;

@@ -28,14 +28,13 @@ unsigned checked(unsigned characters, const std::vector<CharacterFilters>& filte
 }  // namespace
 
 CharacterCNN::CharacterCNN(ParameterCollection& model, unsigned characters, unsigned size,
-                           const std::vector<CharacterFilters>& filters, Activation activation,
-                           const std::string& name)
-    : characters_(checked(characters, filters)),
-      own_(model.add_subcollection(name)),
-      embedding_(own_, characters + 1, size, "characters"),  // the last row is for both ends
-      activation_(activation) {
+                           const CharacterCNNOptions& options)
+    : characters_(checked(characters, options.filters)),
+      own_(add_layer(model, options.name, "character_cnn")),
+      embedding_(own_, characters + 1, size, {.name = "characters"}),  // the last: both ends
+      activation_(options.activation) {
   unsigned widest = 0;
-  for (const CharacterFilters& each : filters) {
+  for (const CharacterFilters& each : options.filters) {
     widest = std::max(widest, each.width);
     const Parameter weights = own_.add_parameters({each.count, each.width * size}, "F");
     const Parameter bias = own_.add_parameters({each.count}, ParameterInitConst(0), "b");

@@ -15,6 +15,12 @@ struct CharacterFilters {
   unsigned width = 3, count = 32;
 };
 
+struct CharacterCNNOptions {
+  std::vector<CharacterFilters> filters = {CharacterFilters()};
+  Activation activation = tanh;
+  std::string name = {};
+};
+
 /// Filters of several widths over the vectors of a word's characters, for every filter its largest
 /// value in the word, and an activation of that (Kim et al. 2016, section 2.2; tanh of the largest
 /// is the largest tanh). At both ends of the word a character of its own stands as often as half of
@@ -25,8 +31,7 @@ class CharacterCNN {
   /// bias "b" ("F_1", "b_1" for the second width, and so on), to a subcollection of `model`. Throws
   /// ShapeError for size 0, UsageError for no filters and for a width above 16.
   CharacterCNN(ParameterCollection& model, unsigned characters, unsigned size,
-               const std::vector<CharacterFilters>& filters, Activation activation = tanh,
-               const std::string& name = "character_cnn");
+               const CharacterCNNOptions& options = {});
 
   // To move is to copy: it never has no filters.
   CharacterCNN(const CharacterCNN&) = default;

@@ -6,10 +6,10 @@
 namespace dynet_like::nn {
 
 CharacterLSTM::CharacterLSTM(ParameterCollection& model, unsigned characters, unsigned size,
-                             unsigned hidden, const std::string& name)
-    : own_(model.add_subcollection(name)),
-      embedding_(own_, characters, size, "characters"),
-      lstm_(own_, size, hidden, 1, 0, "lstm") {}
+                             const CharacterLSTMOptions& options)
+    : own_(add_layer(model, options.name, "character_lstm")),
+      embedding_(own_, characters, size, {.name = "characters"}),
+      lstm_(own_, size, required("CharacterLSTM", "hidden", options.hidden), {.name = "lstm"}) {}
 
 Expression CharacterLSTM::operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const {
   if (word.size() == 0) throw UsageError("[CharacterLSTM] need at least 1 character; got 0");

@@ -9,14 +9,20 @@
 
 namespace dynet_like::nn {
 
+struct CharacterLSTMOptions {
+  /// The size of an LSTM's states. It has no default.
+  unsigned hidden = 0;
+  std::string name = {};
+};
+
 /// The final states of a bidirectional LSTM over the vectors of a word's characters (Lample
 /// et al. 2016).
 class CharacterLSTM {
  public:
   /// Adds the Embedding "characters" and the layer "lstm" to a subcollection of `model`. Throws
-  /// ShapeError for size 0.
-  CharacterLSTM(ParameterCollection& model, unsigned characters, unsigned size, unsigned hidden,
-                const std::string& name = "character_lstm");
+  /// ShapeError for size 0, UsageError without `hidden`.
+  CharacterLSTM(ParameterCollection& model, unsigned characters, unsigned size,
+                const CharacterLSTMOptions& options);
 
   /// Shapes: {2 * hidden}. Throws UsageError for a word without characters, or with one that is not
   /// there.

@@ -11,9 +11,9 @@
 namespace dynet_like::nn {
 
 ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                                   const std::string& name)
+                                   const LayerOptions& options)
     : hidden_(hidden) {
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = add_layer(model, options.name, "child_sum_tree_lstm");
   input_weights_ = add_gate_weights(own, 4, hidden, inputs, "W");
   bias_ = add_gate_bias(own, hidden, {1, 0, 0, 0}, "b");
   sum_weights_ = add_gate_weights(own, 3, hidden, hidden, "U");

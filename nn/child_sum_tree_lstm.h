@@ -2,10 +2,9 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "dynet_like/graph/recursion.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 #include "nn/structures.h"
 
 namespace dynet_like::nn {
@@ -25,7 +24,7 @@ class ChildSumTreeLSTM {
   /// Adds its parameters "W" and "b" (all gates), "U" (i, o, u) and "U_f" to a subcollection of
   /// `model`. Throws ShapeError for size 0.
   ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                   const std::string& name = "child_sum_tree_lstm");
+                   const LayerOptions& options = {});
 
   /// The state of a node; a leaf has no children. Shapes: x {inputs}. Throws ShapeError unless x
   /// and the children fit.

@@ -8,11 +8,12 @@
 
 namespace dynet_like::nn {
 
-CopyOutput::CopyOutput(ParameterCollection& model, unsigned states, unsigned means, unsigned words,
-                       const std::string& name)
+CopyOutput::CopyOutput(ParameterCollection& model, unsigned states, unsigned words,
+                       const CopyOutputOptions& options)
     : words_(words) {
   if (words == 0) throw ShapeError("[CopyOutput] need at least 1 word; got 0");
-  ParameterCollection own = model.add_subcollection(name);
+  const unsigned means = required("CopyOutput", "means", options.means);
+  ParameterCollection own = add_layer(model, options.name, "copy_output");
   state_weights_ = own.add_parameters({words + 1, states}, "W");
   mean_weights_ = own.add_parameters({words + 1, means}, "V");
   bias_ = own.add_parameters({words + 1}, ParameterInitConst(0), "b");

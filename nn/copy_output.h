@@ -8,6 +8,12 @@
 
 namespace dynet_like::nn {
 
+struct CopyOutputOptions {
+  /// The size of the means that attention gives. It has no default.
+  unsigned means = 0;
+  std::string name = {};
+};
+
 /// The output of a pointer-generator (See et al. 2017): P = g softmax(W s + V m + b) + (1 - g)
 /// copied, for the state s of a decoder and what it finds in a source: the mean m and weights,
 /// which add up to the words' shares in `copied`. g = logistic(w s + v m + c) is one more row of
@@ -15,9 +21,9 @@ namespace dynet_like::nn {
 class CopyOutput {
  public:
   /// Adds its parameters "W", "V" and "b", with a last row for the gate, to a subcollection of
-  /// `model`. Throws ShapeError for size 0.
-  CopyOutput(ParameterCollection& model, unsigned states, unsigned means, unsigned words,
-             const std::string& name = "copy_output");
+  /// `model`. Throws ShapeError for size 0, UsageError without `means`.
+  CopyOutput(ParameterCollection& model, unsigned states, unsigned words,
+             const CopyOutputOptions& options);
 
   /// ln P of all words; `source` has the word of every weight. Shapes: {states} -> {words}. Throws
   /// ShapeError unless sizes fit, UsageError for a word that there is not.

@@ -9,12 +9,9 @@
 namespace dynet_like::nn {
 
 Embedding::Embedding(ParameterCollection& model, unsigned rows, unsigned size,
-                     const std::string& name)
-    : Embedding(model, rows, size, ParameterInitGlorot(true), name) {}
-
-Embedding::Embedding(ParameterCollection& model, unsigned rows, unsigned size,
-                     const ParameterInit& init, const std::string& name)
-    : table_(model.add_subcollection(name).add_lookup_parameters(rows, {size}, init, "E")) {}
+                     const EmbeddingOptions& options)
+    : table_(add_layer(model, options.name, "embedding")
+                 .add_lookup_parameters(rows, {size}, *options.init.shared, "E")) {}
 
 Expression Embedding::operator()(ComputationGraph& graph, std::uint32_t row) const {
   return lookup(graph, table_, row);

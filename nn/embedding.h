@@ -1,24 +1,41 @@
 // Embedding: a table of vectors, one per word.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "dynet_like/core/list_of.h"
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
+
+/// Any ParameterInit, as a value.
+struct AnyInit {
+  template <std::derived_from<ParameterInit> Init>
+  AnyInit(const Init& init) : shared(std::make_shared<const Init>(init)) {}
+  // To move is to copy: there is always one.
+  AnyInit(const AnyInit&) = default;
+  AnyInit& operator=(const AnyInit&) = default;
+
+  std::shared_ptr<const ParameterInit> shared;
+};
+
+struct EmbeddingOptions {
+  /// Of the table; by default every number is uniform over [-s, s), s = sqrt(3 / size): variance
+  /// 1 / size.
+  AnyInit init = ParameterInitGlorot(true);
+  std::string name = {};
+};
 
 /// A vector for each number from 0 to rows - 1; only rows that were used get a gradient.
 class Embedding {
  public:
-  /// Adds the table "E" to a subcollection of `model`, by default with every number uniform over
-  /// [-s, s), s = sqrt(3 / size): variance 1 / size. Throws ShapeError for size or rows 0.
+  /// Adds the table "E" to a subcollection of `model`. Throws ShapeError for size or rows 0.
   Embedding(ParameterCollection& model, unsigned rows, unsigned size,
-            const std::string& name = "embedding");
-  Embedding(ParameterCollection& model, unsigned rows, unsigned size, const ParameterInit& init,
-            const std::string& name = "embedding");
+            const EmbeddingOptions& options = {});
 
   /// The vector of a row. Shapes: {size}. Throws UsageError for a row that is not there.
   Expression operator()(ComputationGraph& graph, std::uint32_t row) const;

@@ -8,9 +8,9 @@
 
 namespace dynet_like::nn {
 
-GRU::GRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
+GRU::GRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const LayerOptions& options)
     : hidden_(hidden) {
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = add_layer(model, options.name, kName);
   input_weights_ = add_gate_weights(own, 3, hidden, inputs, "W");
   hidden_weights_ = add_gate_weights(own, 3, hidden, hidden, "U");
   input_bias_ = add_gate_bias(own, hidden, {0, 0, 0}, "b_x");

@@ -3,11 +3,10 @@
 
 #include <concepts>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dynet_like/graph/recursion.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
 
@@ -25,7 +24,7 @@ class GRU {
   /// Adds its parameters "W", "U", "b_x" and "b_h" to a subcollection of `model`. Throws ShapeError
   /// for size 0.
   GRU(ParameterCollection& model, unsigned inputs, unsigned hidden,
-      const std::string& name = kName);
+      const LayerOptions& options = {});
 
   /// The state before the first element: zeros.
   State start(ComputationGraph& graph) const;

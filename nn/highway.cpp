@@ -8,12 +8,11 @@
 
 namespace dynet_like::nn {
 
-Highway::Highway(ParameterCollection& model, unsigned size, unsigned layers, Activation activation,
-                 const std::string& name)
-    : size_(size), activation_(activation) {
-  if (layers == 0) throw UsageError("[Highway] need at least 1 layer; got 0");
-  ParameterCollection own = model.add_subcollection(name);
-  for (unsigned i = 0; i < layers; ++i) {
+Highway::Highway(ParameterCollection& model, unsigned size, const HighwayOptions& options)
+    : size_(size), activation_(options.activation) {
+  if (options.layers == 0) throw UsageError("[Highway] need at least 1 layer; got 0");
+  ParameterCollection own = add_layer(model, options.name, "highway");
+  for (unsigned i = 0; i < options.layers; ++i) {
     const Parameter weights = add_gate_weights(own, 2, size, size, "W");
     layers_.push_back({weights, add_gate_bias(own, size, {-1, 0}, "b")});
   }

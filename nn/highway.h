@@ -4,10 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "dynet_like/params/parameter_collection.h"
 #include "nn/activation.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
+
+struct HighwayOptions {
+  unsigned layers = 1;
+  Activation activation = rectify;
+  std::string name = {};
+};
 
 /// Srivastava, Greff and Schmidhuber (2015), equation 3, once per layer:
 ///   t = logistic(b_t + W_t x);  y = t * activation(b_h + W_h x) + (1 - t) * x
@@ -18,8 +24,7 @@ class Highway {
  public:
   /// Adds its parameters "W" and "b", for a second layer "W_1" and "b_1" and so on, to a
   /// subcollection of `model`. Throws UsageError for no layers, ShapeError for size 0.
-  Highway(ParameterCollection& model, unsigned size, unsigned layers = 1,
-          Activation activation = rectify, const std::string& name = "highway");
+  Highway(ParameterCollection& model, unsigned size, const HighwayOptions& options = {});
 
   // To move is to copy: it never has no layers.
   Highway(const Highway&) = default;

@@ -6,8 +6,8 @@
 
 namespace dynet_like::nn {
 
-LayerNorm::LayerNorm(ParameterCollection& model, unsigned size, const std::string& name) {
-  ParameterCollection own = model.add_subcollection(name);
+LayerNorm::LayerNorm(ParameterCollection& model, unsigned size, const LayerOptions& options) {
+  ParameterCollection own = add_layer(model, options.name, "layer_norm");
   gain_ = own.add_parameters({size}, ParameterInitConst(1), "g");
   bias_ = own.add_parameters({size}, ParameterInitConst(0), "b");
 }

@@ -1,10 +1,8 @@
 // LayerNorm: every column with mean 0 and deviation 1, then scaled and shifted.
 #pragma once
 
-#include <string>
-
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
 
@@ -13,7 +11,7 @@ namespace dynet_like::nn {
 class LayerNorm {
  public:
   /// Adds its parameters "g" and "b" to a subcollection of `model`. Throws ShapeError for size 0.
-  LayerNorm(ParameterCollection& model, unsigned size, const std::string& name = "layer_norm");
+  LayerNorm(ParameterCollection& model, unsigned size, const LayerOptions& options = {});
 
   /// Throws ShapeError unless x fits.
   Expression operator()(const Expression& x) const;

@@ -6,11 +6,11 @@
 
 namespace dynet_like::nn {
 
-Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bool with_bias,
-               const std::string& name) {
-  ParameterCollection own = model.add_subcollection(name);
+Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs,
+               const LinearOptions& options) {
+  ParameterCollection own = add_layer(model, options.name, "linear");
   weights_ = own.add_parameters({outputs, inputs}, "W");
-  if (with_bias) bias_ = own.add_parameters({outputs}, ParameterInitConst(0), "b");
+  if (options.bias) bias_ = own.add_parameters({outputs}, ParameterInitConst(0), "b");
 }
 
 Expression Linear::operator()(const Expression& x) const {

@@ -4,17 +4,23 @@
 #include <string>
 
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
+
+struct LinearOptions {
+  /// Whether there is a vector b.
+  bool bias = true;
+  std::string name = {};
+};
 
 /// y = W x + b, with W drawn as Glorot and Bengio (2010) propose and b zero at first.
 /// Shapes: {inputs} -> {outputs}, {inputs, n} -> {outputs, n}.
 class Linear {
  public:
   /// Adds its parameters "W" and "b" to a subcollection of `model`. Throws ShapeError for size 0.
-  Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bool with_bias = true,
-         const std::string& name = "linear");
+  Linear(ParameterCollection& model, unsigned inputs, unsigned outputs,
+         const LinearOptions& options = {});
 
   /// Throws ShapeError unless x fits.
   Expression operator()(const Expression& x) const;

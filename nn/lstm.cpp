@@ -8,9 +8,10 @@
 
 namespace dynet_like::nn {
 
-LSTM::LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
+LSTM::LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+           const LayerOptions& options)
     : hidden_(hidden) {
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = add_layer(model, options.name, kName);
   input_weights_ = add_gate_weights(own, 4, hidden, inputs, "W");
   hidden_weights_ = add_gate_weights(own, 4, hidden, hidden, "U");
   bias_ = add_gate_bias(own, hidden, {1, 0, 0, 0}, "b");

@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "nn/activation.h"
-#include "nn/dropout.h"
 #include "nn/linear.h"
 
 namespace dynet_like::nn {
 
 struct MLPOptions {
+  /// The rate of what the activation gives, at least 0 and below 1.
+  float dropout = 0;
   /// Of the outputs of all layers but the last.
   Activation activation = rectify;
-  /// Of what the activation gives, in training.
-  float dropout = 0;
+  std::string name = {};
 };
 
 /// A multilayer perceptron: Linear layers, with an activation behind each but the last.
@@ -22,21 +22,21 @@ struct MLPOptions {
 class MLP {
  public:
   /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`; `sizes` are those of
-  /// their outputs, the last one that of all. Throws UsageError for no sizes and unless
-  /// 0 <= dropout < 1, ShapeError for size 0.
+  /// their outputs, the last one that of all. Throws UsageError for no sizes, ShapeError
+  /// for size 0.
   MLP(ParameterCollection& model, unsigned inputs, const std::vector<unsigned>& sizes,
-      const MLPOptions& options = {}, const std::string& name = "mlp");
+      const MLPOptions& options = {});
   // To move is to copy: it never has no layers.
   MLP(const MLP&) = default;
   MLP& operator=(const MLP&) = default;
 
-  /// With dropout if `training`. Throws ShapeError unless x fits.
-  Expression operator()(const Expression& x, bool training = false) const;
+  /// Throws ShapeError unless x fits.
+  Expression operator()(const Expression& x) const;
 
  private:
   std::vector<Linear> layers_;
   Activation activation_;
-  Dropout dropout_;
+  float dropout_;
 };
 
 }  // namespace dynet_like::nn

@@ -9,7 +9,7 @@ namespace dynet_like::nn {
 namespace {
 
 unsigned checked_heads(unsigned size, unsigned heads) {
-  if (heads == 0 || size % heads != 0) {
+  if (size % required("MultiHeadAttention", "heads", heads) != 0) {
     throw ShapeError("[MultiHeadAttention] need a size that is a multiple of heads; got " +
                      std::to_string(size) + " and " + std::to_string(heads));
   }
@@ -18,14 +18,15 @@ unsigned checked_heads(unsigned size, unsigned heads) {
 
 }  // namespace
 
-MultiHeadAttention::MultiHeadAttention(ParameterCollection& model, unsigned size, unsigned heads,
-                                       const std::string& name)
-    : heads_(checked_heads(size, heads)),
-      own_(model.add_subcollection(name)),
-      query_(own_, size, size, true, "query"),
-      key_(own_, size, size, true, "key"),
-      value_(own_, size, size, true, "value"),
-      output_(own_, size, size, true, "output") {}
+MultiHeadAttention::MultiHeadAttention(ParameterCollection& model, unsigned size,
+                                       const MultiHeadAttentionOptions& options)
+    : heads_(checked_heads(size, options.heads)),
+      causal_(options.causal),
+      own_(add_layer(model, options.name, "attention")),
+      query_(own_, size, size, {.name = "query"}),
+      key_(own_, size, size, {.name = "key"}),
+      value_(own_, size, size, {.name = "value"}),
+      output_(own_, size, size, {.name = "output"}) {}
 
 AttentionMemory MultiHeadAttention::read(const Expression& states) const {
   return {key_(states), value_(states)};
@@ -45,8 +46,8 @@ Expression MultiHeadAttention::weights(const AttentionMemory& memory,
   return attention_weights(query_(queries), memory.keys, heads_);
 }
 
-Expression MultiHeadAttention::operator()(const Expression& x, bool causal) const {
-  return output_(attention(query_(x), key_(x), value_(x), heads_, causal));
+Expression MultiHeadAttention::operator()(const Expression& x) const {
+  return output_(attention(query_(x), key_(x), value_(x), heads_, causal_));
 }
 
 }  // namespace dynet_like::nn

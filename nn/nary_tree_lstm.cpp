@@ -9,13 +9,14 @@
 namespace dynet_like::nn {
 
 NaryTreeLSTM::NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                           unsigned children, const std::string& name)
+                           const NaryTreeLSTMOptions& options)
     : hidden_(hidden) {
+  const unsigned children = required("NaryTreeLSTM", "children", options.children);
   // A cell has at most 16 products, one of which is that of the input.
-  if (children == 0 || children > 15) {
-    throw UsageError("[NaryTreeLSTM] need 1 to 15 children; got " + std::to_string(children));
+  if (children > 15) {
+    throw UsageError("[NaryTreeLSTM] need at most 15 children; got " + std::to_string(children));
   }
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = add_layer(model, options.name, "nary_tree_lstm");
   input_weights_ = add_gate_weights(own, 3, hidden, inputs, "W");
   forget_input_weights_ = add_gate_weights(own, children, hidden, inputs, "W_f");
   for (unsigned child = 1; child <= children; ++child) {

@@ -6,9 +6,15 @@
 #include <vector>
 
 #include "dynet_like/graph/recursion.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
+
+struct NaryTreeLSTMOptions {
+  /// The most that a node has, N, from 1 to 15. It has no default.
+  unsigned children = 0;
+  std::string name = {};
+};
 
 /// The N-ary Tree-LSTM of Tai et al. (2015), equations 9 to 14, where every child has a place:
 ///   i, o = logistic and u = tanh of b + W x + U_1 h_1 + ... + U_N h_N, each its own rows
@@ -26,8 +32,8 @@ class NaryTreeLSTM {
   /// Adds its parameters "W" (rows in the order i, o, u), "W_f" (f_1, f_2, ...), "U_1", "U_2", ...
   /// and "b" (f_1, f_2, ..., i, o, u) to a subcollection of `model`. Throws ShapeError for size 0,
   /// UsageError unless there are 1 to 15 children.
-  NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned children,
-               const std::string& name = "nary_tree_lstm");
+  NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+               const NaryTreeLSTMOptions& options);
 
   /// The state of a node with an input. A leaf has no children. Shapes: x {inputs}. Throws
   /// ShapeError unless x and the children fit, UsageError for more children than N.

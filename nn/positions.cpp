@@ -55,8 +55,9 @@ Expression SinusoidalPositions::operator()(const Expression& x, unsigned first) 
 }
 
 LearnedPositions::LearnedPositions(ParameterCollection& model, unsigned positions, unsigned size,
-                                   const std::string& name)
-    : vectors_(model, positions, size, name) {}
+                                   const LayerOptions& options)
+    : vectors_(model, positions, size,
+               {.name = options.name.empty() ? "positions" : options.name}) {}
 
 Expression LearnedPositions::operator()(const Expression& x, unsigned first) const {
   const LookupParameter& table = vectors_.table();

@@ -1,7 +1,6 @@
 // Positions: vectors that say where in a sequence an element is.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "nn/embedding.h"
@@ -33,7 +32,7 @@ class LearnedPositions {
   /// Adds an Embedding, the table "E" with a row per position, to a subcollection of `model`.
   /// Throws ShapeError for no positions or size 0.
   LearnedPositions(ParameterCollection& model, unsigned positions, unsigned size,
-                   const std::string& name = "positions");
+                   const LayerOptions& options = {});
 
   /// Shapes: {size, n} -> {size, n}.
   Expression operator()(const Expression& x, unsigned first = 0) const;

@@ -28,12 +28,9 @@ class StackState {
   StackState(const StackState&) = default;
   StackState& operator=(const StackState&) = default;
 
-  /// Shapes: x {inputs}. What follows goes to the layer's step, such as `training`. Throws
-  /// ShapeError unless x fits.
-  template <class... Options>
-  void push(const Expression& x, const Options&... options) {
-    top_ = std::make_shared<Element>(recurrent_->step(top_->state, x, options...), x, top_,
-                                     top_->size + 1);
+  /// Shapes: x {inputs}. Throws ShapeError unless x fits.
+  void push(const Expression& x) {
+    top_ = std::make_shared<Element>(recurrent_->step(top_->state, x), x, top_, top_->size + 1);
   }
   /// Returns what was pushed last. Throws UsageError for an empty stack.
   Expression pop() {

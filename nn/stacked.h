@@ -8,15 +8,15 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
-#include "nn/dropout.h"
 #include "nn/gru.h"
+#include "nn/layer_options.h"
 #include "nn/lstm.h"
 
 namespace dynet_like::nn {
 
-/// Recurrent layers on top of each other (Graves 2013). In training, dropout between two layers
-/// leaves what a layer passes on to its own next step alone (Zaremba et al. 2014). `Layer` is
-/// LSTM, GRU, or a class with the same members.
+/// Recurrent layers on top of each other (Graves 2013). Dropout between two layers leaves what a
+/// layer passes on to its own next step alone (Zaremba et al. 2014). `Layer` is LSTM, GRU, or a
+/// class with the same members.
 template <class Layer>
 class Stacked {
  public:
@@ -24,15 +24,16 @@ class Stacked {
   using State = std::vector<typename Layer::State>;
 
   /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`, by default "stacked_lstm"
-  /// or "stacked_gru". Throws UsageError for no layers and unless 0 <= dropout < 1, ShapeError for
-  /// size 0.
-  Stacked(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers,
-          float dropout = 0, const std::string& name = std::string("stacked_") + Layer::kName)
-      : dropout_(dropout) {
-    if (layers == 0) throw UsageError("[Stacked] need at least 1 layer; got 0");
-    ParameterCollection own = model.add_subcollection(name);
-    for (unsigned i = 0; i < layers; ++i) {
-      layers_.emplace_back(own, i == 0 ? inputs : hidden, hidden, "layer_" + std::to_string(i));
+  /// or "stacked_gru". Throws UsageError for no layers, ShapeError for size 0.
+  Stacked(ParameterCollection& model, unsigned inputs, unsigned hidden,
+          const StackOptions& options = {})
+      : dropout_(options.dropout) {
+    if (options.layers == 0) throw UsageError("[Stacked] need at least 1 layer; got 0");
+    ParameterCollection own =
+        add_layer(model, options.name, std::string("stacked_") + Layer::kName);
+    for (unsigned i = 0; i < options.layers; ++i) {
+      layers_.push_back(
+          Layer(own, i == 0 ? inputs : hidden, hidden, {.name = "layer_" + std::to_string(i)}));
     }
   }
   // To move is to copy: it never has no layers.
@@ -44,9 +45,9 @@ class Stacked {
     return State(layers_.size(), layers_.front().start(graph));
   }
 
-  /// The state after one more element; with dropout if `training`. Shapes: x {inputs}. Throws
-  /// ShapeError unless x fits, UsageError unless `before` has a state for every layer.
-  State step(const State& before, const Expression& x, bool training = false) const {
+  /// The state after one more element. Shapes: x {inputs}. Throws ShapeError unless x fits,
+  /// UsageError unless `before` has a state for every layer.
+  State step(const State& before, const Expression& x) const {
     if (before.size() != layers_.size()) {
       throw UsageError("[Stacked] need a state for each of " +
                        detail::counted(layers_.size(), "layer") + "; got " +
@@ -55,19 +56,18 @@ class Stacked {
     State after;
     after.reserve(layers_.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      const Expression input = i == 0 ? x : dropout_(output(after), training);
+      const Expression input = i == 0 ? x : dropout(output(after), dropout_);
       after.push_back(layers_[i].step(before[i], input));
     }
     return after;
   }
 
   /// The states after every element of a sequence that begins with it.
-  std::vector<State> operator()(std::span<const Expression> xs, bool training = false) const {
+  std::vector<State> operator()(std::span<const Expression> xs) const {
     std::vector<State> states;
     states.reserve(xs.size());
     for (const Expression& x : xs) {
-      states.push_back(
-          step(states.empty() ? start(x.graph("Stacked")) : states.back(), x, training));
+      states.push_back(step(states.empty() ? start(x.graph("Stacked")) : states.back(), x));
     }
     return states;
   }
@@ -75,10 +75,10 @@ class Stacked {
   /// Those of the last layer after every element, for elements that are the columns of a matrix: a
   /// node for each layer. Shapes: xs {inputs, n}. Throws ShapeError unless xs fits.
   template <std::same_as<Expression> Matrix>
-  States<typename Layer::State> operator()(const Matrix& xs, bool training = false) const {
+  States<typename Layer::State> operator()(const Matrix& xs) const {
     States<typename Layer::State> states = layers_.front()(xs);
     for (std::size_t i = 1; i < layers_.size(); ++i) {
-      states = layers_[i](dropout_(Layer::output(states.all()), training));
+      states = layers_[i](dropout(Layer::output(states.all()), dropout_));
     }
     return states;
   }
@@ -94,7 +94,7 @@ class Stacked {
 
  private:
   std::vector<Layer> layers_;
-  Dropout dropout_;
+  float dropout_;
 };
 
 using StackedLSTM = Stacked<LSTM>;

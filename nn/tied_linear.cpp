@@ -6,12 +6,13 @@
 
 namespace dynet_like::nn {
 
-TiedLinear::TiedLinear(ParameterCollection& model, const Embedding& embedding, bool with_bias,
-                       const std::string& name)
+TiedLinear::TiedLinear(ParameterCollection& model, const Embedding& embedding,
+                       const LinearOptions& options)
     : table_(embedding.table()) {
-  if (!with_bias) return;
+  if (!options.bias) return;
   const auto rows = static_cast<unsigned>(table_.rows());
-  bias_ = model.add_subcollection(name).add_parameters({rows}, ParameterInitConst(0), "b");
+  bias_ = add_layer(model, options.name, "tied_linear")
+              .add_parameters({rows}, ParameterInitConst(0), "b");
 }
 
 Expression TiedLinear::operator()(const Expression& x) const {

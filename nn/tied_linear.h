@@ -1,9 +1,8 @@
 // TiedLinear: a linear map to scores of words, with the vectors of an Embedding as its weights.
 #pragma once
 
-#include <string>
-
 #include "nn/embedding.h"
+#include "nn/linear.h"
 
 namespace dynet_like::nn {
 
@@ -13,8 +12,8 @@ namespace dynet_like::nn {
 class TiedLinear {
  public:
   /// Adds its bias "b", zero at first, to a subcollection of `model`, if there is to be one.
-  TiedLinear(ParameterCollection& model, const Embedding& embedding, bool with_bias = true,
-             const std::string& name = "tied_linear");
+  TiedLinear(ParameterCollection& model, const Embedding& embedding,
+             const LinearOptions& options = {});
 
   /// Throws ShapeError unless x fits.
   Expression operator()(const Expression& x) const;

@@ -11,9 +11,9 @@ namespace dynet_like::nn {
 
 // The rows are in the order f_l, f_r, i, o, u: the gates lie together, and so do those of a leaf.
 TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                   const std::string& name)
+                   const LayerOptions& options)
     : hidden_(hidden) {
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = add_layer(model, options.name, "tree_lstm");
   leaf_weights_ = add_gate_weights(own, 3, hidden, inputs, "W");
   left_weights_ = add_gate_weights(own, 5, hidden, hidden, "U_left");
   right_weights_ = add_gate_weights(own, 5, hidden, hidden, "U_right");

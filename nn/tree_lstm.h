@@ -3,12 +3,11 @@
 
 #include <concepts>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dynet_like/graph/recursion.h"
-#include "dynet_like/params/parameter_collection.h"
 #include "nn/data/tree.h"
+#include "nn/layer_options.h"
 #include "nn/structures.h"
 
 namespace dynet_like::nn {
@@ -29,7 +28,7 @@ class TreeLSTM {
   /// Bengio (2010) gate by gate, b 1 for the forget gates and 0 for the others. Throws ShapeError
   /// for size 0.
   TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-           const std::string& name = "tree_lstm");
+           const LayerOptions& options = {});
 
   /// Shapes: x {inputs}. Throws ShapeError unless x fits.
   State leaf(const Expression& x) const;

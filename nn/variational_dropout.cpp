@@ -16,22 +16,21 @@ VariationalDropout::VariationalDropout(float rate) : rate_(rate) {
   }
 }
 
-VariationalDropout::Mask VariationalDropout::start(ComputationGraph& graph, unsigned size,
-                                                   bool training) const {
+VariationalDropout::Mask VariationalDropout::start(ComputationGraph& graph, unsigned size) const {
   Mask mask;
-  if (training && rate_ > 0) {
+  if (rate_ > 0 && graph.trains()) {
     mask.factors_ = random_bernoulli(graph, {size}, 1 - rate_, 1 / (1 - rate_));
   }
   return mask;
 }
 
 Expression VariationalDropout::Mask::operator()(const Expression& x) const {
-  if (!factors_) return x;
-  if (x.dim().rows() != factors_->dim().rows() || x.dim().ndims() > 2) {
-    throw ShapeError("[VariationalDropout] need " + detail::counted(factors_->dim().rows(), "row") +
+  if (factors_.slot == nullptr) return x;
+  if (x.dim().rows() != factors_.dim().rows() || x.dim().ndims() > 2) {
+    throw ShapeError("[VariationalDropout] need " + detail::counted(factors_.dim().rows(), "row") +
                      "; got " + to_string(x.dim()));
   }
-  return cmult(x, *factors_);
+  return cmult(x, factors_);
 }
 
 }  // namespace dynet_like::nn

@@ -1,19 +1,17 @@
 // VariationalDropout: the same random zeros at every position of a sequence.
 #pragma once
 
-#include <optional>
-
 #include "dynet_like/graph/expression.h"
 
 namespace dynet_like::nn {
 
 /// Dropout with one mask per sequence, for inputs, outputs or states of a recurrent layer (Gal and
-/// Ghahramani 2016): `const auto mask = dropout.start(graph, size, training)`, then `mask(x)` at
-/// every position. The numbers come from GraphOptions::random, as those of Dropout do.
+/// Ghahramani 2016): `const auto mask = dropout.start(graph, size)`, then `mask(x)` at every
+/// position. The numbers come from where those of `dropout` come from.
 class VariationalDropout {
  public:
-  /// Of one sequence. In training it multiplies by 0 with probability `rate` and else by
-  /// 1 / (1 - rate); otherwise, or for rate 0, it gives x itself, without a node.
+  /// Of one sequence: it multiplies by 0 with probability `rate` and else by 1 / (1 - rate). For
+  /// rate 0, and in a graph of inference, it gives x itself, without a node.
   class Mask {
    public:
     /// Shapes: {size} or {size, n}. Throws ShapeError unless x fits.
@@ -22,15 +20,14 @@ class VariationalDropout {
    private:
     friend class VariationalDropout;
 
-    std::optional<Expression> factors_;
+    Expression factors_;  ///< empty where there are none
   };
 
   /// Throws UsageError unless 0 <= rate < 1.
   explicit VariationalDropout(float rate);
 
-  /// The mask of a new sequence of vectors of this size. Throws UsageError in training if the graph
-  /// has no random numbers and rate is not 0.
-  Mask start(ComputationGraph& graph, unsigned size, bool training) const;
+  /// The mask of a new sequence of vectors of this size. Throws UsageError where dropout does.
+  Mask start(ComputationGraph& graph, unsigned size) const;
 
   float rate() const { return rate_; }
 

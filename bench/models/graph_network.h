@@ -81,13 +81,13 @@ struct GraphNetwork {
 
   unsigned hidden;
   ParameterCollection model{1};
-  nn::Embedding atoms{model, kAtomKinds, hidden, "atoms"};
-  nn::Embedding bonds{model, kBondKinds, hidden, "bonds"};
-  nn::Linear message{model, hidden, hidden, true, "message"};
+  nn::Embedding atoms{model, kAtomKinds, hidden, {.name = "atoms"}};
+  nn::Embedding bonds{model, kBondKinds, hidden, {.name = "bonds"}};
+  nn::Linear message{model, hidden, hidden, {.name = "message"}};
   Parameter of_own = model.add_parameters({hidden, hidden}, "of_own");
   Parameter of_received = model.add_parameters({hidden, hidden}, "of_received");
   Parameter bias = model.add_parameters({hidden}, ParameterInitConst(0), "bias");
-  nn::Linear output{model, hidden, kClasses, true, "output"};
+  nn::Linear output{model, hidden, kClasses, {.name = "output"}};
 };
 
 /// Records the losses of a minibatch, with one graph per molecule or one graph for all.

@@ -16,8 +16,8 @@ class LanguageModel : public Workload {
   explicit LanguageModel(unsigned hidden)
       : sentences_(make_sentences(kLanguageData)),
         embedding_(parameters_, kLanguageData.vocabulary, hidden),
-        cell_(parameters_, hidden, hidden, "lstm"),
-        output_(parameters_, hidden, kLanguageData.vocabulary, true, "output") {}
+        cell_(parameters_, hidden, hidden, {.name = "lstm"}),
+        output_(parameters_, hidden, kLanguageData.vocabulary, {.name = "output"}) {}
 
   std::size_t size() const override { return sentences_.size(); }
   std::size_t words(std::size_t instance) const override {

@@ -15,9 +15,9 @@ class LatticeLSTM : public Workload {
   explicit LatticeLSTM(unsigned hidden)
       : lattices_(make_lattices(kLatticeData)),
         embedding_(parameters_, kLatticeData.vocabulary, kEmbedding),
-        cell_(parameters_, kEmbedding, hidden, "lstm"),
-        score_(parameters_, hidden, 1, true, "score"),
-        output_(parameters_, hidden, kLatticeData.labels, true, "output") {}
+        cell_(parameters_, kEmbedding, hidden, {.name = "lstm"}),
+        score_(parameters_, hidden, 1, {.name = "score"}),
+        output_(parameters_, hidden, kLatticeData.labels, {.name = "output"}) {}
 
   std::size_t size() const override { return lattices_.size(); }
   std::size_t words(std::size_t instance) const override { return lattices_[instance].arcs.size(); }

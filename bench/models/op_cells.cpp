@@ -21,9 +21,9 @@ std::vector<Parameter> add_per_gate(ParameterCollection& model, const std::strin
 }  // namespace
 
 OpTreeLSTM::OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                       const std::string& name) {
+                       const nn::LayerOptions& options) {
   const std::vector<std::string> gates = {"fl", "fr", "i", "o", "u"};
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = model.add_subcollection(options.name);
   leaf_weights_ = add_per_gate(own, "W", {"i", "o", "u"}, {hidden, inputs});
   left_weights_ = add_per_gate(own, "U_left", gates, {hidden, hidden});
   right_weights_ = add_per_gate(own, "U_right", gates, {hidden, hidden});
@@ -54,13 +54,13 @@ OpTreeLSTM::State OpTreeLSTM::inner(const State& left, const State& right) const
 }
 
 OpOwnForgetTreeLSTM::OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs,
-                                         unsigned hidden, const std::string& name)
-    : own_(model.add_subcollection(name)),
+                                         unsigned hidden, const nn::LayerOptions& options)
+    : own_(model.add_subcollection(options.name)),
       leaf_weights_(add_per_gate(own_, "W", {"i", "o", "u"}, {hidden, inputs})),
       left_weights_(add_per_gate(own_, "U_left", {"i", "o", "u"}, {hidden, hidden})),
       right_weights_(add_per_gate(own_, "U_right", {"i", "o", "u"}, {hidden, hidden})),
       bias_(add_per_gate(own_, "b", {"i", "o", "u"}, {hidden})),
-      forget_(own_, hidden, hidden, true, "forget") {}
+      forget_(own_, hidden, hidden, {.name = "forget"}) {}
 
 OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(const Expression& x) const {
   ComputationGraph& graph = *x.pg;
@@ -87,10 +87,10 @@ OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(const State& left, const S
 }
 
 OpLSTM::OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-               const std::string& name)
+               const nn::LayerOptions& options)
     : hidden_(hidden) {
   const std::vector<std::string> gates = {"f", "i", "o", "u"};
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = model.add_subcollection(options.name);
   input_weights_ = add_per_gate(own, "W", gates, {hidden, inputs});
   hidden_weights_ = add_per_gate(own, "U", gates, {hidden, hidden});
   bias_ = add_per_gate(own, "b", gates, {hidden});
@@ -111,10 +111,11 @@ OpLSTM::State OpLSTM::step(const State& before, const Expression& x) const {
   return {cmult(o, tanh(c)), c};
 }
 
-OpGRU::OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
+OpGRU::OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden,
+             const nn::LayerOptions& options)
     : hidden_(hidden) {
   const std::vector<std::string> gates = {"r", "z", "n"};
-  ParameterCollection own = model.add_subcollection(name);
+  ParameterCollection own = model.add_subcollection(options.name);
   input_weights_ = add_per_gate(own, "W", gates, {hidden, inputs});
   hidden_weights_ = add_per_gate(own, "U", gates, {hidden, hidden});
   input_bias_ = add_per_gate(own, "b_x", gates, {hidden});

@@ -16,7 +16,8 @@ namespace dynet_like::bench {
 class OpTreeLSTM {
  public:
   using State = CellState;
-  OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
+  OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+             const nn::LayerOptions& options);
   State leaf(const Expression& x) const;
   State inner(const State& left, const State& right) const;
 
@@ -29,7 +30,7 @@ class OpOwnForgetTreeLSTM {
  public:
   using State = CellState;
   OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                      const std::string& name);
+                      const nn::LayerOptions& options);
   State leaf(const Expression& x) const;
   State inner(const State& left, const State& right) const;
 
@@ -45,7 +46,8 @@ class OpLSTM {
   struct State {
     Expression h, c;
   };
-  OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
+  OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+         const nn::LayerOptions& options);
   State start(ComputationGraph& graph) const;
   State step(const State& before, const Expression& x) const;
 
@@ -57,7 +59,8 @@ class OpLSTM {
 /// nn::GRU, op by op.
 class OpGRU {
  public:
-  OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
+  OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden,
+        const nn::LayerOptions& options);
   Expression start(ComputationGraph& graph) const;
   Expression step(const Expression& h, const Expression& x) const;
   Expression step_without_input(const Expression& h) const;

@@ -34,11 +34,11 @@ class RandomDagWorkload : public Workload {
   explicit RandomDagWorkload(unsigned hidden)
       : dags_(make_dags(kDagData)),
         embedding_(parameters_, kDagData.vocabulary, kEmbedding),
-        word_(parameters_, kEmbedding, hidden, true, "word"),
+        word_(parameters_, kEmbedding, hidden, {.name = "word"}),
         combine_(parameters_, hidden, "combine"),
         gate_(parameters_, hidden, "gate"),
-        gru_(parameters_, hidden, hidden, "gru"),
-        output_(parameters_, hidden, kDagData.labels, true, "output") {}
+        gru_(parameters_, hidden, hidden, {.name = "gru"}),
+        output_(parameters_, hidden, kDagData.labels, {.name = "output"}) {}
 
   std::size_t size() const override { return dags_.size(); }
   std::size_t words(std::size_t instance) const override { return dags_[instance].nodes.size(); }

@@ -113,17 +113,18 @@ class Rnng {
 
   unsigned hidden_, labels_, word_count_;
   ParameterCollection model_{1};
-  nn::Embedding of_words_{model_, word_count_, hidden_, "words"};
-  nn::Embedding of_labels_{model_, labels_, hidden_, "labels"};
-  nn::Embedding of_actions_{model_, labels_ + 2, hidden_, "actions"};
-  nn::LSTM stack_{model_, hidden_, hidden_, "stack"};
-  nn::LSTM terminals_{model_, hidden_, hidden_, "terminals"};
-  nn::LSTM history_{model_, hidden_, hidden_, "history"};
-  nn::LSTM left_{model_, hidden_, hidden_, "left"}, right_{model_, hidden_, hidden_, "right"};
-  nn::Linear composition_{model_, 2 * hidden_, hidden_, true, "composition"};
-  nn::Linear summary_{model_, 3 * hidden_, hidden_, true, "summary"};
-  nn::Linear actions_{model_, hidden_, labels_ + 2, true, "next_action"};
-  nn::Linear output_{model_, hidden_, word_count_, true, "next_word"};
+  nn::Embedding of_words_{model_, word_count_, hidden_, {.name = "words"}};
+  nn::Embedding of_labels_{model_, labels_, hidden_, {.name = "labels"}};
+  nn::Embedding of_actions_{model_, labels_ + 2, hidden_, {.name = "actions"}};
+  nn::LSTM stack_{model_, hidden_, hidden_, {.name = "stack"}};
+  nn::LSTM terminals_{model_, hidden_, hidden_, {.name = "terminals"}};
+  nn::LSTM history_{model_, hidden_, hidden_, {.name = "history"}};
+  nn::LSTM left_{model_, hidden_, hidden_, {.name = "left"}},
+      right_{model_, hidden_, hidden_, {.name = "right"}};
+  nn::Linear composition_{model_, 2 * hidden_, hidden_, {.name = "composition"}};
+  nn::Linear summary_{model_, 3 * hidden_, hidden_, {.name = "summary"}};
+  nn::Linear actions_{model_, hidden_, labels_ + 2, {.name = "next_action"}};
+  nn::Linear output_{model_, hidden_, word_count_, {.name = "next_word"}};
 };
 
 }  // namespace dynet_like::bench

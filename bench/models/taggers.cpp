@@ -15,8 +15,8 @@ template <class Cell>
 class BiLSTM {
  public:
   BiLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& prefix)
-      : forward_(model, inputs, hidden, prefix + "forward"),
-        backward_(model, inputs, hidden, prefix + "backward") {}
+      : forward_(model, inputs, hidden, {.name = prefix + "forward"}),
+        backward_(model, inputs, hidden, {.name = prefix + "backward"}) {}
 
   // For every element, the states of both directions, concatenated.
   std::vector<Expression> read(ComputationGraph& graph, const std::vector<Expression>& xs) const {
@@ -56,8 +56,8 @@ template <>
 class BiLSTM<nn::LSTM> {
  public:
   BiLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& prefix)
-      : forward_(model, inputs, hidden, prefix + "forward"),
-        backward_(model, inputs, hidden, prefix + "backward") {}
+      : forward_(model, inputs, hidden, {.name = prefix + "forward"}),
+        backward_(model, inputs, hidden, {.name = prefix + "backward"}) {}
 
   Expression read(const Expression& xs) const {
     return concatenate({forward_(xs).all().h, backward_.backwards(xs).all().h});
@@ -79,8 +79,8 @@ class Tagger : public Workload {
       : sentences_(make_sentences(kTaggerData)),
         embedding_(parameters_, kTaggerData.vocabulary, kEmbedding),
         bilstm_(parameters_, kEmbedding, hidden, ""),
-        hidden_layer_(parameters_, 2 * hidden, 32, true, "hidden"),
-        output_(parameters_, 32, kTaggerData.labels, true, "output") {}
+        hidden_layer_(parameters_, 2 * hidden, 32, {.name = "hidden"}),
+        output_(parameters_, 32, kTaggerData.labels, {.name = "output"}) {}
 
   std::size_t size() const override { return sentences_.size(); }
   std::size_t words(std::size_t instance) const override {
@@ -127,7 +127,7 @@ class CharTagger : public Tagger<Cell> {
       : Tagger<Cell>(hidden),
         spellings_(make_spellings(kTaggerData)),
         counts_(count_words(this->sentences_, kTaggerData.vocabulary)),
-        characters_(this->parameters_, kCharacters, 20, "characters"),
+        characters_(this->parameters_, kCharacters, 20, {.name = "characters"}),
         bilstm_(this->parameters_, 20, kEmbedding / 2, "char_") {}
 
  private:

@@ -38,8 +38,8 @@ class TreeWorkload : public Workload {
   TreeWorkload(unsigned hidden, const char* name)
       : trees_(make_trees(kTreeData)),
         embedding_(parameters_, kTreeData.vocabulary, kEmbedding),
-        cell_(parameters_, kEmbedding, hidden, name),
-        output_(parameters_, hidden, kTreeData.labels, true, "output") {}
+        cell_(parameters_, kEmbedding, hidden, {.name = name}),
+        output_(parameters_, hidden, kTreeData.labels, {.name = "output"}) {}
 
   std::size_t size() const override { return trees_.size(); }
   std::size_t words(std::size_t instance) const override { return trees_[instance].nodes.size(); }
@@ -68,15 +68,16 @@ class StepsOf {
  public:
   using State = CellState;
 
-  StepsOf(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
-      : cell_(model, inputs, hidden, name) {}
+  StepsOf(ParameterCollection& model, unsigned inputs, unsigned hidden,
+          const nn::LayerOptions& options)
+      : cell_(model, inputs, hidden, options) {}
   State leaf(const Expression& x) const { return leaf_(x); }
   State inner(const State& left, const State& right) const { return inner_(left, right); }
 
  private:
   Cell cell_;
-  CellFunction<State(const Expression&)> leaf_{std::bind_front(&Cell::leaf, &cell_), "leaf"};
-  CellFunction<State(const State&, const State&)> inner_{std::bind_front(&Cell::inner, &cell_),
+  CellFunction<State(const Expression&)> leaf_{std::bind_front(&Cell::leaf, cell_), "leaf"};
+  CellFunction<State(const State&, const State&)> inner_{std::bind_front(&Cell::inner, cell_),
                                                          "inner node"};
 };
 
@@ -86,8 +87,8 @@ class RecursiveTreeWorkload : public Workload {
  public:
   RecursiveTreeWorkload(unsigned hidden, const char* name)
       : embedding_(parameters_, kTreeData.vocabulary, kEmbedding),
-        cell_(parameters_, kEmbedding, hidden, name),
-        output_(parameters_, hidden, kTreeData.labels, true, "output") {
+        cell_(parameters_, kEmbedding, hidden, {.name = name}),
+        output_(parameters_, hidden, kTreeData.labels, {.name = "output"}) {
     for (const BinaryTree& tree : make_trees(kTreeData)) trees_.push_back(sample_of(tree));
   }
 
@@ -132,8 +133,8 @@ class RecursiveTreeWorkload : public Workload {
   Cell cell_;
   nn::Linear output_;
   Recursion<State> along_ = recursion<State>(
-      [this](const Expression& x, const std::vector<State>& children) -> State {
-        return children.empty() ? cell_.leaf(x) : cell_.inner(children[0], children[1]);
+      [cell = cell_](const Expression& x, const std::vector<State>& children) -> State {
+        return children.empty() ? cell.leaf(x) : cell.inner(children[0], children[1]);
       },
       "tree node");
 };
@@ -143,14 +144,15 @@ class OwnForgetTreeLSTM {
  public:
   using State = CellState;
 
-  OwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
+  OwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                    const nn::LayerOptions& options)
       : hidden_(hidden),
-        own_(model.add_subcollection(name)),
+        own_(model.add_subcollection(options.name)),
         leaf_weights_(nn::add_gate_weights(own_, 3, hidden, inputs, "W")),
         left_weights_(nn::add_gate_weights(own_, 3, hidden, hidden, "U_left")),
         right_weights_(nn::add_gate_weights(own_, 3, hidden, hidden, "U_right")),
         bias_(nn::add_gate_bias(own_, hidden, {0, 0, 0}, "b")),
-        forget_(own_, hidden, hidden, true, "forget") {}
+        forget_(own_, hidden, hidden, {.name = "forget"}) {}
   State leaf(const Expression& x) const {
     ComputationGraph& graph = *x.pg;
     const Expression xs[] = {parameter(graph, leaf_weights_), x};
@@ -191,8 +193,9 @@ class ChildSum {
  public:
   using State = GRUState;
 
-  ChildSum(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
-      : cell_(model, inputs, hidden, name) {}
+  ChildSum(ParameterCollection& model, unsigned inputs, unsigned hidden,
+           const nn::LayerOptions& options)
+      : cell_(model, inputs, hidden, options) {}
   State leaf(const Expression& x) const { return {cell_.step(cell_.start(*x.pg), x)}; }
   State inner(const State& left, const State& right) const {
     return {cell_.step_without_input(left.h + right.h)};

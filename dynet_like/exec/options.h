@@ -27,7 +27,8 @@ struct GraphOptions {
   bool verify_batching = false;
   /// Throw NumericError at the first node whose value or gradient is not finite.
   bool detect_anomaly = false;
-  /// There will be no backward pass: `backward` throws UsageError. Minibatch::forward frees values
+  /// There will be no backward pass: `backward` throws UsageError, and `dropout`, `noise` and the
+  /// like leave what they are given as it is, without a node. Minibatch::forward frees values
   /// that no later batch of that call reads, but keeps losses and outputs. A freed value that is
   /// asked for is computed again, see Report::recomputed; once that has happened, the minibatch
   /// frees none any more, unless there is a memory_limit.

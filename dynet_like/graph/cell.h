@@ -147,6 +147,8 @@ class CellFunction<Result(Parameters...)> {
  public:
   using Function = std::function<Result(Parameters...)>;
 
+  /// Of no function; to be assigned to.
+  CellFunction() = default;
   explicit CellFunction(Function function, std::string name = "cell")
       : function_(std::move(function)),
         traced_(std::make_shared<detail::TracedFunction>(std::move(name))) {}

@@ -59,6 +59,8 @@ class ComputationGraph {
   Report explain() const;
   /// Number of recorded nodes (views are none).
   std::size_t size() const;
+  /// Whether there may be a backward pass: not with GraphOptions::inference.
+  bool trains() const { return !record_.options().inference; }
 
   /// The derived class that a program made the graph as: it gets it back from expressions. Throws
   /// UsageError if it is another.

@@ -74,7 +74,8 @@ SharedGradient recursion_gradient(const Signature& type, unsigned input) {
 
 }  // namespace
 
-/// What the function does with arguments of these shapes, in one type of numbers.
+/// What the function does with arguments of these shapes, in one type of numbers, in graphs of
+/// training or of inference.
 struct TracedFunction::Definition {
   DType dtype = DType::f32;
   std::vector<Dim> columns;
@@ -99,9 +100,10 @@ struct TracedFunction::Definitions {
   std::vector<std::uint64_t> words;                             ///< of what is being looked for
   decltype(all)::iterator last = all.end(), fresh = all.end();  ///< found last; made last
 
-  Definition& find(DType dtype, std::span<const Dim* const> columns, bool is_call,
+  Definition& find(const ComputationGraph& graph, std::span<const Dim* const> columns, bool is_call,
                    std::span<const std::uint64_t> key);
-  Definition& find(DType dtype, std::span<const Dim> columns, std::uint32_t starts);
+  Definition& find(const ComputationGraph& graph, std::span<const Dim> columns,
+                   std::uint32_t starts);
   std::shared_ptr<const RecursionOp> op_of(Definition& definition, const Vertices& vertices,
                                            const Record& record);
   void complete(RecursionOp& op, const Definition& definition) const;
@@ -113,11 +115,13 @@ struct TracedFunction::Definitions {
   void check_states(Definition& definition, const Tape& tape, std::span<const ValueId> states);
 };
 
-TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
+TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationGraph& graph,
                                                               std::span<const Dim* const> columns,
                                                               bool is_call,
                                                               std::span<const std::uint64_t> key) {
-  words = {static_cast<std::uint64_t>(dtype), is_call, key.size()};
+  const DType dtype = graph.record().tape().dtype();
+  const bool inference = !graph.trains();
+  words = {static_cast<std::uint64_t>(dtype), inference, is_call, key.size()};
   words.insert(words.end(), key.begin(), key.end());
   for (const Dim* column : columns) {
     words.push_back(std::uint64_t{column->bd} << 32 | column->nd);
@@ -142,6 +146,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
   definition->is_call = is_call;
   GraphOptions options;
   options.dtype = dtype;
+  options.inference = inference;
   options.device = cpu_device();
   static Random never_drawn;
   options.random = &never_drawn;
@@ -150,13 +155,13 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
   return *fresh->second;
 }
 
-TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
+TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationGraph& graph,
                                                               std::span<const Dim> columns,
                                                               std::uint32_t starts) {
   std::vector<const Dim*> places;
   for (const Dim& dim : columns) places.push_back(&dim);
   const std::uint64_t key = starts;
-  Definition& definition = find(dtype, places, false, std::span(&key, 1));
+  Definition& definition = find(graph, places, false, std::span(&key, 1));
   definition.starts = starts;
   const auto first = columns.subspan(columns.size() - starts);
   if (definition.state_dims.empty()) definition.state_dims.assign(first.begin(), first.end());
@@ -402,8 +407,8 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
     dims.push_back(state.dim());
   }
   std::unique_lock lock(definitions_->mutex);
-  Definition& definition = definitions_->find(graph.record().tape().dtype(), dims,
-                                              static_cast<std::uint32_t>(start.size()));
+  Definition& definition =
+      definitions_->find(graph, dims, static_cast<std::uint32_t>(start.size()));
   const std::shared_ptr<const RecursionOp> op = definitions_->op_of(definition, vertices, record);
   if (graph.record().options().verify_batching) definitions_->verify(definition, vertices, record);
   lock.unlock();
@@ -432,7 +437,7 @@ RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Exp
     }
   }
   std::unique_lock lock(definitions_->mutex);
-  Definition& definition = definitions_->find(graph.record().tape().dtype(), dims, true, key);
+  Definition& definition = definitions_->find(graph, dims, true, key);
   if (definition.vertex == nullptr) definition.vertex = one_vertex(!arguments.empty());
   const std::shared_ptr<const RecursionOp> op =
       definitions_->op_of(definition, *definition.vertex, record);

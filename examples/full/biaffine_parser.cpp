@@ -50,34 +50,31 @@ struct Model {
   float rate = options.real("dropout");
   unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = 2 * hidden / 5;
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
-  nn::Linear arc_heads{parameters, 2 * hidden, hidden, true, "arc_heads"};
-  nn::Linear arc_dependants{parameters, 2 * hidden, hidden, true, "arc_dependants"};
-  nn::Linear label_heads{parameters, 2 * hidden, small, true, "label_heads"};
-  nn::Linear label_dependants{parameters, 2 * hidden, small, true, "label_dependants"};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
+  nn::BidirectionalLSTM encoder{
+      parameters, size + hidden / 4, hidden, {.layers = 2, .dropout = rate}};
+  nn::Linear arc_heads{parameters, 2 * hidden, hidden, {.name = "arc_heads"}};
+  nn::Linear arc_dependants{parameters, 2 * hidden, hidden, {.name = "arc_dependants"}};
+  nn::Linear label_heads{parameters, 2 * hidden, small, {.name = "label_heads"}};
+  nn::Linear label_dependants{parameters, 2 * hidden, small, {.name = "label_dependants"}};
   nn::BiaffineArcs arcs{parameters, hidden};
   nn::BiaffineLabels labels{parameters, small, v.labels.size()};
-  nn::Dropout dropout{rate};
 
   /// A column per word for each of its four roles. Heads begin with the root.
   struct Encoded {
     Expression arc_heads, arc_dependants, label_heads, label_dependants;
   };
-  Encoded encode(ComputationGraph& graph, const Sentence& sentence, bool train) const {
-    Expression word = words.columns(graph, v.word_ids(sentence));
-    Expression tag = tags.columns(graph, v.tag_ids(sentence));
-    if (train) {  // drops a whole word, or its part of speech
-      word = dropout_dim(word, 0, rate);
-      tag = dropout_dim(tag, 0, rate);
-    }
+  Encoded encode(ComputationGraph& graph, const Sentence& sentence) const {
+    // Drops a whole word, or its part of speech.
+    const Expression word = dropout_dim(words.columns(graph, v.word_ids(sentence)), 0, rate);
+    const Expression tag = dropout_dim(tags.columns(graph, v.tag_ids(sentence)), 0, rate);
     const Expression x = concatenate({word, tag});
     std::vector<Expression> xs;
     for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
-    const Expression all = dropout(concatenate_cols(encoder(xs, train)), train);
+    const Expression all = dropout(concatenate_cols(encoder(xs)), rate);
     const Expression own = pick_range(all, 1, xs.size(), 1);
-    const auto part = [&](const auto& map, auto& of) { return dropout(rectify(map(of)), train); };
+    const auto part = [&](const auto& map, auto& of) { return dropout(rectify(map(of)), rate); };
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
             part(label_dependants, own)};
   }
@@ -85,7 +82,7 @@ struct Model {
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     const auto heads = sentence.heads(), gold = v.label_ids(sentence);
     const unsigned n = heads.size();
-    const Encoded x = encode(graph, sentence, true);
+    const Encoded x = encode(graph, sentence);
     const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
     const Expression label_scores = labels(select_cols(x.label_heads, heads), x.label_dependants);
     return pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), heads) +
@@ -95,7 +92,7 @@ struct Model {
   Sentences parse(Sentences sentences) const {
     const std::vector<std::uint32_t> sizes = nn::sizes_of(sentences);
     const auto scores = [&](auto& graph, auto i) -> std::vector<Expression> {
-      const Encoded x = encode(graph, sentences[i], false);
+      const Encoded x = encode(graph, sentences[i]);
       return {arcs(x.arc_heads, x.arc_dependants),
               labels.all_pairs(x.label_heads, x.label_dependants)};
     };

@@ -78,28 +78,27 @@ struct Model {
   nn::Embedding embedding{parameters, v.words.size(), size};
   nn::ChildSumTreeLSTM tree{parameters, size, hidden};
   float rate = options.real("dropout");
-  nn::Dropout dropout{rate};
   nn::MLP output{parameters, 2 * hidden, {hidden, v.labels.size()}, {.dropout = rate}};
 
   /// A column of scores per word. Shapes: {labels, words}.
-  Expression scores(ComputationGraph& graph, const Sentence& sentence, bool train) const {
+  Expression scores(ComputationGraph& graph, const Sentence& sentence) const {
     const std::vector<unsigned> rows = v.words.ids(sentence.column(&Word::form));
-    const Expression x = dropout(embedding.columns(graph, rows), train);
+    const Expression x = dropout(embedding.columns(graph, rows), rate);
     const std::vector<unsigned> heads = sentence.heads(), none(heads.size(), 0);
     const Structure structure = nn::heads_bottom_up(options.has("flat") ? none : heads);
     const Expression own = tree(structure, x).all().h;
     const Expression all = concatenate_cols({zeros(graph, {hidden}), own});  // root first
-    return output(dropout(concatenate({own, select_cols(all, heads)}), train), train);
+    return output(dropout(concatenate({own, select_cols(all, heads)}), rate));
   }
   /// The losses of all words, which are minibatch elements here.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     const std::vector<unsigned> gold = v.labels.ids(sentence.column(&Word::deprel));
-    const Expression all = scores(graph, sentence, true);
+    const Expression all = scores(graph, sentence);
     return pickneglogsoftmax(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
   }
   /// The same sentences with predicted labels.
   Sentences label(Sentences sentences) const {
-    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i], false); };
+    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i]); };
     const auto labels =
         nn::predict(sentences.size(), record, argmax_of_columns, {.graph = options.graph()});
     for (std::size_t i = 0; i < labels.size(); ++i) {

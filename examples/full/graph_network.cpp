@@ -123,14 +123,15 @@ struct Model {
   const Options& options;
   Vocabularies v;
   unsigned hidden = options.whole("hidden");
-  nn::Embedding atoms{parameters, v.atoms.size(), hidden, "atoms"};
-  nn::Embedding bonds{parameters, static_cast<unsigned>(kBonds.size() + 1), hidden, "bonds"};
+  nn::Embedding atoms{parameters, v.atoms.size(), hidden, {.name = "atoms"}};
+  nn::Embedding bonds{
+      parameters, static_cast<unsigned>(kBonds.size() + 1), hidden, {.name = "bonds"}};
   std::vector<nn::Linear> rounds = [this] {
     std::vector<nn::Linear> all;
     while (all.size() < options.whole("rounds")) all.emplace_back(parameters, hidden, hidden);
     return all;
   }();
-  nn::Linear output{parameters, hidden, v.labels.size(), true, "output"};
+  nn::Linear output{parameters, hidden, v.labels.size(), {.name = "output"}};
 
   /// The scores of the classes.
   Expression scores(ComputationGraph& graph, const std::string& text) const {

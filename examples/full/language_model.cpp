@@ -122,7 +122,7 @@ int train(const Options& options) {
     for (const auto& some : run.minibatches(streams.minibatches())) {
       const std::size_t piece = run.progress().minibatches;
       batch.clear();
-      reader.add_losses(batch, some, piece, true);
+      reader.add_losses(batch, some, piece);
       batch.forward();
       reader.read_states(options.ranks());  // before the parameters change
       run.update(batch, streams.predictions(piece, some));

@@ -75,6 +75,8 @@ struct RelationTreeLSTM {
   Gate input{parameters}, output{parameters}, update{parameters}, forget{parameters};
   Parameter scores = parameters.add_parameters({3, kHidden});
 
+  RelationTreeLSTM() { node = Node(std::bind_front(&RelationTreeLSTM::word, *this), "tree node"); }
+
   // Called once for each number of children: the operations that it records then are one node per
   // word.
   CellState word(const Expression& x, const std::vector<CellState>& children,
@@ -109,9 +111,9 @@ struct RelationTreeLSTM {
   }
 
   using Expressions = std::vector<Expression>;
-  CellFunction<CellState(const Expression&, const std::vector<CellState>&, const Expressions&,
-                         const Expressions&)>
-      node{std::bind_front(&RelationTreeLSTM::word, this), "tree node"};
+  using Node = CellFunction<CellState(const Expression&, const std::vector<CellState>&,
+                                      const Expressions&, const Expressions&)>;
+  Node node;
 };
 
 int best(const Tensor& scores) {

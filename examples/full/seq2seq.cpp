@@ -89,15 +89,15 @@ struct Model {
   const Options& options;
   Vocabularies words;
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
-  nn::Embedding source{parameters, words.source.size(), size, "source"};
-  nn::Embedding target{parameters, words.target.size(), size, "target"};
+  nn::Embedding source{parameters, words.source.size(), size, {.name = "source"}};
+  nn::Embedding target{parameters, words.target.size(), size, {.name = "target"}};
   nn::BidirectionalLSTM encoder{parameters, size, hidden};
-  nn::Linear start{parameters, 4 * hidden, hidden, true, "start"};
-  nn::LSTM decoder{parameters, size, hidden, "decoder"};
+  nn::Linear start{parameters, 4 * hidden, hidden, {.name = "start"}};
+  nn::LSTM decoder{parameters, size, hidden, {.name = "decoder"}};
   nn::BilinearAttention attention{parameters, 2 * hidden, hidden};
-  nn::Linear combined{parameters, 3 * hidden, hidden, true, "combined"};
-  nn::Linear output{parameters, hidden, words.target.size(), true, "output"};
-  nn::Dropout dropout{options.real("dropout")};
+  nn::Linear combined{parameters, 3 * hidden, hidden, {.name = "combined"}};
+  nn::Linear output{parameters, hidden, words.target.size(), {.name = "output"}};
+  float rate = options.real("dropout");
 
   /// The state that the next word depends on, besides the source sentence.
   using State = nn::LSTM::State;
@@ -106,11 +106,11 @@ struct Model {
     State start;                 ///< of the decoder
   };
 
-  Source read(ComputationGraph& graph, const std::string& sentence, bool training) const {
+  Source read(ComputationGraph& graph, const std::string& sentence) const {
     // A sentence always begins with the unknown word, so that no sentence is empty.
     std::vector<Expression> xs = {source(graph, *words.source.unknown())};
     for (const auto word : words_of(sentence)) {
-      xs.push_back(dropout(source(graph, words.source.id(word)), training));
+      xs.push_back(dropout(source(graph, words.source.id(word)), rate));
     }
     const std::vector<Expression> states = encoder(xs);
     const Expression begin = tanh(start(concatenate({states.front(), states.back()})));
@@ -118,30 +118,30 @@ struct Model {
     return {attention.read(states), decoder.step(state, target(graph, Vocabularies::kEnd))};
   }
 
-  Expression scores(const Source& source, const State& state, bool training) const {
+  Expression scores(const Source& source, const State& state) const {
     const Expression context = attention(source.memory, state.h);
-    return output(dropout(tanh(combined(concatenate({context, state.h}))), training));
+    return output(dropout(tanh(combined(concatenate({context, state.h}))), rate));
   }
 
   /// Teacher forcing: the decoder reads the correct translation, and predicts each next word.
   Expression loss(ComputationGraph& graph, const nn::TextPair& pair) const {
-    const Source source = read(graph, pair.first, true);
+    const Source source = read(graph, pair.first);
     State state = source.start;
     std::vector<Expression> losses;
     for (const auto word : words_of(pair.second)) {
       const std::uint32_t id = words.target.id(word);
-      losses.push_back(pickneglogsoftmax(scores(source, state, true), id));
-      state = decoder.step(state, dropout(target(graph, id), true));
+      losses.push_back(pickneglogsoftmax(scores(source, state), id));
+      state = decoder.step(state, dropout(target(graph, id), rate));
     }
-    losses.push_back(pickneglogsoftmax(scores(source, state, true), Vocabularies::kEnd));
+    losses.push_back(pickneglogsoftmax(scores(source, state), Vocabularies::kEnd));
     return sum(losses);
   }
 
   /// The translation of a sentence: drawn with these random numbers, or the best that is found.
   std::string translate(ComputationGraph& graph, const std::string& sentence, Random random) const {
-    const Source source = read(graph, sentence, false);
+    const Source source = read(graph, sentence);
     const nn::BatchedSteps<State> steps = {
-        .scores = [&](const State& state) { return scores(source, state, false); },
+        .scores = [&](const State& state) { return scores(source, state); },
         .advance =
             [&](const State& state, const std::vector<unsigned>& words) {
               return decoder.step(state, target.minibatch(graph, words));

@@ -59,18 +59,18 @@ struct Model {
   TreeVocabularies v;
   nn::TransitionSystem system{nn::TransitionSystem::arc_standard, v.labels.size()};
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::Embedding actions{parameters, system.size(), hidden / 4, "actions"};
-  nn::Embedding relations{parameters, system.size(), hidden / 4, "relations"};
-  nn::Linear tokens{parameters, size + hidden / 4, hidden, true, "tokens"};
-  nn::Linear composition{parameters, 2 * hidden + hidden / 4, hidden, true, "composition"};
-  nn::LSTM stack_reader{parameters, hidden, hidden, "stack"};
-  nn::LSTM buffer_reader{parameters, hidden, hidden, "buffer"};
-  nn::LSTM action_reader{parameters, hidden / 4, hidden, "history"};
-  nn::Linear summary{parameters, 3 * hidden, hidden, true, "summary"};
-  nn::Linear transitions{parameters, hidden, system.size(), true, "transitions"};
-  nn::Dropout dropout{options.real("dropout")};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
+  nn::Embedding actions{parameters, system.size(), hidden / 4, {.name = "actions"}};
+  nn::Embedding relations{parameters, system.size(), hidden / 4, {.name = "relations"}};
+  nn::Linear tokens{parameters, size + hidden / 4, hidden, {.name = "tokens"}};
+  nn::Linear composition{parameters, 2 * hidden + hidden / 4, hidden, {.name = "composition"}};
+  nn::LSTM stack_reader{parameters, hidden, hidden, {.name = "stack"}};
+  nn::LSTM buffer_reader{parameters, hidden, hidden, {.name = "buffer"}};
+  nn::LSTM action_reader{parameters, hidden / 4, hidden, {.name = "history"}};
+  nn::Linear summary{parameters, 3 * hidden, hidden, {.name = "summary"}};
+  nn::Linear transitions{parameters, hidden, system.size(), {.name = "transitions"}};
+  float rate = options.real("dropout");
 
   /// A partial parse of a sentence, with the states of the LSTMs.
   struct Parse {
@@ -79,10 +79,10 @@ struct Model {
     nn::LSTM::State history;
   };
   Parse start(ComputationGraph& graph, const Sentence& sentence,
-              const std::vector<unsigned>& word_ids, bool train) const {
+              const std::vector<unsigned>& word_ids) const {
     const Expression x =
         concatenate({words.columns(graph, word_ids), tags.columns(graph, v.tag_ids(sentence))});
-    const Expression all = dropout(rectify(tokens(x)), train);
+    const Expression all = dropout(rectify(tokens(x)), rate);
     Parse parse{{system, sentence.words.size()},
                 {stack_reader, stack_reader.start(graph)},
                 {buffer_reader, buffer_reader.start(graph)},
@@ -91,10 +91,10 @@ struct Model {
     for (unsigned i = word_ids.size() - 1; i > 0; --i) parse.buffer.push(pick(all, i, 1));
     return parse;
   }
-  Expression scores(const Parse& parse, bool train) const {
+  Expression scores(const Parse& parse) const {
     const Expression x = summary(
         concatenate({parse.stack.top(), parse.buffer.top(), nn::LSTM::output(parse.history)}));
-    return transitions(dropout(rectify(x), train));
+    return transitions(dropout(rectify(x), rate));
   }
   void apply(ComputationGraph& graph, Parse& parse, unsigned transition) const {
     const nn::TransitionStep step = parse.state.apply(transition);
@@ -118,12 +118,11 @@ struct Model {
     }
     const std::vector<unsigned> heads = sentence.heads(), labels = v.label_ids(sentence);
     std::vector<Expression> losses;
-    Parse parse = start(graph, sentence, ids, true);
+    Parse parse = start(graph, sentence, ids);
     while (!parse.state.is_done()) {
       const unsigned right = parse.state.oracle(heads, labels);
       const std::vector<unsigned> allowed = parse.state.allowed();
-      if (allowed.size() > 1)
-        losses.push_back(-pick(log_softmax(scores(parse, true), allowed), right));
+      if (allowed.size() > 1) losses.push_back(-pick(log_softmax(scores(parse), allowed), right));
       apply(graph, parse, right);
     }
     return sum(losses);
@@ -131,11 +130,11 @@ struct Model {
 
   /// Writes the predicted heads and labels into the sentence.
   void parse(ComputationGraph& graph, Sentence& sentence) const {
-    Parse parse = start(graph, sentence, v.word_ids(sentence), false);
+    Parse parse = start(graph, sentence, v.word_ids(sentence));
     while (!parse.state.is_done()) {
       const std::vector<unsigned> allowed = parse.state.allowed();
       apply(graph, parse,
-            allowed.size() == 1 ? allowed[0] : argmax(scores(parse, false).value(), allowed));
+            allowed.size() == 1 ? allowed[0] : argmax(scores(parse).value(), allowed));
     }
     sentence.set_heads(parse.state.heads());
     sentence.set_column(&Word::deprel, v.labels.words(parse.state.labels()));

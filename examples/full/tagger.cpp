@@ -101,41 +101,40 @@ struct Model {
   Vocabularies v;
   unsigned size = options.whole("embedding"), letter_size = options.whole("characters");
   unsigned letter_hidden = options.whole("character-hidden"), hidden = options.whole("hidden");
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding characters{parameters, v.characters.size(), letter_size, "characters"};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding characters{parameters, v.characters.size(), letter_size, {.name = "characters"}};
   unsigned layers = options.whole("layers"), word_size = size + 2 * letter_hidden;
   float rate = options.real("dropout");
-  nn::BidirectionalLSTM spelling{parameters, letter_size, letter_hidden, 1, 0, "character_lstm"};
-  nn::BidirectionalLSTM word_lstm{parameters, word_size, hidden, layers, rate, "word_lstm"};
-  nn::Linear output{parameters, 2 * hidden, v.labels.size(), true, "output"};
+  nn::BidirectionalLSTM spelling{
+      parameters, letter_size, letter_hidden, {.name = "character_lstm"}};
+  nn::BidirectionalLSTM word_lstm{
+      parameters, word_size, hidden, {.layers = layers, .dropout = rate, .name = "word_lstm"}};
+  nn::Linear output{parameters, 2 * hidden, v.labels.size(), {.name = "output"}};
   std::optional<nn::LinearChainCRF> crf = new_crf();
-  nn::Dropout dropout{rate};
 
   std::optional<nn::LinearChainCRF> new_crf() {
     if (!options.has("crf")) return {};
     return nn::LinearChainCRF(parameters, v.labels.size());
   }
-  Expression read_word(ComputationGraph& graph, const std::string& word, bool train) const {
+  Expression read_word(ComputationGraph& graph, const std::string& word) const {
     constexpr std::size_t kEnd = 16;  // so many characters at either end of a word are read
     auto text = nn::split_line(word, nn::TextUnit::character);
     if (text.size() > 2 * kEnd) text.erase(text.begin() + kEnd, text.end() - kEnd);
     const Expression letters = characters.columns(graph, v.characters.ids(text));
-    Expression whole = words(graph, v.words.id(word));
+    const Expression vector = words(graph, v.words.id(word));
     // Drops the whole vector or nothing, so that the model learns to do without it.
-    if (train) whole = block_dropout(whole, options.real("word-dropout"));
+    const Expression whole = block_dropout(vector, options.real("word-dropout"));
     return concatenate({whole, spelling.final_states(letters)});
   }
   /// The scores of the labels, a column per word.
-  Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
+  Expression scores(ComputationGraph& graph, const Strings& sentence) const {
     std::vector<Expression> xs;
-    for (const std::string& word : sentence) {
-      xs.push_back(dropout(read_word(graph, word, train), train));
-    }
-    return output(dropout(word_lstm(concatenate_cols(xs), train), train));
+    for (const std::string& word : sentence) xs.push_back(dropout(read_word(graph, word), rate));
+    return output(dropout(word_lstm(concatenate_cols(xs)), rate));
   }
   /// The sum of the losses of a sentence's words.
   Expression loss(ComputationGraph& graph, const nn::TaggedSentence& sentence) const {
-    const Expression all = scores(graph, sentence.words, true);
+    const Expression all = scores(graph, sentence.words);
     const std::vector<unsigned> labels = v.labels.ids(sentence.tags);
     if (crf) return crf->loss(all, labels);
     const Dim by_word({v.labels.size()}, static_cast<unsigned>(labels.size()));
@@ -148,7 +147,7 @@ struct Model {
     if (v.labels.contains("O")) bias[v.labels.id("O")] = -options.real("outside-bias");
     const auto record = [&](auto& graph, auto i) {
       const Expression b = input(graph, {v.labels.size()}, bias);
-      const Expression all = scores(graph, sentences[i], false) + b;
+      const Expression all = scores(graph, sentences[i]) + b;
       return crf ? crf->best(all) : all;
     };
     const auto read = [&](const Tensor& all) { return v.labels.words(argmax_of_columns(all)); };

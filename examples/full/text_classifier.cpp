@@ -73,34 +73,34 @@ struct Model {
   Vocabularies v;
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
   nn::Embedding embedding{parameters, v.words.size(), size};
-  nn::Linear before{parameters, size, hidden, false, "before"};
-  nn::Linear here{parameters, size, hidden, true, "here"};
-  nn::Linear behind{parameters, size, hidden, false, "behind"};
+  nn::Linear before{parameters, size, hidden, {.bias = false, .name = "before"}};
+  nn::Linear here{parameters, size, hidden, {.name = "here"}};
+  nn::Linear behind{parameters, size, hidden, {.bias = false, .name = "behind"}};
   Parameter query = parameters.add_parameters({hidden}, "query");  ///< tells which windows matter
   nn::Linear output{parameters, hidden, v.labels.size()};
-  nn::Dropout dropout{options.real("dropout")};
+  float rate = options.real("dropout");
 
   /// The scores of the classes.
-  Expression scores(ComputationGraph& graph, const std::string& text, bool train) const {
+  Expression scores(ComputationGraph& graph, const std::string& text) const {
     std::vector<std::string_view> words = nn::split_line(text, nn::TextUnit::word);
     if (words.empty()) words.push_back(kUnknown);
     words.insert(words.begin(), kEdge);
     words.push_back(kEdge);
     // A column per word.
-    const Expression x = dropout(embedding.columns(graph, v.words.ids(words)), train);
+    const Expression x = dropout(embedding.columns(graph, v.words.ids(words)), rate);
     const unsigned end = x.dim().cols();
     const Expression windows =
         rectify(before(pick_range(x, 0, end - 2, 1)) + here(pick_range(x, 1, end - 1, 1)) +
                 behind(pick_range(x, 2, end, 1)));
     const Expression q = parameter(graph, query);
-    return output(dropout(attention(q, windows, windows, options.whole("heads")), train));
+    return output(dropout(attention(q, windows, windows, options.whole("heads")), rate));
   }
   Expression loss(ComputationGraph& graph, const Text& sample) const {
-    return pickneglogsoftmax(scores(graph, sample.text, true), v.labels.id(sample.label));
+    return pickneglogsoftmax(scores(graph, sample.text), v.labels.id(sample.label));
   }
   /// The best label of every text.
   std::vector<std::string> labels(const Texts& texts) const {
-    const auto record = [&](auto& graph, auto i) { return scores(graph, texts[i].text, false); };
+    const auto record = [&](auto& graph, auto i) { return scores(graph, texts[i].text); };
     const auto read = [&](const Tensor& s) { return v.labels.word(argmax_of_columns(s).front()); };
     return nn::predict(texts.size(), record, read, {.graph = options.graph()});
   }

@@ -94,50 +94,53 @@ struct Model {
   Vocabularies v;
   unsigned size = options.whole("size");
   nn::Embedding features{parameters, v.features.size(), size};
-  nn::Linear before{parameters, size, size, false, "before"};
-  nn::Linear here{parameters, size, size, true, "here"};
-  nn::Linear behind{parameters, size, size, false, "behind"};
+  nn::Linear before{parameters, size, size, {.bias = false, .name = "before"}};
+  nn::Linear here{parameters, size, size, {.name = "here"}};
+  nn::Linear behind{parameters, size, size, {.bias = false, .name = "behind"}};
+  float rate = options.real("dropout");
   nn::SinusoidalPositions positions{1024, size};
-  unsigned hidden = options.whole("hidden"), heads = options.whole("heads");
-  nn::TransformerOptions kind = {.dropout = options.real("dropout")};
-  nn::TransformerEncoder encoder{parameters, size, hidden, heads, options.whole("layers"), kind};
+  nn::TransformerEncoder encoder{parameters,
+                                 {.size = size,
+                                  .hidden = options.whole("hidden"),
+                                  .heads = options.whole("heads"),
+                                  .layers = options.whole("layers"),
+                                  .dropout = rate}};
   nn::Linear output{parameters, size, v.tags.size()};
-  nn::Dropout dropout{options.real("dropout")};
   std::optional<Words> words = new_words();
 
   std::optional<Words> new_words() const {
     if (options.text("embedding").empty()) return {};
     const unsigned from = options.whole("embedding");
-    return Words{{parameters, v.words.size(), from, "words"},
-                 {parameters, from, size, false, "map"}};
+    return Words{{parameters, v.words.size(), from, {.name = "words"}},
+                 {parameters, from, size, {.bias = false, .name = "map"}}};
   }
   /// The scores of the tags of every word, as minibatch elements: {tags} each.
-  Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
+  Expression scores(ComputationGraph& graph, const Strings& sentence) const {
     const std::vector<unsigned> rows = v.features.ids(sentence_features(sentence));
     const unsigned n = sentence.size();
     const Expression vectors =
-        dropout_batch(features.minibatch(graph, rows), train ? options.real("feature-dropout") : 0);
+        dropout_batch(features.minibatch(graph, rows), options.real("feature-dropout"));
     const Expression sums = sum_cols(reshape(vectors, Dim({size, kWordFeatures}, n + 2)));
     Expression all = reshape(sums, Dim({size, n + 2}));
     if (words) {
       std::vector<unsigned> ids = v.words.ids(sentence);
       ids.insert(ids.begin(), *v.words.unknown());
       ids.push_back(*v.words.unknown());
-      all = all + words->map(dropout(words->vectors.columns(graph, ids), train));
+      all = all + words->map(dropout(words->vectors.columns(graph, ids), rate));
     }
     const Expression x = before(pick_range(all, 0, n, 1)) + here(pick_range(all, 1, n + 1, 1)) +
                          behind(pick_range(all, 2, n + 2, 1));
-    const Expression scores = output(encoder(dropout(positions(x), train), train));
+    const Expression scores = output(encoder(dropout(positions(x), rate)));
     return reshape(scores, Dim({v.tags.size()}, n));
   }
   /// The losses of all words.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
-    return pickneglogsoftmax(scores(graph, sentence.words, true), v.tags.ids(sentence.tags));
+    return pickneglogsoftmax(scores(graph, sentence.words), v.tags.ids(sentence.tags));
   }
   /// The best tags of the words of every sentence.
   std::vector<Strings> tags(const std::vector<Strings>& sentences) const {
     const std::vector<std::uint32_t> sizes = sizes_of(sentences);
-    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i], false); };
+    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i]); };
     const auto read = [&](const Tensor& scores) { return v.tags.words(argmax_of_columns(scores)); };
     return nn::predict(sizes.size(), record, read, {.sizes = sizes, .graph = options.graph()});
   }

@@ -63,15 +63,15 @@ struct Model {
   float rate = options.real("dropout");
   unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = hidden / 2;
-  nn::Embedding words{parameters, v.words.size(), size, "words"};
-  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
-  nn::Linear places{parameters, 2 * hidden, 4 * small, true, "places"};
-  nn::Linear transitions{parameters, small, kSystem.size(), true, "transitions"};
-  nn::Linear heads{parameters, 2 * hidden, small, true, "label_heads"};
-  nn::Linear dependants{parameters, 2 * hidden, small, false, "label_dependants"};
-  nn::Linear labels{parameters, small, v.labels.size(), true, "labels"};
-  nn::Dropout dropout{rate};
+  nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
+  nn::BidirectionalLSTM encoder{
+      parameters, size + hidden / 4, hidden, {.layers = 2, .dropout = rate}};
+  nn::Linear places{parameters, 2 * hidden, 4 * small, {.name = "places"}};
+  nn::Linear transitions{parameters, small, kSystem.size(), {.name = "transitions"}};
+  nn::Linear heads{parameters, 2 * hidden, small, {.name = "label_heads"}};
+  nn::Linear dependants{parameters, 2 * hidden, small, {.bias = false, .name = "label_dependants"}};
+  nn::Linear labels{parameters, small, v.labels.size(), {.name = "labels"}};
 
   /// Columns for the words of a sentence. Except for dependants, the root comes first.
   struct Encoded {
@@ -79,14 +79,14 @@ struct Model {
     Expression heads, dependants;  ///< for labels
   };
   Encoded encode(ComputationGraph& graph, const Sentence& sentence,
-                 const std::vector<unsigned>& word_ids, bool train) const {
+                 const std::vector<unsigned>& word_ids) const {
     const Expression word = words.columns(graph, word_ids);
     const Expression x =
-        dropout(concatenate({word, tags.columns(graph, v.tag_ids(sentence))}), train);
+        dropout(concatenate({word, tags.columns(graph, v.tag_ids(sentence))}), rate);
     std::vector<Expression> xs;
     const unsigned n = word_ids.size();
     for (unsigned i = 0; i < n; ++i) xs.push_back(pick(x, i, 1));
-    const Expression all = dropout(concatenate_cols(encoder(xs, train)), train);
+    const Expression all = dropout(concatenate_cols(encoder(xs)), rate);
     return {reshape(places(all), Dim({small, 4 * n})), heads(all),
             dependants(pick_range(all, 1, n, 1))};
   }
@@ -104,13 +104,12 @@ struct Model {
 
   /// Follows the model's decisions. There is a loss wherever the best correct transition does not
   /// beat all wrong ones by a margin. The random numbers are for dropped words and for wrong steps.
-  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random,
-                  bool train) const {
+  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random) const {
     std::vector<unsigned> ids = v.word_ids(sentence);
     for (unsigned& id : ids) {
       if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
     }
-    const Encoded x = encode(graph, sentence, ids, train);
+    const Encoded x = encode(graph, sentence, ids);
     const std::vector<unsigned> tree = sentence.heads(), gold = v.label_ids(sentence);
     const Dim per_word({v.labels.size()}, tree.size());  // words are minibatch elements here
     std::vector<Expression> losses = {
@@ -133,16 +132,15 @@ struct Model {
   /// The losses of some sentences. Their random numbers depend on `seed` and on the sentence's
   /// number.
   std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
-                                 const std::vector<std::uint32_t>& some, std::uint64_t seed,
-                                 bool train) const {
+                                 const std::vector<std::uint32_t>& some, std::uint64_t seed) const {
     return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
-      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32), train);
+      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32));
     });
   }
 
   /// Writes the predicted heads and labels into the sentence.
   void parse(ComputationGraph& graph, Sentence& sentence) const {
-    const Encoded x = encode(graph, sentence, v.word_ids(sentence), false);
+    const Encoded x = encode(graph, sentence, v.word_ids(sentence));
     nn::ParserState state(kSystem, sentence.words.size());
     while (state.apply_forced(), !state.is_done()) {
       state.apply(argmax(scores(x, state).value(), state.allowed()));
@@ -167,10 +165,13 @@ struct Model {
   }
 };
 
-/// Measures parsing, and training without updates, both together and one by one. It uses no
-/// dropout, whose numbers depend on a sentence's place in the minibatch, so the losses must be the
-/// same.
-nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
+/// Measures parsing, and training without updates, both together and one by one: without dropout,
+/// so that only the time differs.
+nlohmann::json measure(const Model& trained, Sentences train, Sentences test) {
+  ParameterCollection parameters;
+  const Model model{
+      .parameters = parameters, .options = trained.options, .v = trained.v, .rate = 0};
+  copy_values(trained.parameters, parameters);
   for (Sentences* part : {&train, &test}) part->resize(std::min(part->size(), kMeasured));
   const auto parse = [&](unsigned together) { return model.parse(test, 1, together); };
   const auto learn = [&](unsigned together) {
@@ -178,7 +179,7 @@ nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
     Minibatch batch;
     for (const auto& some : nn::sorted_minibatches(nn::sizes_of(train), together)) {
       batch.clear();
-      const std::vector<Expression> losses = model.losses(batch, train, some, 1, false);
+      const std::vector<Expression> losses = model.losses(batch, train, some, 1);
       batch.add_losses(losses);
       batch.forward();
       batch.backward();
@@ -226,7 +227,7 @@ int train(const Options& options) {
   while (run.next_epoch()) {
     for (const auto& some : run.minibatches(sizes)) {
       batch.clear();
-      batch.add_losses(model.losses(batch, possible, some, run.random()(), true));
+      batch.add_losses(model.losses(batch, possible, some, run.random()()));
       run.update(batch, nn::total_size(sizes, some));
     }
     run.finish_epoch([&] { return evaluate(data.dev).labelled(); });

@@ -69,17 +69,17 @@ struct Model {
   const Options& options;
   nn::Vocabulary words;
   unsigned labels = options.is_special() ? 5 : 10;
-  nn::Embedding embedding{parameters, words.size(), options.whole("embedding"),
-                          ParameterInitUniform(0.05f)};
+  nn::Embedding embedding{
+      parameters, words.size(), options.whole("embedding"), {.init = ParameterInitUniform(0.05f)}};
   nn::TreeLSTM tree_lstm{parameters, options.whole("embedding"), options.whole("hidden")};
   nn::Linear classifier{parameters, options.whole("hidden"), labels};
-  nn::Dropout dropout{options.real("dropout")};
+  float rate = options.real("dropout");
 
   /// The outputs of all nodes, a column each.
-  Expression read(ComputationGraph& graph, const nn::Tree& tree, bool train) const {
+  Expression read(ComputationGraph& graph, const nn::Tree& tree) const {
     std::vector<std::uint32_t> ids;
     for (const std::string& word : tree.words()) ids.push_back(words.id(word));
-    return tree_lstm(tree, dropout(embedding.columns(graph, ids), train)).all().h;
+    return tree_lstm(tree, dropout(embedding.columns(graph, ids), rate)).all().h;
   }
   /// The sum over all labelled nodes: in ListOps, digits and complete expressions.
   Expression loss(ComputationGraph& graph, const nn::Tree& tree) const {
@@ -90,15 +90,15 @@ struct Model {
       nodes.push_back(i);
       gold.push_back(label);
     }
-    const Expression labelled = select_cols(read(graph, tree, true), nodes);
-    const Expression scores = classifier(dropout(labelled, true));
+    const Expression labelled = select_cols(read(graph, tree), nodes);
+    const Expression scores = classifier(dropout(labelled, rate));
     const Dim columns({labels}, static_cast<unsigned>(gold.size()));
     return sum_batches(pickneglogsoftmax(reshape(scores, columns), gold));
   }
   /// The probabilities of the labels of every root.
   std::vector<std::vector<float>> predict(const Trees& trees) const {
     const auto record = [&](ComputationGraph& graph, std::size_t i) {
-      const Expression nodes = read(graph, trees[i], false);
+      const Expression nodes = read(graph, trees[i]);
       return softmax(classifier(pick(nodes, trees[i].root(), 1)));
     };
     const nn::PredictionOptions how = {.graph = options.graph(), .ranks = &options.ranks()};

@@ -2,19 +2,17 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/chains.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/layer_options.h"
 
 namespace dynet_like::nn {
 
 struct LabelChain {
-  /// Adds the parameters, initially zero, to a subcollection of `model`.
-  LabelChain(ParameterCollection& model, unsigned labels, const std::string& name) {
-    ParameterCollection own = model.add_subcollection(name);
+  /// Adds the parameters, initially zero, to `own`.
+  LabelChain(ParameterCollection own, unsigned labels) {
     const ParameterInitConst zero(0);
     transitions = own.add_parameters({labels, labels}, zero, "transitions");
     start = own.add_parameters({labels}, zero, "start");

@@ -13,8 +13,9 @@ namespace {
 constexpr GradientMode kNoGradient = GradientMode::zero_gradient;
 }  // namespace
 
-LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name)
-    : chain_(model, tags, name),
+LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags,
+                               const LayerOptions& options)
+    : chain_(add_layer(model, options.name, "crf"), tags),
       best_prefixes_(recursion<std::array<Expression, 2>>(
           [chain = chain_](const Expression& emission,
                            const std::vector<std::array<Expression, 2>>& before) {

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dynet_like/graph/recursion.h"
@@ -23,7 +22,7 @@ class LinearChainCRF {
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
   /// and "end" {tags}, initially zero, to a subcollection of `model`. You may forbid a transition,
   /// a first or a last tag by -infinity. Throws ShapeError for no tags.
-  LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
+  LinearChainCRF(ParameterCollection& model, unsigned tags, const LayerOptions& options = {});
 
   // All of the following throw ShapeError for emissions of another shape.
 

@@ -48,17 +48,12 @@ Structure ends_of(unsigned words, unsigned longest) {
   return Structure(vertices);
 }
 
-unsigned at_least_one(unsigned max_length) {
-  if (max_length > 0) return max_length;
-  throw UsageError("[SemiMarkovCRF] need segments of at least 1 word; got at most 0");
-}
-
 }  // namespace
 
-SemiMarkovCRF::SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
-                             const std::string& name)
-    : max_length_(at_least_one(max_length)),
-      chain_(model, labels, name),
+SemiMarkovCRF::SemiMarkovCRF(ParameterCollection& model, unsigned labels,
+                             const SemiMarkovCRFOptions& options)
+    : max_length_(required("SemiMarkovCRF", "max_length", options.max_length)),
+      chain_(add_layer(model, options.name, "semi_markov_crf"), labels),
       prefixes_(recursion<Prefixes>(
           [chain = chain_](unsigned kind, const Expression& segments,
                            const std::vector<Prefixes>& before) {

@@ -12,6 +12,12 @@
 
 namespace dynet_like::nn {
 
+struct SemiMarkovCRFOptions {
+  /// The most words of a segment. It has no default.
+  unsigned max_length = 0;
+  std::string name = {};
+};
+
 /// A semi-Markov conditional random field (Sarawagi and Cohen 2004): a sentence is cut into
 /// segments of at most `max_length` words, each with a label. Segments s_1, ..., s_k with labels y
 /// have
@@ -30,9 +36,8 @@ class SemiMarkovCRF {
   /// Adds its parameters "transitions" {labels, labels} (from the row's label to the column's),
   /// "start" and "end" {labels}, initially zero, to a subcollection of `model`. You may forbid a
   /// transition, a first or a last label by -infinity. Throws ShapeError for no labels, UsageError
-  /// for a length of 0.
-  SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
-                const std::string& name = "semi_markov_crf");
+  /// without `max_length`.
+  SemiMarkovCRF(ParameterCollection& model, unsigned labels, const SemiMarkovCRFOptions& options);
 
   /// The negative log likelihood of the gold segments: log_partition - score. Shapes: {1}. Throws
   /// UsageError unless they follow each other from the first word to the last, none is too long,

@@ -28,10 +28,10 @@ struct Found {
 /// With Luong's dot products.
 struct DotCopier {
   ParameterCollection model{3};
-  Embedding words{model, kWords, kSize, ParameterInitNormal(0, 1)};
+  Embedding words{model, kWords, kSize, {.init = ParameterInitNormal()}};
   LSTM decoder{model, kSize, kSize};
   DotAttention attention;
-  CopyOutput output{model, kSize, kSize, kWords};
+  CopyOutput output{model, kSize, kWords, {.means = kSize}};
   static constexpr std::size_t kBatches = 6;
 
   AttentionMemory read(ComputationGraph& graph, const Words& source) const {
@@ -43,11 +43,11 @@ struct DotCopier {
 /// With additive attention and coverage.
 struct CoveringCopier {
   ParameterCollection model{3};
-  Embedding words{model, kWords, kSize, ParameterInitNormal(0, 1)};
+  Embedding words{model, kWords, kSize, {.init = ParameterInitNormal()}};
   LSTM decoder{model, kSize, kSize};
-  AdditiveAttention attention{model, kSize, kSize, kSize};
+  AdditiveAttention attention{model, kSize, kSize, {.hidden = kSize}};
   Coverage cover{model, kSize};
-  CopyOutput output{model, kSize, kSize, kWords};
+  CopyOutput output{model, kSize, kWords, {.means = kSize}};
   static constexpr std::size_t kBatches = 10;
 
   AttentionMemory read(ComputationGraph& graph, const Words& source) const {
@@ -123,7 +123,7 @@ struct Echo {
   Embedding words{model, kVocabulary, 8}, places{model, kPlaces, kSize};
   LSTM decoder{model, kSize, kSize};
   BilinearAttention attention{model, 8 + kSize, kSize};
-  CopyOutput output{model, kSize, 8 + kSize, kVocabulary};
+  CopyOutput output{model, kSize, kVocabulary, {.means = 8 + kSize}};
 
   /// step(state of the decoder, what it finds) for each word of the source.
   template <class F>

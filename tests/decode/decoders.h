@@ -19,7 +19,7 @@ struct Model {
   explicit Model(std::uint64_t seed = 1, float scale = 3) : parameters(seed), sharpness(scale) {}
 
   ParameterCollection parameters;
-  Embedding words{parameters, kActions, kHidden, ParameterInitNormal(0, 1)};
+  Embedding words{parameters, kActions, kHidden, {.init = ParameterInitNormal()}};
   LSTM lstm{parameters, kHidden, kHidden};
   Linear output{parameters, kHidden, kActions};
   float sharpness;

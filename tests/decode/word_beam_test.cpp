@@ -58,7 +58,7 @@ struct Grammar {
 
   ParameterCollection parameters;
   unsigned words;
-  Embedding inputs{parameters, kActions + 1, kHidden, ParameterInitNormal(0, 1)};
+  Embedding inputs{parameters, kActions + 1, kHidden, {.init = ParameterInitNormal()}};
   LSTM lstm{parameters, kHidden, kHidden};
   Linear output{parameters, kHidden, kActions};
 };

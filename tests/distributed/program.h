@@ -67,19 +67,17 @@ struct Program {
     return all;
   }
 
-  Expression loss(ComputationGraph& graph, std::uint32_t sample, bool training) const {
+  Expression loss(ComputationGraph& graph, std::uint32_t sample) const {
     LSTM::State state = lstm.start(graph);
     for (const std::uint32_t word : sentence(sample)) {
-      const Expression x = words(graph, word);
-      state = lstm.step(state, training ? dropout(x, 0.2f) : x);
+      state = lstm.step(state, dropout(words(graph, word), 0.2f));
     }
-    const Expression h = training ? dropout(state.h, 0.3f) : state.h;
-    return pickneglogsoftmax(output(h), sentence(sample).front());
+    return pickneglogsoftmax(output(dropout(state.h, 0.3f)), sentence(sample).front());
   }
 
   double dev_score() const {
-    Minibatch all;
-    for (std::uint32_t i = 0; i < kSamples; ++i) all.add_loss(loss(all.new_graph(), i, false));
+    Minibatch all({.inference = true});
+    for (std::uint32_t i = 0; i < kSamples; ++i) all.add_loss(loss(all.new_graph(), i));
     return -static_cast<double>(all.forward());
   }
 
@@ -89,7 +87,7 @@ struct Program {
       for (const auto& samples : run->minibatches(sizes)) {
         batch->clear();
         batch->add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
-          return loss(graph, samples[i], true);
+          return loss(graph, samples[i]);
         });
         losses.push_back(run->update(*batch, total_size(sizes, samples)));
         if (after_update) after_update(*run, run->progress().updates);

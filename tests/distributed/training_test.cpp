@@ -220,7 +220,7 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
                          for (const auto& samples : program->run->minibatches(kSamples)) {
                            program->batch->clear();
                            program->batch->add_losses(samples.size(), [&](auto& graph, auto i) {
-                             return program->loss(graph, samples[i], true);
+                             return program->loss(graph, samples[i]);
                            });
                            for (unsigned i = 0; i <= ranks->rank(); ++i)
                              program->run->random().below(3);
@@ -236,7 +236,7 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
                    for (const auto& samples : program->run->minibatches(kSamples)) {
                      program->batch->clear();
                      program->batch->add_loss(
-                         program->loss(program->batch->new_graph(), samples[0], true));
+                         program->loss(program->batch->new_graph(), samples[0]));
                      program->run->update(*program->batch);
                    }
                  }),
@@ -260,7 +260,7 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
                            if (ranks->rank() == 1 && passed++ == 1) continue;
                            program->batch->clear();
                            program->batch->add_losses(samples.size(), [&](auto& graph, auto i) {
-                             return program->loss(graph, samples[i], true);
+                             return program->loss(graph, samples[i]);
                            });
                            program->run->update(*program->batch);
                          }
@@ -296,9 +296,8 @@ TEST_F(RankFaultsTest, ThrowTogether) {
     const auto train = [&] {
       for (const auto& samples : program.run->minibatches(Program::sizes())) {
         program.batch->clear();
-        program.batch->add_losses(samples.size(), [&](auto& graph, auto i) {
-          return program.loss(graph, samples[i], true);
-        });
+        program.batch->add_losses(
+            samples.size(), [&](auto& graph, auto i) { return program.loss(graph, samples[i]); });
         const bool is_bad = ranks->rank() == 1;
         if (is_bad) {
           program.batch->add_loss(
@@ -333,7 +332,7 @@ TEST_F(RankFaultsTest, SkipTheSameUpdates) {
       for (const auto& samples : program.run->minibatches(sizes)) {
         program.batch->clear();
         program.batch->add_losses(samples.size(), [&](auto& graph, auto i) {
-          const Expression loss = program.loss(graph, samples[i], true);
+          const Expression loss = program.loss(graph, samples[i]);
           return samples[i] == 7 ? loss * std::numeric_limits<float>::infinity() : loss;
         });
         program.run->update(*program.batch);

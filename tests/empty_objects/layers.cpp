@@ -45,8 +45,8 @@ void use_attention(Types& types, Inputs& in) {
   };
   types.use("DotAttention", nn::DotAttention(), use);
   types.use("BilinearAttention", nn::BilinearAttention(in.model, 2, 2), use);
-  types.use("AdditiveAttention", nn::AdditiveAttention(in.model, 2, 2, 3), use);
-  types.use("MultiHeadAttention", nn::MultiHeadAttention(in.model, 2, 1),
+  types.use("AdditiveAttention", nn::AdditiveAttention(in.model, 2, 2, {.hidden = 3}), use);
+  types.use("MultiHeadAttention", nn::MultiHeadAttention(in.model, 2, {.heads = 1}),
             [&](const nn::MultiHeadAttention& layer) {
               use(layer);
               ATTEMPT(layer(in.columns).value());
@@ -57,12 +57,13 @@ void use_attention(Types& types, Inputs& in) {
   });
   types.data<nn::AttentionMemory>("AttentionMemory");
   types.data<nn::Attended>("Attended");
-  types.use("CopyOutput", nn::CopyOutput(in.model, 2, 2, 5), [&](const nn::CopyOutput& layer) {
-    const Expression weights = softmax(in.x);
-    ATTEMPT(layer(in.x, {in.x, weights}, {1, 2}).value());
-    ATTEMPT(layer.loss(in.x, {in.x, weights}, {1, 2}, 1).value());
-    ATTEMPT(layer(in.x, {}, {}));
-  });
+  types.use("CopyOutput", nn::CopyOutput(in.model, 2, 5, {.means = 2}),
+            [&](const nn::CopyOutput& layer) {
+              const Expression weights = softmax(in.x);
+              ATTEMPT(layer(in.x, {in.x, weights}, {1, 2}).value());
+              ATTEMPT(layer.loss(in.x, {in.x, weights}, {1, 2}, 1).value());
+              ATTEMPT(layer(in.x, {}, {}));
+            });
 }
 
 template <class Layer>
@@ -88,11 +89,12 @@ void use_recurrent_layers(Types& types, Inputs& in) {
     use(layer);
     ATTEMPT(layer.step_without_input(in.x).value());
   });
-  types.use("Stacked", nn::StackedLSTM(in.model, 2, 2, 2), [&](const nn::StackedLSTM& layer) {
-    use(layer);
-    ATTEMPT(layer.layers());
-    ATTEMPT(nn::StackedLSTM::output({}));
-  });
+  types.use("Stacked", nn::StackedLSTM(in.model, 2, 2, {.layers = 2}),
+            [&](const nn::StackedLSTM& layer) {
+              use(layer);
+              ATTEMPT(layer.layers());
+              ATTEMPT(nn::StackedLSTM::output({}));
+            });
   const auto use_both = [&](const auto& layer) {
     ATTEMPT(layer.hidden());
     ATTEMPT(layer(in.xs));
@@ -140,7 +142,7 @@ void use_tree_layers(Types& types, Inputs& in) {
     ATTEMPT(layer(in.sequence, in.columns).size());
   };
   types.use("ChildSumTreeLSTM", nn::ChildSumTreeLSTM(in.model, 2, 2), use);
-  types.use("NaryTreeLSTM", nn::NaryTreeLSTM(in.model, 2, 2, 2),
+  types.use("NaryTreeLSTM", nn::NaryTreeLSTM(in.model, 2, 2, {.children = 2}),
             [&](const nn::NaryTreeLSTM& layer) {
               use(layer);
               ATTEMPT(layer.node(children).h.value());
@@ -155,8 +157,8 @@ void use_word_layers(Types& types, Inputs& in) {
     ATTEMPT(layer(in.graph, {1, 2}).value());
     ATTEMPT(layer(in.graph, std::vector<std::uint32_t>()));
   };
-  types.use("CharacterCNN", nn::CharacterCNN(in.model, 3, 2, {{1, 2}}), use_word);
-  types.use("CharacterLSTM", nn::CharacterLSTM(in.model, 3, 2, 2), use_word);
+  types.use("CharacterCNN", nn::CharacterCNN(in.model, 3, 2, {.filters = {{1, 2}}}), use_word);
+  types.use("CharacterLSTM", nn::CharacterLSTM(in.model, 3, 2, {.hidden = 2}), use_word);
   types.data<nn::CharacterFilters>("CharacterFilters");
   const nn::Embedding embedding(in.model, 5, 2);
   types.use("Embedding", embedding, [&](const nn::Embedding& layer) {
@@ -195,9 +197,28 @@ void use_plain_layers(Types& types, Inputs& in) {
   types.use("MLP", nn::MLP(in.model, 2, {2, 2}), use);
   types.use("MLPOptions", nn::MLPOptions(),
             [&](const nn::MLPOptions& options) { ATTEMPT(nn::MLP(in.model, 2, {2}, options)); });
-  types.use("TransformerEncoderLayer", nn::TransformerEncoderLayer(in.model, 2, 2, 1), use);
-  types.use("TransformerEncoder", nn::TransformerEncoder(in.model, 2, 2, 1, 2), use);
+  types.use("TransformerEncoderLayer",
+            nn::TransformerEncoderLayer(in.model, {.size = 2, .hidden = 2, .heads = 1}), use);
+  types.use("TransformerEncoder",
+            nn::TransformerEncoder(in.model, {.size = 2, .hidden = 2, .heads = 1, .layers = 2}),
+            use);
+  types.data<nn::LayerOptions>("LayerOptions");
+  types.data<nn::StackOptions>("StackOptions");
+  types.data<nn::LinearOptions>("LinearOptions");
+  types.data<nn::HighwayOptions>("HighwayOptions");
+  types.data<nn::CharacterCNNOptions>("CharacterCNNOptions");
+  types.data<nn::CharacterLSTMOptions>("CharacterLSTMOptions");
+  types.data<nn::NaryTreeLSTMOptions>("NaryTreeLSTMOptions");
+  types.data<nn::AdditiveAttentionOptions>("AdditiveAttentionOptions");
+  types.data<nn::CopyOutputOptions>("CopyOutputOptions");
+  types.data<nn::MultiHeadAttentionOptions>("MultiHeadAttentionOptions");
   types.data<nn::TransformerOptions>("TransformerOptions");
+  types.use("AnyInit", nn::AnyInit(ParameterInitConst(0)), [&](const nn::AnyInit& init) {
+    ATTEMPT(nn::Embedding(in.model, 2, 2, {.init = init}));
+  });
+  types.use("EmbeddingOptions", nn::EmbeddingOptions(), [&](const nn::EmbeddingOptions& options) {
+    ATTEMPT(nn::Embedding(in.model, 2, 2, options));
+  });
   types.use("BiaffineArcs", nn::BiaffineArcs(in.model, 2), [&](const nn::BiaffineArcs& layer) {
     ATTEMPT(layer(in.columns, in.columns).value());
     ATTEMPT(layer(Expression(), in.columns));
@@ -208,15 +229,10 @@ void use_plain_layers(Types& types, Inputs& in) {
               ATTEMPT(layer.all_pairs(in.columns, in.columns).value());
               ATTEMPT(layer(Expression(), in.columns));
             });
-  types.use("Dropout", nn::Dropout(0.5f), [&](const nn::Dropout& layer) {
-    EXPECT_EQ(layer.rate(), 0.5f);
-    ATTEMPT(layer(in.x, true).value());
-    ATTEMPT(layer(Expression(), true));
-  });
   types.use("VariationalDropout", nn::VariationalDropout(0.5f),
             [&](const nn::VariationalDropout& layer) {
               EXPECT_EQ(layer.rate(), 0.5f);
-              nn::VariationalDropout::Mask mask = layer.start(in.graph, 2, true);
+              nn::VariationalDropout::Mask mask = layer.start(in.graph, 2);
               const nn::VariationalDropout::Mask taken = std::move(mask);
               ATTEMPT(mask(in.x).value());
               ATTEMPT(taken(in.x).value());

@@ -46,18 +46,21 @@ void use_crfs(Types& types, ParameterCollection& model, ComputationGraph& graph)
   const std::vector<Expression> scores = {input(graph, Dim({2}, 2), {1, 2, 3, 4}),
                                           input(graph, Dim({2}, 1), {1, 2})};
   const std::vector<nn::LabelledSpan> spans = {{0, 1, 0}, {1, 2, 1}};
-  types.use("SemiMarkovCRF", nn::SemiMarkovCRF(model, 2, 2), [&](const nn::SemiMarkovCRF& crf) {
-    ATTEMPT(crf.labels() + crf.max_length());
-    ATTEMPT(crf.loss(scores, spans).value());
-    ATTEMPT(crf.log_partition(scores).value());
-    ATTEMPT(crf.score(scores, spans).value());
-    ATTEMPT(crf.best(scores));
-    ATTEMPT(crf.best({}));
-  });
-  types.use("LabelChain", nn::LabelChain(model, 3, "chain"), [&](const nn::LabelChain& chain) {
-    ATTEMPT(chain.labels());
-    ATTEMPT(chain.score(graph, gold).value());
-  });
+  types.data<nn::SemiMarkovCRFOptions>("SemiMarkovCRFOptions");
+  types.use("SemiMarkovCRF", nn::SemiMarkovCRF(model, 2, {.max_length = 2}),
+            [&](const nn::SemiMarkovCRF& crf) {
+              ATTEMPT(crf.labels() + crf.max_length());
+              ATTEMPT(crf.loss(scores, spans).value());
+              ATTEMPT(crf.log_partition(scores).value());
+              ATTEMPT(crf.score(scores, spans).value());
+              ATTEMPT(crf.best(scores));
+              ATTEMPT(crf.best({}));
+            });
+  types.use("LabelChain", nn::LabelChain(model.add_subcollection("chain"), 3),
+            [&](const nn::LabelChain& chain) {
+              ATTEMPT(chain.labels());
+              ATTEMPT(chain.score(graph, gold).value());
+            });
   types.use("SpanNumbers", nn::SpanNumbers("test", scores),
             [](const nn::SpanNumbers& numbers) { ATTEMPT(numbers(0, 1)); });
   types.use("SpanChart", nn::SpanChart(), [&](nn::SpanChart& chart) {

@@ -56,7 +56,7 @@ struct Cell : Model {
   using Model::Model;
   Expression output(const Expression& x) override { return step(step(x, x), x); }
   std::function<Expression(const Expression&, const Expression&)> step =
-      cell([this](const Expression& h, const Expression& x) {
+      cell([w = w](const Expression& h, const Expression& x) {
         return tanh(parameter(*x.pg, w) * h + x);
       });
 };
@@ -71,7 +71,7 @@ struct Recursive : Model {
            rnn(Structure(vertices), concatenate_cols({x, x, x})).last();
   }
   Recursion<Expression> rnn =
-      recursion<Expression>([this](const Expression& x, const std::vector<Expression>& before) {
+      recursion<Expression>([w = w](const Expression& x, const std::vector<Expression>& before) {
         const Expression sum = before.empty() ? x : dynet_like::sum(before) + x;
         return tanh(parameter(*x.pg, w) * sum);
       });

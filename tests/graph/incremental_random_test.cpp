@@ -18,6 +18,7 @@ struct Piece {
   std::uint64_t seed;
   unsigned nodes;        // up to its end
   std::uint64_t chains;  // of which program; 0: a random graph
+  bool dropout;
 };
 
 struct Sample {
@@ -28,6 +29,7 @@ struct Sample {
     if (piece.chains == 0) {
       RandomGraphOptions options;
       options.nodes = piece.nodes;
+      options.dropout = piece.dropout;
       graph = record_random_graph(on, model, piece.seed, options, graph);
     } else {
       RandomChainsOptions options;
@@ -35,6 +37,7 @@ struct Sample {
       options.regular = piece.chains % 4 < 2;
       options.calls = 8;
       options.noise = piece.chains % 2 == 1;
+      options.dropout = piece.dropout;
       graph = record_random_chains(on, model, piece.chains, piece.seed, options, graph);
     }
     pieces.push_back(piece);
@@ -123,7 +126,7 @@ class Sequence {
   void record(unsigned s) {
     ComputationGraph& graph = batch_.graph(s);
     const auto nodes = static_cast<unsigned>(graph.size()) + 5 + random_.below(parses_ ? 10 : 80);
-    samples_[s].record(graph, model_, {random_(), nodes, chains_});
+    samples_[s].record(graph, model_, {random_(), nodes, chains_, !inference_});
   }
   void add_loss(unsigned s) {
     losses_.push_back({s, samples_[s].graph.all.size() - 1});

@@ -65,8 +65,8 @@ TEST_F(LabelsTest, InEveryKindOfShapeError) {
 // Parameters are known by their names, and rows of tables by those of the tables.
 TEST_F(LabelsTest, ParametersAndTablesAreNamed) {
   ParameterCollection model;
-  const nn::Linear linear(model, 3, 2, true, "output");
-  const nn::Embedding words(model, 10, 4, "words");
+  const nn::Linear linear(model, 3, 2, {.name = "output"});
+  const nn::Embedding words(model, 10, 4, {.name = "words"});
   const Expression word = words(graph_, 7);
   EXPECT_EQ(message([&] { linear(word); }),
             "[Linear] need inputs of size 3 for \"/output/W\"; got {4}, where \"/words/E\" is {4}");

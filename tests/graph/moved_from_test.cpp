@@ -98,7 +98,7 @@ TEST_F(MovedFromTest, Layers) {
   check_moved_from(nn::LSTM(model_, 3, 2),
                    [&](nn::LSTM& each) { try_to([&] { each.step(each.start(graph_), x_); }); });
   check_moved_from(nn::GRU(model_, 3, 2), [&](nn::GRU& each) { try_to([&] { each(xs_); }); });
-  check_moved_from(nn::StackedLSTM(model_, 3, 2, 2), [&](nn::StackedLSTM& each) {
+  check_moved_from(nn::StackedLSTM(model_, 3, 2, {.layers = 2}), [&](nn::StackedLSTM& each) {
     EXPECT_EQ(each.layers(), 2u);
     EXPECT_EQ(each.hidden(), 2u);
     EXPECT_EQ(each(xs_).size(), 2u);
@@ -113,13 +113,14 @@ TEST_F(MovedFromTest, Layers) {
                    [&](nn::Highway& each) { EXPECT_EQ(each(x_).dim(), Dim({3})); });
   check_moved_from(nn::MLP(model_, 3, {4, 2}),
                    [&](nn::MLP& each) { EXPECT_EQ(each(x_).dim(), Dim({2})); });
-  check_moved_from(nn::TransformerEncoder(model_, 3, 2, 1, 1),
+  check_moved_from(nn::TransformerEncoder(model_, {.size = 3, .hidden = 2, .heads = 1}),
                    [&](nn::TransformerEncoder& each) { EXPECT_EQ(each(x_).dim(), Dim({3})); });
-  check_moved_from(nn::CharacterCNN(model_, 3, 2, {{1, 2}}), [&](nn::CharacterCNN& each) {
-    EXPECT_EQ(each.outputs(), 2u);
-    EXPECT_EQ(each(graph_, std::vector<std::uint32_t>{1}).dim(), Dim({2}));
-  });
-  check_moved_from(nn::NaryTreeLSTM(model_, 3, 2, 2),
+  check_moved_from(nn::CharacterCNN(model_, 3, 2, {.filters = {{1, 2}}}),
+                   [&](nn::CharacterCNN& each) {
+                     EXPECT_EQ(each.outputs(), 2u);
+                     EXPECT_EQ(each(graph_, std::vector<std::uint32_t>{1}).dim(), Dim({2}));
+                   });
+  check_moved_from(nn::NaryTreeLSTM(model_, 3, 2, {.children = 2}),
                    [&](nn::NaryTreeLSTM& each) { try_to([&] { each.node(x_); }); });
   check_moved_from(nn::ChildSumTreeLSTM(model_, 3, 2),
                    [&](nn::ChildSumTreeLSTM& each) { try_to([&] { each.node(x_); }); });
@@ -135,13 +136,12 @@ TEST_F(MovedFromTest, Layers) {
   check_moved_from(nn::LinearChainCRF(model_, 3), [&](nn::LinearChainCRF& each) {
     try_to([&] { each.loss(concatenate_cols(xs_), std::vector<unsigned>{0, 1}); });
   });
-  check_moved_from(nn::SemiMarkovCRF(model_, 3, 2), [&](nn::SemiMarkovCRF& each) {
+  check_moved_from(nn::SemiMarkovCRF(model_, 3, {.max_length = 2}), [&](nn::SemiMarkovCRF& each) {
     const std::vector<nn::LabelledSpan> gold = {{0, 1, 2}};
     EXPECT_EQ(each.max_length(), 2u);
     try_to([&] { each.loss(std::span(xs_).first(1), gold); });
     try_to([&] { each.best(std::span(xs_).first(1)); });
   });
-  check_moved_from(nn::Dropout(0.5f), [](nn::Dropout& each) { EXPECT_EQ(each.rate(), 0.5f); });
 }
 
 TEST_F(MovedFromTest, Data) {

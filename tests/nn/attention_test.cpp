@@ -173,7 +173,7 @@ TEST(AttentionTest, BilinearScores) {
 
 TEST(AttentionTest, AdditiveScores) {
   ParameterCollection model(1, DType::f64);
-  const AdditiveAttention attention(model, kStates, kQueries, 6);
+  const AdditiveAttention attention(model, kStates, kQueries, {.hidden = 6});
   randomise(model, 3);
   ComputationGraph graph(double_options());
   const Expression states = drawn_matrix(graph, kStates, 5, 1);
@@ -194,8 +194,8 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   ParameterCollection model;
   const DotAttention dot;
   const BilinearAttention bilinear(model, kStates, kStates);
-  const AdditiveAttention additive(model, kStates, kStates, 6);
-  const MultiHeadAttention heads(model, kStates, 2);
+  const AdditiveAttention additive(model, kStates, kStates, {.hidden = 6});
+  const MultiHeadAttention heads(model, kStates, {.heads = 2});
   ComputationGraph graph;
   const Expression states = drawn_matrix(graph, kStates, 3, 1);
   const Expression query = reshape(drawn_matrix(graph, kStates, 1, 2), {kStates});
@@ -215,7 +215,7 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   EXPECT_THROW(additive.attend(additive.read(states), states), ShapeError);
   EXPECT_THROW(dot.attend(dot.read(states), ones(graph, {kStates + 1})), ShapeError);
   EXPECT_THROW(BilinearAttention(model, 0, 3), ShapeError);
-  EXPECT_THROW(AdditiveAttention(model, 3, 3, 0), ShapeError);
+  EXPECT_THROW(AdditiveAttention(model, 3, 3, {.hidden = 0}), UsageError);
 }
 
 TEST(AttentionTest, KeysAreMadeOnceForAllQueries) {
@@ -247,7 +247,7 @@ TEST(AttentionTest, KeysAreMadeOnceForAllQueries) {
 
 TEST(MultiHeadAttentionTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const MultiHeadAttention attention(model, 6, 3);
+  const MultiHeadAttention attention(model, 6, {.heads = 3});
   randomise(model, 2);
   ComputationGraph graph(double_options());
   const Expression x = drawn_matrix(graph, 6, 4, 1), queries = drawn_matrix(graph, 6, 2, 2);
@@ -258,13 +258,16 @@ TEST(MultiHeadAttentionTest, FollowsTheFormula) {
     return map(model, "/attention/output", plain_attention(q, k, v, 3, causal)).values;
   };
   expect_close(attention(x), expected(x, false));
-  expect_close(attention(x, true), expected(x, true));
   expect_close(attention(attention.read(x), queries), expected(queries, false));
+  ParameterCollection same(1, DType::f64);
+  const MultiHeadAttention causal(same, 6, {.heads = 3, .causal = true});
+  randomise(same, 2);
+  expect_close(causal(x), expected(x, true));
 }
 
 TEST(MultiHeadAttentionTest, HasWeights) {
   ParameterCollection model(1, DType::f64);
-  const MultiHeadAttention attention(model, 6, 3);
+  const MultiHeadAttention attention(model, 6, {.heads = 3});
   randomise(model, 2);
   ComputationGraph graph(double_options());
   const Expression x = drawn_matrix(graph, 6, 4, 1), queries = drawn_matrix(graph, 6, 2, 2);
@@ -290,11 +293,11 @@ TEST(MultiHeadAttentionTest, HasWeights) {
 
 TEST(MultiHeadAttentionTest, SizesThatDoNotFit) {
   ParameterCollection model;
-  EXPECT_THROW(MultiHeadAttention(model, 6, 4), ShapeError);
-  EXPECT_THROW(MultiHeadAttention(model, 6, 0), ShapeError);
-  EXPECT_THROW(MultiHeadAttention(model, 0, 1), ShapeError);
+  EXPECT_THROW(MultiHeadAttention(model, 6, {.heads = 4}), ShapeError);
+  EXPECT_THROW(MultiHeadAttention(model, 6, {.heads = 0}), UsageError);
+  EXPECT_THROW(MultiHeadAttention(model, 0, {.heads = 1}), ShapeError);
   EXPECT_EQ(model.size(), 0u);
-  const MultiHeadAttention attention(model, 6, 2);
+  const MultiHeadAttention attention(model, 6, {.heads = 2});
   ComputationGraph graph;
   EXPECT_THROW(attention(ones(graph, {5, 2})), ShapeError);
   EXPECT_THROW(attention.read(ones(graph, {5, 2})), ShapeError);
@@ -304,7 +307,9 @@ TEST(MultiHeadAttentionTest, SizesThatDoNotFit) {
 
 struct AllKinds {
   explicit AllKinds(ParameterCollection& model)
-      : bilinear(model, 4, 4), additive(model, 4, 4, 3), heads(model, 4, 2) {}
+      : bilinear(model, 4, 4),
+        additive(model, 4, 4, {.hidden = 3}),
+        heads(model, 4, {.heads = 2, .causal = true}) {}
 
   Expression loss(const Expression& states, const Expression& query) const {
     return squared_norm(dot(dot.read(states), query)) +
@@ -314,7 +319,7 @@ struct AllKinds {
            squared_norm(dot.weights(dot.read(states), query)) +
            squared_norm(bilinear.weights(bilinear.read(states), query)) +
            squared_norm(additive.weights(additive.read(states), query)) +
-           squared_norm(heads(heads(states, true))) +
+           squared_norm(heads(heads(states))) +
            squared_norm(heads.weights(heads.read(states), states));
   }
 

@@ -60,7 +60,7 @@ struct ByHand {
 
 TEST(BidirectionalLSTMTest, HasTheBitsOfTwoLSTMsPerLayer) {
   ParameterCollection model;
-  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, {.layers = 2});
   const Embedding inputs(model, 5, kInputs);
   randomise(model, 2);
   const ByHand first(model, kInputs, ""), second(model, 2 * kHidden, "_1");
@@ -103,7 +103,7 @@ TEST(BidirectionalLSTMTest, EveryOutputSeesEveryInput) {
 
 TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
   ParameterCollection model(1, DType::f64);
-  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, {.layers = 2});
   const Embedding inputs(model, 4, kInputs);
   const Linear output(model, 2 * kHidden, 3);
   randomise(model, 4);
@@ -143,10 +143,11 @@ TEST(BidirectionalGRUTest, HasTheBitsOfTwoGRUs) {
 
 TEST(BidirectionalGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
   ParameterCollection model(3), in_double(1, DType::f64);
-  const BidirectionalGRU bigru(model, kInputs, kHidden, 2, 0.3f), small(in_double, 2, 3, 2);
+  const BidirectionalGRU bigru(model, kInputs, kHidden, {.layers = 2, .dropout = 0.3f}),
+      small(in_double, 2, 3, {.layers = 2});
   const Embedding inputs(model, 5, kInputs), few(in_double, 3, 2);
   expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(bigru.final_states(sentence(graph, inputs, 1 + sample), true));
+    return squared_norm(bigru.final_states(sentence(graph, inputs, 1 + sample)));
   });
   randomise(in_double, 7);
   expect_gradients(in_double, [&](ComputationGraph& graph) {
@@ -156,35 +157,32 @@ TEST(BidirectionalGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
 
 TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {
   ParameterCollection model;
-  const BidirectionalLSTM one(model, kInputs, kHidden, 1, 0.5f),
-      two(model, kInputs, kHidden, 2, 0.5f);
+  const BidirectionalLSTM one(model, kInputs, kHidden, {.dropout = 0.5f}),
+      two(model, kInputs, kHidden, {.layers = 2, .dropout = 0.5f});
   const Embedding inputs(model, 3, kInputs);
   Random random(1);
-  GraphOptions options;
-  options.random = &random;
-  ComputationGraph graph(options);
-  const std::vector<Expression> xs = sentence(graph, inputs, 3);
-  const auto outputs = [&](const BidirectionalLSTM& layers, bool training) {
+  ComputationGraph training({.random = &random}), inference({.inference = true});
+  const auto outputs = [&](const BidirectionalLSTM& layers, ComputationGraph& graph) {
     std::vector<float> all;
-    for (const Expression& h : layers(xs, training)) {
+    for (const Expression& h : layers(sentence(graph, inputs, 3))) {
       const std::vector<float> values = as_vector(h.value());
       all.insert(all.end(), values.begin(), values.end());
     }
     return all;
   };
-  EXPECT_EQ(outputs(one, true), outputs(one, false));
-  EXPECT_EQ(outputs(two, false), outputs(two, false));
-  EXPECT_NE(outputs(two, true), outputs(two, false));
-  const auto summary = [&](const BidirectionalLSTM& layers, bool training) {
-    return as_vector(layers.final_states(xs, training).value());
+  EXPECT_EQ(outputs(one, training), outputs(one, inference));
+  EXPECT_EQ(outputs(two, inference), outputs(two, inference));
+  EXPECT_NE(outputs(two, training), outputs(two, inference));
+  const auto summary = [&](const BidirectionalLSTM& layers, ComputationGraph& graph) {
+    return as_vector(layers.final_states(sentence(graph, inputs, 3)).value());
   };
-  EXPECT_EQ(summary(one, true), summary(one, false));
-  EXPECT_NE(summary(two, true), summary(two, false));
+  EXPECT_EQ(summary(one, training), summary(one, inference));
+  EXPECT_NE(summary(two, training), summary(two, inference));
 }
 
 TEST(BidirectionalLSTMTest, SentencesOfAllLengthsBatch) {
   ParameterCollection model;
-  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, {.layers = 2});
   const Embedding inputs(model, 6, kInputs);
   Minibatch minibatch;
   std::vector<std::vector<Expression>> batched;
@@ -210,7 +208,7 @@ TEST(BidirectionalLSTMTest, SentencesOfAllLengthsBatch) {
 
 TEST(BidirectionalLSTMTest, EmptySequencesAndSizesThatDoNotFit) {
   ParameterCollection model;
-  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, {.layers = 2});
   EXPECT_EQ(bilstm.hidden(), kHidden);
   ComputationGraph graph;
   EXPECT_TRUE(bilstm({}).empty());
@@ -220,8 +218,7 @@ TEST(BidirectionalLSTMTest, EmptySequencesAndSizesThatDoNotFit) {
   EXPECT_THROW(bilstm.final_states(wrong), ShapeError);
   EXPECT_THROW(BidirectionalLSTM(model, 0, 3), ShapeError);
   EXPECT_THROW(BidirectionalLSTM(model, 3, 0), ShapeError);
-  EXPECT_THROW(BidirectionalLSTM(model, 3, 3, 0), UsageError);
-  EXPECT_THROW(BidirectionalLSTM(model, 3, 3, 2, 1), UsageError);
+  EXPECT_THROW(BidirectionalLSTM(model, 3, 3, {.layers = 0}), UsageError);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ const std::vector<CharacterFilters> kFilters = {{1, 2}, {2, 4}, {4, 3}};
 
 TEST(CharacterCNNTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const CharacterCNN cnn(model, kCharacters, kSize, kFilters);
+  const CharacterCNN cnn(model, kCharacters, kSize, {.filters = kFilters});
   EXPECT_EQ(cnn.outputs(), 9u);
   randomise(model, 2);
   const LookupParameter table(model.find("/character_cnn/characters/E"));
@@ -55,7 +55,7 @@ TEST(CharacterCNNTest, FollowsTheFormula) {
 
 TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
   ParameterCollection model(3), parts(3);
-  const CharacterLSTM layer(model, kCharacters, kSize, 4);
+  const CharacterLSTM layer(model, kCharacters, kSize, {.hidden = 4});
   EXPECT_EQ(layer.outputs(), 8u);
   EXPECT_NE(model.find("/character_lstm/lstm/backward/U"), nullptr);
   const Embedding characters(parts, kCharacters, kSize);
@@ -68,7 +68,8 @@ TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
 /// Both kinds.
 struct Readers {
   explicit Readers(ParameterCollection& model)
-      : cnn(model, kCharacters, kSize, kFilters), lstm(model, kCharacters, kSize, 4) {}
+      : cnn(model, kCharacters, kSize, {.filters = kFilters}),
+        lstm(model, kCharacters, kSize, {.hidden = 4}) {}
 
   Expression loss(ComputationGraph& graph, const Word& word) const {
     return squared_norm(cnn(graph, word)) + squared_norm(lstm(graph, word));
@@ -99,13 +100,14 @@ TEST(CharacterLayersTest, BatchingChangesNoBit) {
 
 TEST(CharacterLayersTest, Errors) {
   ParameterCollection model;
-  EXPECT_THROW(CharacterCNN(model, 0, kSize, kFilters), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {}), UsageError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, 0, kFilters), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{0, 2}}), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{2, 0}}), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{17, 2}}), UsageError);
-  EXPECT_THROW(CharacterLSTM(model, 0, kSize, 2), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, 0, kSize, {.filters = kFilters}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {}}), UsageError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, 0, {.filters = kFilters}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{0, 2}}}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{2, 0}}}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{17, 2}}}), UsageError);
+  EXPECT_THROW(CharacterLSTM(model, 0, kSize, {.hidden = 2}), ShapeError);
+  EXPECT_THROW(CharacterLSTM(model, kCharacters, kSize, {}), UsageError);
   const Readers readers(model);
   ComputationGraph graph;
   EXPECT_THROW(readers.cnn(graph, Word{}), UsageError);

@@ -24,7 +24,7 @@ double row_times(const Doubles& matrix, unsigned row, const Doubles& x) {
 
 TEST(CopyOutputTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const CopyOutput output(model, kStates, kMeans, kWords);
+  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
   randomise(model, 3);
   ComputationGraph graph(double_options());
   const Expression state = reshape(drawn_matrix(graph, kStates, 1, 1), {kStates});
@@ -56,9 +56,9 @@ TEST(CopyOutputTest, FollowsTheFormula) {
 
 struct Model {
   explicit Model(ParameterCollection& model)
-      : attention(model, kMeans, kStates, 5),
+      : attention(model, kMeans, kStates, {.hidden = 5}),
         cover(model, 5),
-        output(model, kStates, kMeans, kWords) {}
+        output(model, kStates, kWords, {.means = kMeans}) {}
 
   // Two queries, of which the second knows what the first found.
   Expression loss(const Expression& states, const Expression& state, const Words& source) const {
@@ -129,8 +129,10 @@ TEST(CopyOutputTest, ElementsShareWeights) {
 
 TEST(CopyOutputTest, RefusesWhatDoesNotFit) {
   ParameterCollection model;
-  EXPECT_THROW(CopyOutput(model, 0, 3, 5), ShapeError);
-  EXPECT_EQ(message_of<ShapeError>([&] { CopyOutput(model, 2, 3, 0); }),
+  EXPECT_THROW(CopyOutput(model, 0, 5, {.means = 3}), ShapeError);
+  EXPECT_EQ(message_of<UsageError>([&] { CopyOutput(model, 2, 5, {}); }),
+            "[CopyOutput] need the option `means`, at least 1; got 0");
+  EXPECT_EQ(message_of<ShapeError>([&] { CopyOutput(model, 2, 0, {.means = 3}); }),
             "[CopyOutput] need at least 1 word; got 0");
   EXPECT_THROW(Coverage(model, 0), ShapeError);
   ComputationGraph graph;

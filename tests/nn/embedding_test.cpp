@@ -70,7 +70,8 @@ TEST(EmbeddingTest, Errors) {
 TEST(TiedLinearTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
   const Embedding embedding(model, 5, 3);
-  const TiedLinear output(model, embedding), plain(model, embedding, false, "plain");
+  const TiedLinear output(model, embedding),
+      plain(model, embedding, {.bias = false, .name = "plain"});
   EXPECT_EQ(model.find("/plain/b"), nullptr);
   EXPECT_EQ(model.size(), 2u);  // the table and one bias
   randomise(model, 2);

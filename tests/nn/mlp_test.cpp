@@ -45,17 +45,15 @@ TEST(MLPTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model;
   const MLP two(model, 4, {50, 3}, {.dropout = 0.5f}), one(model, 4, {3}, {.dropout = 0.5f});
   Random random(1);
-  GraphOptions options;
-  options.random = &random;
-  ComputationGraph graph(options);
-  const Expression x = ones(graph, {4});
-  EXPECT_NE(as_vector(two(x, true).value()), as_vector(two(x).value()));
-  EXPECT_EQ(as_vector(one(x, true).value()), as_vector(one(x).value()));
+  ComputationGraph training({.random = &random}), inference({.inference = true});
+  const Expression x = ones(training, {4}), same = ones(inference, {4});
+  EXPECT_NE(as_vector(two(x).value()), as_vector(two(same).value()));
+  EXPECT_EQ(as_vector(one(x).value()), as_vector(one(same).value()));
 }
 
 TEST(HighwayTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const Highway highway(model, 3, 2, tanh);
+  const Highway highway(model, 3, {.layers = 2, .activation = tanh});
   EXPECT_EQ(numbers(model, "/highway/b"), (Doubles{-1, -1, -1, 0, 0, 0}));
   const Parameter input = model.add_parameters({3});
   randomise(model, 2);
@@ -87,7 +85,7 @@ TEST(HighwayTest, ColumnsOfAMatrixAreByThemselves) {
 TEST(MLPTest, GradientsAreThoseOfCentralDifferences) {
   ParameterCollection model(1, DType::f64);
   const MLP mlp(model, 3, {5, 3}, {.activation = gelu});
-  const Highway highway(model, 3, 2, tanh);
+  const Highway highway(model, 3, {.layers = 2, .activation = tanh});
   const Parameter x = model.add_parameters({3, 2});
   randomise(model, 3);
   expect_gradients(model, [&](ComputationGraph& graph) {
@@ -98,9 +96,9 @@ TEST(MLPTest, GradientsAreThoseOfCentralDifferences) {
 TEST(MLPTest, BatchingChangesNoBit) {
   ParameterCollection model;
   const MLP mlp(model, 3, {5, 4}, {.dropout = 0.3f});
-  const Highway highway(model, 4, 2);
+  const Highway highway(model, 4, {.layers = 2});
   expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(highway(mlp(drawn_matrix(graph, 3, 1 + sample / 2, sample), true)));
+    return squared_norm(highway(mlp(drawn_matrix(graph, 3, 1 + sample / 2, sample))));
   });
 }
 
@@ -108,11 +106,11 @@ TEST(MLPTest, SizesThatDoNotFit) {
   ParameterCollection model;
   EXPECT_THROW(MLP(model, 3, {}), UsageError);
   EXPECT_THROW(MLP(model, 3, {4, 0}), ShapeError);
-  EXPECT_THROW(MLP(model, 3, {4, 2}, {.dropout = -1}), UsageError);
   EXPECT_THROW(Highway(model, 0), ShapeError);
-  EXPECT_THROW(Highway(model, 3, 0), UsageError);
+  EXPECT_THROW(Highway(model, 3, {.layers = 0}), UsageError);
   ComputationGraph graph;
   EXPECT_THROW(MLP(model, 3, {4, 2})(ones(graph, {4})), ShapeError);
+  EXPECT_THROW(MLP(model, 3, {4, 2}, {.dropout = -1})(ones(graph, {3})), UsageError);
   EXPECT_THROW(Highway(model, 3)(ones(graph, {4})), ShapeError);
 }
 

@@ -21,7 +21,7 @@ TEST(NegativeIndices, AreShownAsTheyWereWritten) {
   ParameterCollection model;
   const LookupParameter table = model.add_lookup_parameters(3, {4});
   const LinearChainCRF crf(model, 3);
-  const CharacterCNN cnn(model, 8, 3, {{2, 4}});
+  const CharacterCNN cnn(model, 8, 3, {.filters = {{2, 4}}});
   const LearnedPositions positions(model, 5, 4);
   Minibatch batch;
   ComputationGraph& graph = batch.new_graph();

@@ -63,7 +63,7 @@ PlainState plain_tree_lstm(const ParameterCollection& model, const Doubles* x,
 
 TEST(NnTest, LinearFollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const Linear linear(model, 3, 5), without_bias(model, 3, 2, false, "plain");
+  const Linear linear(model, 3, 5), without_bias(model, 3, 2, {.bias = false, .name = "plain"});
   const Embedding inputs(model, 1, 3);
   randomise(model, 2);
   ComputationGraph graph(double_options());
@@ -153,10 +153,10 @@ struct AllLayers {
       : embedding(model, 6, 3), tree_lstm(model, 3, 4), lstm(model, 4, 5), linear(model, 5, 3) {}
 
   Expression loss(ComputationGraph& graph, const Tree& tree, float dropout_rate = 0) const {
-    const Dropout dropout(dropout_rate);
     std::vector<Expression> words, hidden, losses;
     for (const std::string& word : tree.words()) {
-      words.push_back(dropout(embedding(graph, static_cast<unsigned>(word[0] - 'a')), true));
+      words.push_back(
+          dropout(embedding(graph, static_cast<unsigned>(word[0] - 'a')), dropout_rate));
     }
     for (const TreeLSTM::State& state : tree_lstm(tree, words)) hidden.push_back(state.h);
     for (const LSTM::State& state : lstm(hidden)) {
@@ -261,34 +261,7 @@ TEST(NnTest, NodesOfAllTreesBatch) {
   EXPECT_EQ(report.copied_bytes, 0u);
 }
 
-// ------------------------------------------------------------------------ dropout and mistakes
-
-TEST(NnTest, DropoutOnlyInTraining) {
-  Random random(1);
-  GraphOptions options;
-  options.random = &random;
-  ComputationGraph graph(options);
-  const Expression x = ones(graph, {1000});
-  const Dropout dropout(0.25f);
-  const std::size_t nodes = graph.size();
-  EXPECT_EQ(dropout(x, false).i, x.i);
-  EXPECT_EQ(Dropout(0)(x, true).i, x.i);
-  EXPECT_EQ(graph.size(), nodes);
-  std::size_t zeros = 0;
-  for (const float y : as_vector(dropout(x, true).value())) {
-    EXPECT_TRUE(y == 0 || y == 1 / 0.75f) << y;
-    zeros += y == 0 ? 1 : 0;
-  }
-  EXPECT_NEAR(static_cast<double>(zeros), 250, 50);
-}
-
-TEST(NnTest, DropoutErrors) {
-  for (const float rate : {-0.1f, 1.0f, std::nanf("")}) EXPECT_THROW(Dropout{rate}, UsageError);
-  ComputationGraph graph;
-  const Expression x = ones(graph, {3});
-  EXPECT_THROW(Dropout(0.5f)(x, true), UsageError);
-  EXPECT_NO_THROW(Dropout(0.5f)(x, false));
-}
+// ------------------------------------------------------------------------------------- mistakes
 
 TEST(NnTest, SizesThatDoNotFit) {
   ParameterCollection model;

@@ -1,6 +1,9 @@
 // Layers along a whole sequence or tree as one node: the bits of their steps, also of gradients.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "nn/nn.h"
 #include "tests/support/same_bits.h"
 
@@ -81,7 +84,7 @@ TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
 
 TYPED_TEST(RecurrentAlongTest, ReadsInBothDirections) {
   ParameterCollection model(1);
-  const Bidirectional<TypeParam> layers(model, kInputs, kHidden, 2);
+  const Bidirectional<TypeParam> layers(model, kInputs, kHidden, {.layers = 2});
   ComputationGraph graph, steps;
   const Expression together = layers(matrix(graph, 5));
   const Expression expected = concatenate_cols(layers(columns_of(matrix(steps, 5))));
@@ -160,7 +163,7 @@ TEST(NaryTreeLSTMAlongTest, HasTheStatesOfNodes) {
   for (std::vector<Structure::Vertex> vertices : kTrees) {
     for (const bool has_input : {true, false}) {
       ParameterCollection model(1);
-      const NaryTreeLSTM layer(model, kInputs, kHidden, 3);
+      const NaryTreeLSTM layer(model, kInputs, kHidden, {.children = 3});
       if (!has_input) vertices.back().column = Structure::kNoColumn;
       expect_states_of_nodes(model, layer, vertices);
     }
@@ -177,6 +180,37 @@ TEST(TreeLSTMAlongTest, RefusesOtherTrees) {
   EXPECT_THROW(layer(tree, matrix(graph, 1)), UsageError);
   tree.add_leaf(0, "b");
   EXPECT_THROW(layer(tree, matrix(graph, 1)), ShapeError);
+}
+
+/// A layer as docs/recursions.md writes it.
+struct OwnLayer {
+  explicit OwnLayer(ParameterCollection& model) : linear(model, kInputs, kInputs) {
+    along =
+        recursion<Expression>([*this](const Expression& x, const std::vector<Expression>& before) {
+          return step(x, before.empty() ? x : before[0]);
+        });
+    one = One([*this](const Expression& x, const Expression& h) { return step(x, h); });
+  }
+  Expression step(const Expression& x, const Expression& h) const { return tanh(linear(x) + h); }
+
+  using One = CellFunction<Expression(const Expression&, const Expression&)>;
+  Linear linear;
+  Recursion<Expression> along;
+  One one;
+};
+
+TEST(OwnLayersTest, OutliveTheObjectThatTheyWereCopiedFrom) {
+  ParameterCollection model(1);
+  auto first = std::make_unique<OwnLayer>(model);
+  OwnLayer copy = *first;
+  first.reset();
+  const OwnLayer layer = std::move(copy);
+  ComputationGraph graph;
+  const Expression xs = matrix(graph, 2);
+  const Expression x = pick(xs, 0, 1), y = pick(xs, 1, 1);
+  const std::vector<float> expected = as_vector(layer.step(y, layer.step(x, x)).value());
+  EXPECT_EQ(as_vector(layer.along(Structure::sequence(2), xs).last().value()), expected);
+  EXPECT_EQ(as_vector(layer.one(y, layer.one(x, x)).value()), expected);
 }
 
 }  // namespace

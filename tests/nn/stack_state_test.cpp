@@ -57,8 +57,8 @@ TEST(StackStateTest, IsWhatTheLayerSaysOfItsContent) {
   ParameterCollection model(1);
   check_against_reading_anew(LSTM(model, 4, 5));
   check_against_reading_anew(GRU(model, 4, 5));
-  check_against_reading_anew(StackedLSTM(model, 4, 5, 2));
-  check_against_reading_anew(StackedGRU(model, 4, 5, 3));
+  check_against_reading_anew(StackedLSTM(model, 4, 5, {.layers = 2}));
+  check_against_reading_anew(StackedGRU(model, 4, 5, {.layers = 3}));
 }
 
 TEST(StackStateTest, BeginsWithAnyState) {
@@ -73,22 +73,6 @@ TEST(StackStateTest, BeginsWithAnyState) {
   const std::vector<Expression> both = {empty, x};
   EXPECT_EQ(as_vector(stack.top().value()), as_vector(lstm(both).back().h.value()));
   EXPECT_EQ(as_vector(stack.state().c.value()), as_vector(lstm(both).back().c.value()));
-}
-
-TEST(StackStateTest, PassesOptionsToTheLayer) {
-  ParameterCollection model(1);
-  const StackedLSTM lstm(model, 4, 50, 2, 0.5f);
-  const auto top = [&](bool training) {
-    Random random(2);
-    GraphOptions options;
-    options.random = &random;
-    ComputationGraph graph(options);
-    StackState stack(lstm, lstm.start(graph));
-    stack.push(input(graph, {4}, {1, 2, 3, 4}), training);
-    return as_vector(stack.top().value());
-  };
-  EXPECT_NE(top(true), top(false));
-  EXPECT_EQ(top(true), top(true));
 }
 
 TEST(StackStateTest, GradientsAreRightAndBatchingChangesNoBit) {

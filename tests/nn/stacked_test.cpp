@@ -26,7 +26,7 @@ std::vector<Expression> some_inputs(ComputationGraph& graph, unsigned count, uns
 TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
   // The same parameters in the same order have the same numbers.
   ParameterCollection model(3), same(3);
-  const StackedLSTM stacked(model, 4, 5, 3);
+  const StackedLSTM stacked(model, 4, 5, {.layers = 3});
   const LSTM first(same, 4, 5), second(same, 5, 5), third(same, 5, 5);
   ComputationGraph graph;
   const std::vector<Expression> xs = some_inputs(graph, 6, 4);
@@ -47,8 +47,8 @@ TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
 
 TEST(StackedLSTMTest, ReadsMatrices) {
   ParameterCollection model(3);
-  const StackedLSTM stacked(model, 4, 5, 3, 0.5f);
-  ComputationGraph graph;
+  const StackedLSTM stacked(model, 4, 5, {.layers = 3, .dropout = 0.5f});
+  ComputationGraph graph({.inference = true});
   const std::vector<Expression> xs = some_inputs(graph, 6, 4);
   const States<CellState> states = stacked(concatenate_cols(xs));
   const std::vector<StackedLSTM::State> expected = stacked(xs);
@@ -59,7 +59,7 @@ TEST(StackedLSTMTest, ReadsMatrices) {
 
 TEST(StackedLSTMTest, StepsAreTheSequence) {
   ParameterCollection model(3);
-  const StackedLSTM lstm(model, 4, 5, 2, 0, "encoder");
+  const StackedLSTM lstm(model, 4, 5, {.layers = 2, .name = "encoder"});
   EXPECT_EQ(lstm.layers(), 2u);
   EXPECT_EQ(lstm.hidden(), 5u);
   EXPECT_NE(model.find("/encoder/layer_1/W"), nullptr);
@@ -76,7 +76,7 @@ TEST(StackedLSTMTest, StepsAreTheSequence) {
 
 TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
   ParameterCollection model(1, DType::f64);
-  const StackedLSTM lstm(model, 2, 3, 2);
+  const StackedLSTM lstm(model, 2, 3, {.layers = 2});
   randomise(model, 7);
   const auto record = [&](ComputationGraph& graph) {
     return sum_elems(lstm(some_inputs(graph, 3, 2)).back().back().h);
@@ -91,7 +91,7 @@ TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
 
 TEST(StackedGRUTest, IsTheCompositionOfItsLayers) {
   ParameterCollection model(3), same(3);
-  const StackedGRU stacked(model, 4, 5, 2);
+  const StackedGRU stacked(model, 4, 5, {.layers = 2});
   EXPECT_NE(model.find("/stacked_gru/layer_1/b_h"), nullptr);
   const GRU first(same, 4, 5), second(same, 5, 5);
   ComputationGraph graph;
@@ -106,9 +106,10 @@ TEST(StackedGRUTest, IsTheCompositionOfItsLayers) {
 
 TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
   ParameterCollection model(3), in_double(1, DType::f64);
-  const StackedGRU gru(model, 4, 5, 2, 0.3f), small(in_double, 2, 3, 2);
+  const StackedGRU gru(model, 4, 5, {.layers = 2, .dropout = 0.3f}),
+      small(in_double, 2, 3, {.layers = 2});
   expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
-    const auto states = gru(some_inputs(graph, 1 + sample, 4), true);
+    const auto states = gru(some_inputs(graph, 1 + sample, 4));
     return squared_norm(StackedGRU::output(states.back()));
   });
   randomise(in_double, 7);
@@ -121,9 +122,11 @@ TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
 class SimpleLayer {
  public:
   using State = Expression;
+  static constexpr const char* kName = "simple";
 
-  SimpleLayer(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
-      : hidden_(hidden), map_(model, inputs + hidden, hidden, true, name) {}
+  SimpleLayer(ParameterCollection& model, unsigned inputs, unsigned hidden,
+              const LayerOptions& options)
+      : hidden_(hidden), map_(model, inputs + hidden, hidden, {.name = options.name}) {}
   State start(ComputationGraph& graph) const { return zeros(graph, {hidden_}); }
   State step(const State& before, const Expression& x) const {
     return tanh(map_(concatenate({x, before})));
@@ -145,10 +148,10 @@ class SimpleLayer {
 
 TEST(StackedTest, LayersOfAProgramsOwn) {
   ParameterCollection model(3), same(3);
-  const Stacked<SimpleLayer> stacked(model, 4, 5, 2, 0, "own");
+  const Stacked<SimpleLayer> stacked(model, 4, 5, {.layers = 2, .name = "own"});
   EXPECT_NE(model.find("/own/layer_1/W"), nullptr);
-  const Bidirectional<SimpleLayer> both(model, 4, 5, 1, 0, "both");
-  const SimpleLayer first(same, 4, 5, "a"), second(same, 5, 5, "b");
+  const Bidirectional<SimpleLayer> both(model, 4, 5, {.name = "both"});
+  const SimpleLayer first(same, 4, 5, {.name = "a"}), second(same, 5, 5, {.name = "b"});
   ComputationGraph graph;
   const std::vector<Expression> xs = some_inputs(graph, 3, 4), expected = second(first(xs));
   EXPECT_EQ(as_vector(stacked(xs).back().back().value()), as_vector(expected.back().value()));
@@ -157,30 +160,28 @@ TEST(StackedTest, LayersOfAProgramsOwn) {
 
 TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model(3);
-  const StackedLSTM lstm(model, 4, 50, 2, 0.5f, "lstm"), one(model, 4, 50, 1, 0.5f, "one");
+  const StackedLSTM lstm(model, 4, 50, {.layers = 2, .dropout = 0.5f, .name = "lstm"}),
+      one(model, 4, 50, {.dropout = 0.5f, .name = "one"});
   Random random(1);
-  GraphOptions options;
-  options.random = &random;
-  ComputationGraph graph(options);
-  const std::vector<Expression> xs = some_inputs(graph, 2, 4);
-  const auto top = [&](const StackedLSTM& stacked, bool training) {
-    return as_vector(stacked(xs, training).back().back().h.value());
+  ComputationGraph training({.random = &random}), inference({.inference = true});
+  const auto state = [&](const StackedLSTM& stacked, ComputationGraph& graph, unsigned layer) {
+    return as_vector(stacked(some_inputs(graph, 2, 4)).back()[layer].h.value());
   };
-  EXPECT_NE(top(lstm, true), top(lstm, false));
-  EXPECT_EQ(top(lstm, false), top(lstm, false));
-  EXPECT_EQ(top(one, true), top(one, false));  // nothing lies between
-  // The lower layer does not see it.
-  EXPECT_EQ(as_vector(lstm(xs, true)[1][0].h.value()), as_vector(lstm(xs, false)[1][0].h.value()));
+  EXPECT_NE(state(lstm, training, 1), state(lstm, inference, 1));
+  EXPECT_EQ(state(lstm, inference, 1), state(lstm, inference, 1));
+  EXPECT_EQ(state(one, training, 0), state(one, inference, 0));    // nothing lies between
+  EXPECT_EQ(state(lstm, training, 0), state(lstm, inference, 0));  // nor below the lower layer
 }
 
 TEST(StackedLSTMTest, ErrorsSayWhatIsNeeded) {
   ParameterCollection model;
-  EXPECT_THROW(StackedLSTM(model, 4, 5, 0), UsageError);
-  EXPECT_THROW(StackedLSTM(model, 4, 0, 2), ShapeError);
-  EXPECT_THROW(StackedLSTM(model, 4, 5, 2, 1), UsageError);
-  const StackedLSTM lstm(model, 4, 5, 2);
+  EXPECT_THROW(StackedLSTM(model, 4, 5, {.layers = 0}), UsageError);
+  EXPECT_THROW(StackedLSTM(model, 4, 0, {.layers = 2}), ShapeError);
+  const StackedLSTM lstm(model, 4, 5, {.layers = 2}),
+      all_dropped(model, 4, 5, {.layers = 2, .dropout = 1});
   ComputationGraph graph;
   StackedLSTM::State state = lstm.start(graph);
+  EXPECT_THROW(all_dropped.step(state, zeros(graph, {4})), UsageError);
   EXPECT_THROW(lstm.step(state, zeros(graph, {3})), ShapeError);
   state.pop_back();
   EXPECT_THROW(lstm.step(state, zeros(graph, {4})), UsageError);

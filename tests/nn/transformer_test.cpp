@@ -57,11 +57,15 @@ void take_values(const ParameterCollection& to, const std::string& prefix,
 TEST(TransformerTest, IsTheCompositionOfItsParts) {
   for (const bool norm_first : {true, false}) {
     ParameterCollection model(3), parts(3);
-    const TransformerEncoderLayer layer(
-        model, 4, 6, 2, {.activation = gelu, .causal = true, .norm_first = norm_first});
-    const MultiHeadAttention attention(parts, 4, 2);
-    const LayerNorm attention_norm(parts, 4, "attention_norm"), network_norm(parts, 4);
-    const Linear first(parts, 4, 6, true, "first"), second(parts, 6, 4, true, "second");
+    const TransformerEncoderLayer layer(model, {.size = 4,
+                                                .hidden = 6,
+                                                .heads = 2,
+                                                .activation = gelu,
+                                                .causal = true,
+                                                .norm_first = norm_first});
+    const MultiHeadAttention attention(parts, 4, {.heads = 2, .causal = true});
+    const LayerNorm attention_norm(parts, 4, {.name = "attention_norm"}), network_norm(parts, 4);
+    const Linear first(parts, 4, 6, {.name = "first"}), second(parts, 6, 4, {.name = "second"});
     randomise(model, 4);
     take_values(parts, "/attention", model, "/layer/attention");
     take_values(parts, "/attention_norm", model, "/layer/attention_norm");
@@ -72,10 +76,10 @@ TEST(TransformerTest, IsTheCompositionOfItsParts) {
     const Expression x = drawn_matrix(graph, 4, 3, 1);
     Expression expected;
     if (norm_first) {
-      const Expression y = x + attention(attention_norm(x), true);
+      const Expression y = x + attention(attention_norm(x));
       expected = y + second(gelu(first(network_norm(y))));
     } else {
-      const Expression y = attention_norm(x + attention(x, true));
+      const Expression y = attention_norm(x + attention(x));
       expected = network_norm(y + second(gelu(first(y))));
     }
     EXPECT_EQ(as_vector(layer(x).value()), as_vector(expected.value())) << norm_first;
@@ -84,8 +88,8 @@ TEST(TransformerTest, IsTheCompositionOfItsParts) {
 
 TEST(TransformerTest, LayersAndTheLastNorm) {
   ParameterCollection model;
-  const TransformerEncoder first(model, 4, 6, 2, 2),
-      last(model, 4, 6, 2, 1, {.norm_first = false}, "post");
+  const TransformerEncoder first(model, {.size = 4, .hidden = 6, .heads = 2, .layers = 2}),
+      last(model, {.size = 4, .hidden = 6, .heads = 2, .norm_first = false, .name = "post"});
   EXPECT_NE(model.find("/transformer/layer_1/network/layer_0/W"), nullptr);
   EXPECT_NE(model.find("/transformer/norm/g"), nullptr);
   EXPECT_EQ(model.find("/post/norm/g"), nullptr);
@@ -102,7 +106,9 @@ TEST(TransformerTest, LayersAndTheLastNorm) {
 
 TEST(TransformerTest, CausalColumnsSeeNoLaterOne) {
   ParameterCollection model;
-  const TransformerEncoder causal(model, 4, 6, 2, 2, {.causal = true}), all(model, 4, 6, 2, 2);
+  const TransformerEncoder causal(
+      model, {.size = 4, .hidden = 6, .heads = 2, .layers = 2, .causal = true}),
+      all(model, {.size = 4, .hidden = 6, .heads = 2, .layers = 2});
   ComputationGraph graph;
   const Expression x = drawn_matrix(graph, 4, 5, 1);
   const Expression beginning = pick_range(x, 0, 3, 1);
@@ -116,8 +122,13 @@ TEST(TransformerTest, CausalColumnsSeeNoLaterOne) {
 
 TEST(TransformerTest, GradientsAreThoseOfCentralDifferences) {
   ParameterCollection model(1, DType::f64);
-  const TransformerEncoder first(model, 4, 3, 2, 1, {.activation = gelu}),
-      last(model, 4, 3, 2, 1, {.activation = tanh, .causal = true, .norm_first = false});
+  const TransformerEncoder first(model, {.size = 4, .hidden = 3, .heads = 2, .activation = gelu}),
+      last(model, {.size = 4,
+                   .hidden = 3,
+                   .heads = 2,
+                   .activation = tanh,
+                   .causal = true,
+                   .norm_first = false});
   const Parameter x = model.add_parameters({4, 3});
   randomise(model, 5);
   expect_gradients(model, [&](ComputationGraph& graph) {
@@ -127,34 +138,35 @@ TEST(TransformerTest, GradientsAreThoseOfCentralDifferences) {
 
 TEST(TransformerTest, BatchingChangesNoBit) {
   ParameterCollection model;
-  const TransformerEncoder encoder(model, 8, 6, 2, 2, {.activation = gelu, .dropout = 0.2f});
+  const TransformerEncoder encoder(
+      model,
+      {.size = 8, .hidden = 6, .heads = 2, .layers = 2, .dropout = 0.2f, .activation = gelu});
   expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
     const Expression x = drawn_matrix(graph, 8, 1 + sample / 2, sample);
-    return squared_norm(encoder(x, true)) + squared_norm(encoder(x));
+    return squared_norm(encoder(x));
   });
 }
 
 TEST(TransformerTest, NoNodesForDropoutThatDoesNothing) {
   ParameterCollection model;
-  const TransformerEncoder with(model, 4, 6, 2, 2, {.dropout = 0.2f}), without(model, 4, 6, 2, 2);
-  ComputationGraph graph;
-  const Expression x = drawn_matrix(graph, 4, 3, 1);
-  const auto nodes = [&](const TransformerEncoder& encoder, bool training) {
-    encoder(x, training);  // parameters are recorded once
-    const std::size_t before = graph.size();
-    encoder(x, training);
-    return graph.size() - before;
+  const TransformerEncoder with(model,
+                                {.size = 4, .hidden = 6, .heads = 2, .layers = 2, .dropout = 0.2f}),
+      without(model, {.size = 4, .hidden = 6, .heads = 2, .layers = 2});
+  const auto nodes = [](const TransformerEncoder& encoder, bool inference) {
+    ComputationGraph graph({.inference = inference});
+    encoder(drawn_matrix(graph, 4, 3, 1));
+    return graph.size();
   };
-  EXPECT_EQ(nodes(with, false), nodes(without, true));
+  EXPECT_EQ(nodes(with, true), nodes(without, false));
 }
 
 TEST(TransformerTest, SizesThatDoNotFit) {
   ParameterCollection model;
-  EXPECT_THROW(TransformerEncoder(model, 4, 6, 3, 1), ShapeError);
-  EXPECT_THROW(TransformerEncoder(model, 4, 0, 2, 1), ShapeError);
-  EXPECT_THROW(TransformerEncoder(model, 4, 6, 2, 0), UsageError);
-  EXPECT_THROW(TransformerEncoder(model, 4, 6, 2, 1, {.dropout = 1}), UsageError);
-  const TransformerEncoder encoder(model, 4, 6, 2, 1);
+  EXPECT_THROW(TransformerEncoder(model, {.size = 4, .hidden = 6, .heads = 3}), ShapeError);
+  EXPECT_THROW(TransformerEncoder(model, {.size = 4, .hidden = 0, .heads = 2}), UsageError);
+  EXPECT_THROW(TransformerEncoder(model, {.size = 4, .hidden = 6, .heads = 2, .layers = 0}),
+               UsageError);
+  const TransformerEncoder encoder(model, {.size = 4, .hidden = 6, .heads = 2});
   ComputationGraph graph;
   EXPECT_THROW(encoder(ones(graph, {5, 2})), ShapeError);
 }
@@ -163,7 +175,7 @@ TEST(TransformerTest, LearnsToCopyWhatIsAtTheStart) {
   ParameterCollection model(2);
   const Embedding symbols(model, 4, 8);
   const SinusoidalPositions positions(10, 8);
-  const TransformerEncoder encoder(model, 8, 16, 2, 2);
+  const TransformerEncoder encoder(model, {.size = 8, .hidden = 16, .heads = 2, .layers = 2});
   const Linear output(model, 8, 4);
   AdamTrainer trainer(model, 0.005f);
   Minibatch minibatch;

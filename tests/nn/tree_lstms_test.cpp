@@ -164,7 +164,7 @@ TEST(ChildSumTreeLSTMTest, ReadsTreesFromTheTop) {
 
 TEST(NaryTreeLSTMTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, 3);
+  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, {.children = 3});
   EXPECT_EQ(tree_lstm.children(), 3u);
   EXPECT_EQ(numbers(model, "/nary_tree_lstm/b")[3 * kHidden - 1], 1);
   EXPECT_EQ(numbers(model, "/nary_tree_lstm/b")[3 * kHidden], 0);
@@ -190,7 +190,7 @@ TEST(NaryTreeLSTMTest, FollowsTheFormula) {
 
 TEST(NaryTreeLSTMTest, IsOneNodeAlongAStructure) {
   ParameterCollection model;
-  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, 3);
+  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, {.children = 3});
   ComputationGraph graph;
   const Expression xs = drawn_matrix(graph, kInputs, 3, 1);
   const std::vector<unsigned> leaves{0, 1}, both{2, 1};
@@ -206,7 +206,7 @@ TEST(NaryTreeLSTMTest, IsOneNodeAlongAStructure) {
 /// With two children and inputs at the leaves it has the formula of TreeLSTM.
 TEST(NaryTreeLSTMTest, OfTwoChildrenIsTheTreeLSTM) {
   ParameterCollection model;
-  const NaryTreeLSTM nary(model, kInputs, kHidden, 2);
+  const NaryTreeLSTM nary(model, kInputs, kHidden, {.children = 2});
   const TreeLSTM binary(model, kInputs, kHidden);
   const auto take = [&](const char* to, const char* from) {
     Parameter(model.find(std::string("/tree_lstm/") + to))
@@ -227,7 +227,7 @@ TEST(NaryTreeLSTMTest, OfTwoChildrenIsTheTreeLSTM) {
 /// Both kinds over a small tree.
 struct BothKinds {
   explicit BothKinds(ParameterCollection& model)
-      : child_sum(model, kInputs, kHidden), nary(model, kInputs, kHidden, 3) {}
+      : child_sum(model, kInputs, kHidden), nary(model, kInputs, kHidden, {.children = 3}) {}
 
   /// Every word is the child of the one before it or, where `wide`, of the first.
   Expression loss(const std::vector<Expression>& xs, bool wide) const {
@@ -272,9 +272,9 @@ TEST(TreeLSTMsTest, SizesThatDoNotFit) {
   ParameterCollection model;
   EXPECT_THROW(ChildSumTreeLSTM(model, 0, 3), ShapeError);
   EXPECT_THROW(ChildSumTreeLSTM(model, 3, 0), ShapeError);
-  EXPECT_THROW(NaryTreeLSTM(model, 0, 3, 2), ShapeError);
-  EXPECT_THROW(NaryTreeLSTM(model, 3, 3, 0), UsageError);
-  EXPECT_THROW(NaryTreeLSTM(model, 3, 3, 16), UsageError);
+  EXPECT_THROW(NaryTreeLSTM(model, 0, 3, {.children = 2}), ShapeError);
+  EXPECT_THROW(NaryTreeLSTM(model, 3, 3, {.children = 0}), UsageError);
+  EXPECT_THROW(NaryTreeLSTM(model, 3, 3, {.children = 16}), UsageError);
   const BothKinds kinds(model);
   ComputationGraph graph;
   const Expression x = ones(graph, {kInputs}), wrong = ones(graph, {kInputs + 2}),
@@ -288,7 +288,7 @@ TEST(TreeLSTMsTest, SizesThatDoNotFit) {
   EXPECT_THROW(kinds.nary.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
   EXPECT_THROW(kinds.nary.node(x, std::vector<CellState>(4, kinds.nary.node(x))), UsageError);
   EXPECT_THROW(kinds.nary.node(std::vector<CellState>()), UsageError);
-  const NaryTreeLSTM most(model, 3, 2, 15);
+  const NaryTreeLSTM most(model, 3, 2, {.children = 15});
   EXPECT_NO_THROW(most.node(x, std::vector<CellState>(15, most.node(x))).h.value());
 }
 

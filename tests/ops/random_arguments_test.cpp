@@ -80,6 +80,17 @@ TEST_F(RandomArgumentsTest, WithoutAnyChance) {
   EXPECT_EQ(values(noise(input(graph_, dim_, threes), 0)), threes);
 }
 
+TEST_F(RandomArgumentsTest, InferenceLeavesAllAsItIs) {
+  ComputationGraph graph({.inference = true});
+  const Expression x = ones(graph, dim_);
+  for (const Expression& y : {dropout(x, 0.5f), dropout_dim(x, 0, 0.5f), dropout_batch(x, 0.5f),
+                              block_dropout(x, 0.5f), noise(x, 1)}) {
+    EXPECT_EQ(y.i, x.i);
+  }
+  EXPECT_EQ(graph.size(), 1u);
+  EXPECT_THROW(dropout(x, 1), UsageError);
+}
+
 // Minibatch elements and columns go on with the numbers of those before: together they have those
 // of one long vector, of which no two parts are alike.
 TEST_F(RandomArgumentsTest, ElementsShareNoNumbers) {

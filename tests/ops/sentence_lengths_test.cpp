@@ -57,7 +57,7 @@ class SentenceLengthsTest : public ::testing::Test {
   ParameterCollection model;
   Embedding embedding{model, 100, kSize};
   Linear linear{model, kSize, kSize}, tags{model, kSize, kTags};
-  Linear product{model, kSize, kTags, false, "product"};
+  Linear product{model, kSize, kTags, {.bias = false, .name = "product"}};
   Parameter weights = model.add_parameters({kSize, kSize});
 };
 
@@ -65,30 +65,30 @@ TEST_F(SentenceLengthsTest, LayersShareBatches) {
   const MLP mlp(model, kSize, {32, kSize});
   const Highway highway(model, kSize);
   const LayerNorm norm(model, kSize);
-  const Dropout dropout(0.5f);
   const SinusoidalPositions sinusoidal(40, kSize);
   const LearnedPositions learned(model, 40, kSize);
   const DotAttention dot;
-  const MultiHeadAttention heads(model, kSize, 2);
-  const TransformerEncoder encoder(model, kSize, 32, 2, 2, {.dropout = 0.1f});
+  const MultiHeadAttention heads(model, kSize, {.heads = 2});
+  const TransformerEncoder encoder(
+      model, {.size = kSize, .hidden = 32, .heads = 2, .layers = 2, .dropout = 0.1f});
   EXPECT_TRUE(share_batches([&](const Expression& x) { return linear(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return tags(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return mlp(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return highway(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return norm(x); }));
-  EXPECT_TRUE(share_batches([&](const Expression& x) { return dropout(x, true); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return dropout(x, 0.5f); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return sinusoidal(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return learned(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return dot(dot.read(x), pick(x, 0, 1)); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return heads(x); }));
-  EXPECT_TRUE(share_batches([&](const Expression& x) { return encoder(x, true); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return encoder(x); }));
 }
 
 // A pointer-generator with coverage (See et al. 2017): weights of keys are minibatch elements.
 TEST_F(SentenceLengthsTest, WeightsOfAttentionShareBatches) {
   const DotAttention dot;
   const BilinearAttention bilinear(model, kSize, kSize);
-  const AdditiveAttention additive(model, kSize, kSize, kSize);
+  const AdditiveAttention additive(model, kSize, kSize, {.hidden = kSize});
   const auto query = [](const Expression& x) { return pick(x, 0, 1); };
   const auto first = [](const Expression& w) {
     return gather(reshape(w, {1, w.dim().rows()}), {0}, 1);
@@ -99,7 +99,7 @@ TEST_F(SentenceLengthsTest, WeightsOfAttentionShareBatches) {
       [&](const Expression& x) { return first(bilinear.weights(bilinear.read(x), query(x))); }));
   EXPECT_TRUE(share_batches(
       [&](const Expression& x) { return first(additive.weights(additive.read(x), query(x))); }));
-  const Linear of_coverage(model, 1, kSize, false, "coverage");
+  const Linear of_coverage(model, 1, kSize, {.bias = false, .name = "coverage"});
   EXPECT_TRUE(share_batches([&](const Expression& x) {
     const unsigned n = x.dim().cols();
     const AttentionMemory memory = additive.read(x);
@@ -135,7 +135,7 @@ TEST_F(SentenceLengthsTest, ColumnsOfFewElementsDoNot) {
   const auto rows = [](const Expression& x, unsigned n) { return tanh(pick_range(x, 0, n)); };
   EXPECT_TRUE(share_batches([&](const Expression& x) { return rows(x, 8); }));
   EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return rows(x, 7); }));
-  const Linear narrow(model, 4, kSize), bare(model, 4, kSize, false);
+  const Linear narrow(model, 4, kSize), bare(model, 4, kSize, {.bias = false});
   const auto few = [&](const Linear& of, const Expression& x) { return of(pick_range(x, 0, 4)); };
   EXPECT_TRUE(share_batches([&](const Expression& x) { return few(narrow, x); }));  // its bias
   EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return few(bare, x); }));
@@ -148,7 +148,7 @@ TEST_F(SentenceLengthsTest, ColumnsOfFewElementsDoNot) {
 }
 
 TEST_F(SentenceLengthsTest, WordsAsMinibatchElementsShareBatches) {
-  const MultiHeadAttention heads(model, kSize, 2);
+  const MultiHeadAttention heads(model, kSize, {.heads = 2});
   const auto record = [&](ComputationGraph& graph, const std::vector<unsigned>& words) {
     const auto n = static_cast<unsigned>(words.size());
     const Expression x = tanh(linear(embedding.minibatch(graph, words)));  // {16} each

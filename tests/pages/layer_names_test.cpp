@@ -41,12 +41,13 @@ TEST(LayerNamesPageTest, HasTheNamesOfTheLayers) {
       row_of("LearnedPositions", [](Model& m) { nn::LearnedPositions(m, 8, 8); }),
       row_of("LSTM", [](Model& m) { nn::LSTM(m, 8, 8); }),
       row_of("GRU", [](Model& m) { nn::GRU(m, 8, 8); }),
-      row_of("StackedLSTM", [](Model& m) { nn::StackedLSTM(m, 8, 8, 2); }),
+      row_of("StackedLSTM", [](Model& m) { nn::StackedLSTM(m, 8, 8, {.layers = 2}); }),
       row_of("BidirectionalLSTM", [](Model& m) { nn::BidirectionalLSTM(m, 8, 8); }),
       row_of("TreeLSTM", [](Model& m) { nn::TreeLSTM(m, 8, 8); }),
       row_of("ChildSumTreeLSTM", [](Model& m) { nn::ChildSumTreeLSTM(m, 8, 8); }),
-      row_of("MultiHeadAttention", [](Model& m) { nn::MultiHeadAttention(m, 8, 2); }),
-      row_of("TransformerEncoder", [](Model& m) { nn::TransformerEncoder(m, 8, 8, 2, 1); }),
+      row_of("MultiHeadAttention", [](Model& m) { nn::MultiHeadAttention(m, 8, {.heads = 2}); }),
+      row_of("TransformerEncoder",
+             [](Model& m) { nn::TransformerEncoder(m, {.size = 8, .hidden = 8, .heads = 2}); }),
       row_of("LinearChainCRF", [](Model& m) { nn::LinearChainCRF(m, 8); }),
   };
   const std::string page = source_text(std::filesystem::path(source) / "docs/layers.md");

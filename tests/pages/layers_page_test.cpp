@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -30,17 +31,34 @@ std::string in_brackets(const std::string& text, std::size_t begin) {
   throw std::runtime_error("need a ) for every (");
 }
 
-/// "ParameterCollection& model, unsigned inputs, bool with_bias = true, const std::string& name =
-/// ..." as the table has it: "model, inputs, with_bias = true, name".
-std::string names_of(const std::string& parameters) {
+/// The members of a struct of options, by its name: ".layers, .dropout, .name".
+using Options = std::map<std::string, std::string>;
+
+Options options_of(const std::string& headers) {
+  Options options;
+  for (const std::smatch& each :
+       matches(headers, std::regex(R"(\nstruct (\w+Options) \{([\s\S]*?)\n\};)"))) {
+    const std::string body = each[2];
+    std::string& members = options[each[1]];
+    for (const std::smatch& member : matches(body, std::regex(R"(\n  [\w:<>]+ (\w+) = )"))) {
+      members += (members.empty() ? "." : ", .") + member.str(1);
+    }
+  }
+  return options;
+}
+
+/// "ParameterCollection& model, unsigned inputs, const LSTMOptions& options = {}" as the table has
+/// it, but for defaults: "model, inputs, {.layers, .name}".
+std::string names_of(const std::string& parameters, const Options& options) {
   std::string names, parameter;
   std::istringstream in(parameters + ",");
   while (std::getline(in, parameter, ',')) {
-    static const std::regex form(R"(\s*[^=]*?(\w+)\s*(=\s*[^=]*)?)");
+    static const std::regex form(R"([^=]*?(\w+)>?&? (\w+)(?: = .*)?)");
     std::smatch match;
     if (!std::regex_match(parameter, match, form)) throw std::runtime_error("need " + parameter);
-    names += (names.empty() ? "" : ", ") + match.str(1);
-    if (match[2].matched && match.str(1) != "name") names += " " + match.str(2);
+    const auto members = options.find(match[1]);
+    names += (names.empty() ? "" : ", ") +
+             (members == options.end() ? match.str(2) : "{" + members->second + "}");
   }
   return names;
 }
@@ -53,23 +71,24 @@ struct Layers {
 Layers layers_of(const fs::path& root) {
   Layers layers;
   const std::string umbrella = source_text(root / "nn/nn.h");
+  std::string headers;
   for (const std::smatch& include :
        matches(umbrella, std::regex("#include \"(nn/[\\w/]+\\.h)\""))) {
-    const std::string header = source_text(root / include.str(1));
-    for (const std::smatch& alias :
-         matches(header, std::regex(R"((?:^|\n)using (\w+) = \w+<\w+>;)"))) {
-      layers.names.insert(alias[1]);
-    }
-    for (const std::smatch& each : matches(header, std::regex(R"((?:^|\n)class (\w+))"))) {
-      const std::string name = each[1];
-      layers.names.insert(name);
-      const std::regex constructor("\n  (?:explicit )?" + name + "(\\()");
-      for (const std::smatch& begin : matches(header, constructor)) {
-        const std::string parameters =
-            in_brackets(header, static_cast<std::size_t>(begin.position(1)));
-        if (parameters == "const " + name + "&") continue;
-        layers.constructors.insert(name + "(" + names_of(parameters) + ")");
-      }
+    headers += source_text(root / include.str(1));
+  }
+  const Options options = options_of(headers);
+  for (const std::smatch& alias : matches(headers, std::regex(R"(\nusing (\w+) = \w+<\w+>;)"))) {
+    layers.names.insert(alias[1]);
+  }
+  for (const std::smatch& each : matches(headers, std::regex(R"(\nclass (\w+))"))) {
+    const std::string name = each[1];
+    layers.names.insert(name);
+    const std::regex constructor("\n  (?:explicit )?" + name + "(\\()");
+    for (const std::smatch& begin : matches(headers, constructor)) {
+      const std::string parameters =
+          in_brackets(headers, static_cast<std::size_t>(begin.position(1)));
+      if (parameters == "const " + name + "&") continue;
+      layers.constructors.insert(name + "(" + names_of(parameters, options) + ")");
     }
   }
   return layers;
@@ -84,7 +103,8 @@ Layers table_of(const fs::path& root) {
       layers.names.insert(name[1]);
     }
     for (const std::smatch& call : matches(second, std::regex(R"(`(\w+\([^`]*\))`)"))) {
-      layers.constructors.insert(call[1]);
+      static const std::regex value(" = [^,}]+");
+      layers.constructors.insert(std::regex_replace(call.str(1), value, ""));
     }
   }
   return layers;
@@ -100,9 +120,11 @@ TEST(LayersPageTest, TheTableHasEveryLayerAndNoOther) {
 }
 
 TEST(LayersPageTest, ParametersAreReadAsTheTableHasThem) {
-  EXPECT_EQ(names_of("ParameterCollection& model, unsigned inputs,\n         bool b = true,\n"
-                     "  const MLPOptions& options = {}, const std::string& name = kName"),
-            "model, inputs, b = true, options = {}, name");
+  const Options options =
+      options_of("\nstruct AOptions {\n  /// One = 1.\n  bool b = true;\n  int c = {};\n};\n");
+  EXPECT_EQ(names_of("ParameterCollection& model, unsigned inputs,\n  const AOptions& options = {}",
+                     options),
+            "model, inputs, {.b, .c}");
   EXPECT_EQ(in_brackets("a(b(c), d) e", 1), "b(c), d");
 }
 

@@ -228,7 +228,7 @@ TEST(RecursionInputs, OfInnerNodesAreForLayersThatTakeThem) {
   const Structure structure = nn::structure_of(tree, nn::TreeColumns::nodes);
   ParameterCollection model(1);
   const nn::TreeLSTM leaves_only(model, kLabel, kSize);
-  const nn::NaryTreeLSTM nary(model, kLabel, kSize, 2);
+  const nn::NaryTreeLSTM nary(model, kLabel, kSize, {.children = 2});
   const nn::ChildSumTreeLSTM child_sum(model, kLabel, kSize);
   ComputationGraph graph;
   const Expression xs = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});

@@ -95,7 +95,7 @@ struct Kinds {
   ParameterCollection model{1};
   Parameter w = model.add_parameters({1});
   Recursion<Expression> rnn =
-      recursion<Expression>([this](unsigned kind, const Expression& x, const Before& before) {
+      recursion<Expression>([w = w](unsigned kind, const Expression& x, const Before& before) {
         const Expression h = x * (1.0f + 0.0001f * static_cast<float>(kind));
         return tanh(cmult(parameter(*x.pg, w), before.empty() ? h : h + sum(before) * 0.5f));
       });

@@ -294,6 +294,22 @@ TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
   }
 }
 
+// What a function does in training, and what it does in inference.
+TEST(RecursionModes, DropInTrainingOnly) {
+  const auto noisy = [](const Expression& x) { return dropout(x, 0.5f) * 2.0f; };
+  const auto step = cell(noisy);
+  const auto along = recursion<Expression>(
+      [=](const Expression& x, const std::vector<Expression>&) { return noisy(x); });
+  Random random(5);
+  const std::vector<float> ones(96, 1), twos(96, 2);
+  for (const bool inference : {false, true, false}) {
+    ComputationGraph graph({.inference = inference, .random = inference ? nullptr : &random});
+    const Expression x = input(graph, {96}, ones);
+    EXPECT_EQ(as_vector(step(x).value()) == twos, inference);
+    EXPECT_EQ(as_vector(along(Structure::sequence(1), x).all().value()) == twos, inference);
+  }
+}
+
 TEST(RecursionModes, RevertedSamplesTakeNoPart) {
   const Network network;
   const auto rnn = network.recursion();

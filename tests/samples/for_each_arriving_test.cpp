@@ -57,7 +57,7 @@ struct Swapped {
   ParameterCollection model;
   Parameter w = model.add_parameters({3});
   Recursion<Expression> rnn =
-      recursion<Expression>([this](const Expression& x, const std::vector<Expression>&) {
+      recursion<Expression>([w = w](const Expression& x, const std::vector<Expression>&) {
         return tanh(parameter(*x.pg, w) + x);
       });
 };

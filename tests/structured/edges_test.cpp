@@ -159,7 +159,7 @@ struct SpanParameters {
 
 Problem segment_problem(unsigned words, unsigned labels, unsigned longest, DType dtype) {
   Problem problem(dtype);
-  const SemiMarkovCRF crf(problem.model, labels, longest, "crf");
+  const SemiMarkovCRF crf(problem.model, labels, {.max_length = longest, .name = "crf"});
   const SpanParameters spans(problem, words, labels, longest);
   const std::vector<Spans> all = all_segmentations(words, labels, longest);
   const auto places = [=](const Problem& of, const Spans& segments) {

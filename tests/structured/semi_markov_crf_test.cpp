@@ -137,7 +137,7 @@ TEST(SemiMarkovCRFTest, OfSingleWordsIsTheLinearChain) {
 
 TEST(SemiMarkovCRFTest, OfEqualSegmentationsTheOneWithTheFirstLabelsAndShortSegments) {
   ParameterCollection model;
-  const SemiMarkovCRF crf(model, 2, 2);
+  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
   ComputationGraph graph;
   const std::vector<Expression> zero = {zeros(graph, Dim({2}, 3)), zeros(graph, Dim({2}, 2))};
   EXPECT_EQ(crf.best(zero), (Segments{{0, 1, 0}, {1, 2, 0}, {2, 3, 0}}));
@@ -186,7 +186,7 @@ TEST(SemiMarkovCRFTest, SentencesThatWaitForTheirSegmentsTakeOneWave) {
 
 TEST(SemiMarkovCRFTest, LargeScoresDoNotOverflow) {
   ParameterCollection model;
-  const SemiMarkovCRF crf(model, 2, 2);
+  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
   ComputationGraph graph;
   const std::vector<Expression> scores = {constant(graph, Dim({2}, 3), 1e4f),
                                           constant(graph, Dim({2}, 2), -1e4f)};
@@ -196,7 +196,7 @@ TEST(SemiMarkovCRFTest, LargeScoresDoNotOverflow) {
 TEST(SemiMarkovCRFTest, ForbiddenSegmentsAreInNone) {
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();
   ParameterCollection model;
-  const SemiMarkovCRF crf(model, 1, 2);
+  const SemiMarkovCRF crf(model, 1, {.max_length = 2});
   ComputationGraph graph;
   const std::vector<Expression> scores = {input(graph, Dim({1}, 2), {0, kForbidden}),
                                           input(graph, -3.0f)};
@@ -207,7 +207,7 @@ TEST(SemiMarkovCRFTest, ForbiddenSegmentsAreInNone) {
 
 TEST(SemiMarkovCRFTest, ForbiddenTransitionsAreInNone) {
   ParameterCollection model;
-  const SemiMarkovCRF crf(model, 2, 2);
+  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
   const Tensor transitions = Parameter(model.find("/semi_markov_crf/transitions")).values();
   for (const unsigned same : {0u, 3u}) {
     transitions.set(same, -std::numeric_limits<double>::infinity());
@@ -221,9 +221,9 @@ TEST(SemiMarkovCRFTest, ForbiddenTransitionsAreInNone) {
 
 TEST(SemiMarkovCRFTest, Errors) {
   ParameterCollection model, other;
-  EXPECT_THROW(SemiMarkovCRF(other, 0, 2), ShapeError);
-  EXPECT_THROW(SemiMarkovCRF(other, 2, 0), UsageError);
-  const SemiMarkovCRF crf(model, 2, 2);
+  EXPECT_THROW(SemiMarkovCRF(other, 0, {.max_length = 2}), ShapeError);
+  EXPECT_THROW(SemiMarkovCRF(other, 2, {.max_length = 0}), UsageError);
+  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
   ComputationGraph graph;
   using Scores = std::vector<Expression>;
   const auto matrix = [&](unsigned labels, unsigned count) {

@@ -64,7 +64,7 @@ TEST(GroupScheduleTest, IsLikeGroupsSetByHand) {
 
 TEST(GroupScheduleTest, WhatIsFrozenCostsNoBackwardPass) {
   ParameterCollection model;
-  const Linear first(model, 4, 4, true, "first"), second(model, 4, 4, true, "second");
+  const Linear first(model, 4, 4, {.name = "first"}), second(model, 4, 4, {.name = "second"});
   SimpleSGDTrainer trainer(model);
   TrainingOptions options;
   options.epochs = 2;

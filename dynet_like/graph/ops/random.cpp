@@ -67,8 +67,16 @@ void check_random(std::string_view user, const ComputationGraph& graph) {
                    "] need random numbers; got a graph without: set GraphOptions::random");
 }
 
-void check_probability(const char* user, const Expression& x, float p) {
-  if (p >= 0 && p < 1) return;
+// Whether x gets noise at all: in a graph of inference it stays as it is.
+bool gets_noise(const char* user, const Expression& x) {
+  const ComputationGraph& graph = x.graph(user);
+  if (graph.trains()) check_random(user, graph);
+  return graph.trains();
+}
+
+// The same, for noise that sets elements to 0 with this probability.
+bool drops(const char* user, const Expression& x, float p) {
+  if (p >= 0 && p < 1) return p > 0 && gets_noise(user, x);
   throw UsageError(std::string("[") + user +
                    "] need a probability of at least 0 and below 1; got " + std::to_string(p) +
                    labels_of(x));
@@ -98,10 +106,8 @@ Dim by_column(Dim dim) {
 
 // x / (1 - p) where a mask of this shape has a 1, else 0.
 Expression masked(const char* user, const Expression& x, const Dim& mask, float p) {
-  check_probability(user, x, p);
-  if (p == 0) return x;
+  if (!drops(user, x, p)) return x;
   const Recorder graph = graph_of(user, x);
-  check_random(user, graph);
   return cmult(x, reshape(random_bernoulli(graph, by_column(mask), 1 - p, 1 / (1 - p)), mask));
 }
 
@@ -126,14 +132,12 @@ Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, floa
 }
 Expression noise(const Expression& x, float stddev) {
   check("noise", stddev >= 0, "a standard deviation of at least 0", 0, stddev);
+  if (!gets_noise("noise", x)) return x;
   const Recorder graph = graph_of("noise", x);
   return x + reshape(random_normal(graph, by_column(x.dim()), 0, stddev), x.dim());
 }
 Expression dropout(const Expression& x, float p) {
-  check_probability("dropout", x, p);
-  if (p == 0) return x;
-  check_random("dropout", graph_of("dropout", x));
-  return with_number(ops::dropout, x, p);
+  return drops("dropout", x, p) ? with_number(ops::dropout, x, p) : x;
 }
 Expression dropout_dim(const Expression& x, unsigned d, float p) {
   Dim mask = x.dim();

@@ -22,21 +22,18 @@ class LanguageModel {
 
   LanguageModel(ParameterCollection& parameters, const ModelOptions& options)
       : embedding_(parameters, options.units, options.embedding),
-        lstm_(parameters, options.embedding, options.hidden, options.layers, options.dropout,
-              "lstm"),
-        output_(parameters, options.hidden, options.units, true, "output"),
+        lstm_(parameters, options.embedding, options.hidden,
+              {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
+        output_(parameters, options.hidden, options.units, {.name = "output"}),
         dropout_(options.dropout) {}
 
   State start(ComputationGraph& graph) const { return lstm_.start(graph); }
   /// The state after one more unit.
-  State step(ComputationGraph& graph, const State& before, std::uint32_t unit,
-             bool training = false) const {
-    return lstm_.step(before, embedding_(graph, unit), training);
+  State step(ComputationGraph& graph, const State& before, std::uint32_t unit) const {
+    return lstm_.step(before, embedding_(graph, unit));
   }
   /// The scores of the next unit. Shapes: {units}.
-  Expression scores(const State& state, bool training = false) const {
-    return output_(dropout_(state.back().h, training));
-  }
+  Expression scores(const State& state) const { return output_(dropout(state.back().h, dropout_)); }
 
   struct Reading {
     Expression loss;  ///< the sum over all predictions, in nats
@@ -44,12 +41,11 @@ class LanguageModel {
   };
   /// Predicts all units but the first, of at least two; the last is not read. It is the loop that
   /// one would write for a single text.
-  Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units,
-               bool training = false) const {
+  Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units) const {
     std::vector<Expression> losses;
     for (std::size_t i = 0; i + 1 < units.size(); ++i) {
-      state = step(graph, state, units[i], training);
-      losses.push_back(pickneglogsoftmax(scores(state, training), units[i + 1]));
+      state = step(graph, state, units[i]);
+      losses.push_back(pickneglogsoftmax(scores(state), units[i + 1]));
     }
     return {sum(losses), std::move(state)};
   }
@@ -61,7 +57,7 @@ class LanguageModel {
   nn::Embedding embedding_;
   nn::StackedLSTM lstm_;
   nn::Linear output_;
-  nn::Dropout dropout_;
+  float dropout_;
 };
 
 }  // namespace dynet_like::examples

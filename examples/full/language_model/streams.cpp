@@ -56,13 +56,13 @@ StreamReader::StreamReader(const LanguageModel& model, const Streams& streams,
 }
 
 void StreamReader::add_losses(Minibatch& batch, std::span<const std::uint32_t> some,
-                              std::size_t piece, bool training) {
+                              std::size_t piece) {
   recorded_.assign(some.begin(), some.end());
   batch.add_losses(some.size(), [&](ComputationGraph& graph, std::size_t i) {
     const std::uint32_t stream = some[i];
     LanguageModel::Reading reading =
         model_.read(graph, piece == 0 ? model_.start(graph) : kept(graph, stream),
-                    streams_.piece(stream, piece), training);
+                    streams_.piece(stream, piece));
     ends_[stream] = std::move(reading.end);
     return reading.loss;
   });
@@ -139,7 +139,7 @@ double total_nats(const LanguageModel& model, std::span<const std::uint32_t> uni
   std::vector<double> nats(some.size(), 0.0);
   for (std::size_t piece = 0; piece < text.pieces(); ++piece) {
     batch.clear();
-    reader.add_losses(batch, some, piece, false);
+    reader.add_losses(batch, some, piece);
     batch.forward();
     for (std::uint32_t i = 0; i < some.size(); ++i) nats[i] += batch.loss_of(i, i + 1);
     reader.read_states(*alone);

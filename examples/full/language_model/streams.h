@@ -47,8 +47,7 @@ class StreamReader {
 
   /// Records a piece of each of these streams, one graph each, with its loss. Piece 0 begins with
   /// zeros, others with the state at the end of the last piece.
-  void add_losses(Minibatch& batch, std::span<const std::uint32_t> some, std::size_t piece,
-                  bool training);
+  void add_losses(Minibatch& batch, std::span<const std::uint32_t> some, std::size_t piece);
   /// Reads the states at the ends of pieces, after the minibatch's forward pass and before
   /// parameters change. Those of other processes' streams are received.
   void read_states(Communicator& ranks);

@@ -246,7 +246,7 @@ void train(nn::TrainingRun& run, Minibatch& batch, StreamReader& reader,
     for (const auto& some : run.minibatches(reader.streams().minibatches())) {
       const std::size_t piece = run.progress().minibatches;
       batch.clear();
-      reader.add_losses(batch, some, piece, true);
+      reader.add_losses(batch, some, piece);
       batch.forward();
       reader.read_states(run.ranks());
       run.update(batch, reader.streams().predictions(piece, some));
