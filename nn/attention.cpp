@@ -73,7 +73,7 @@ BilinearAttention::BilinearAttention(ParameterCollection& model, unsigned states
 AttentionMemory BilinearAttention::read(const Expression& states) const {
   check_input("BilinearAttention", states, weights_.dim()[1], weights_.get_storage(), true,
               "states");
-  return {scaled_keys(parameter(states.graph("BilinearAttention"), weights_) * states), states};
+  return {scaled_keys(weights_ * states), states};
 }
 
 AttentionMemory BilinearAttention::read(std::span<const Expression> states) const {
@@ -105,11 +105,9 @@ AdditiveAttention::AdditiveAttention(ParameterCollection& model, unsigned states
 }
 
 AttentionMemory AdditiveAttention::read(const Expression& states) const {
-  ComputationGraph& graph = states.graph("AdditiveAttention");
   check_input("AdditiveAttention", states, state_weights_.dim()[1], state_weights_.get_storage(),
               true, "states");
-  const Expression keys =
-      affine_transform({parameter(graph, bias_), parameter(graph, state_weights_), states});
+  const Expression keys = affine_transform({bias_, state_weights_, states});
   return {keys, states};
 }
 
@@ -118,14 +116,13 @@ AttentionMemory AdditiveAttention::read(std::span<const Expression> states) cons
 }
 
 Expression AdditiveAttention::scores(const AttentionMemory& memory, const Expression& query) const {
-  ComputationGraph& graph = query.graph("AdditiveAttention");
   if (query.dim().cols() != 1) {
     throw ShapeError("[AdditiveAttention] need one query {k}; got " + to_string(query.dim()));
   }
   check_input("AdditiveAttention", query, query_weights_.dim()[1], query_weights_.get_storage(),
               false, "queries");
-  const Expression hidden = tanh_of_sum(memory.keys, parameter(graph, query_weights_) * query);
-  return parameter(graph, score_weights_) * hidden;
+  const Expression hidden = tanh_of_sum(memory.keys, query_weights_ * query);
+  return score_weights_ * hidden;
 }
 
 Expression AdditiveAttention::operator()(const AttentionMemory& memory,
@@ -148,9 +145,8 @@ Coverage::Coverage(ParameterCollection& model, unsigned hidden, const LayerOptio
 
 AttentionMemory Coverage::operator()(const AttentionMemory& memory,
                                      const Expression& weights) const {
-  const Expression w = parameter(weights.graph("Coverage"), weights_);
   const Expression row = reshape(weights, {1, memory.keys.dim().cols()});
-  return {affine_transform({memory.keys, w, row}), memory.values};
+  return {affine_transform({memory.keys, weights_, row}), memory.values};
 }
 
 }  // namespace dynet_like::nn

@@ -17,12 +17,10 @@ BiaffineArcs::BiaffineArcs(ParameterCollection& model, unsigned inputs,
 }
 
 Expression BiaffineArcs::operator()(const Expression& heads, const Expression& dependants) const {
-  ComputationGraph& graph = heads.graph("BiaffineArcs");
   for (const Expression& words : {heads, dependants}) {
     check_input("BiaffineArcs", words, bias_.dim()[0], weights_.get_storage(), true);
   }
-  return transpose(heads) *
-         affine_transform({parameter(graph, bias_), parameter(graph, weights_), dependants});
+  return transpose(heads) * affine_transform({bias_, weights_, dependants});
 }
 
 BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsigned labels,
@@ -37,7 +35,6 @@ BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsi
 }
 
 Expression BiaffineLabels::operator()(const Expression& heads, const Expression& dependants) const {
-  ComputationGraph& graph = heads.graph("BiaffineLabels");
   for (const Expression& words : {heads, dependants}) {
     check_input("BiaffineLabels", words, head_weights_.dim()[1], weights_.get_storage(), true);
   }
@@ -48,13 +45,12 @@ Expression BiaffineLabels::operator()(const Expression& heads, const Expression&
   }
   const unsigned inputs = dim.rows(), pairs = dim.cols(), labels = bias_.dim()[0];
   // Column j of the product has U_l d_j for all labels l, one behind the other.
-  const Expression products = parameter(graph, weights_) * dependants;
+  const Expression products = weights_ * dependants;
   const Dim by_label({inputs, labels, pairs}, products.dim().bd);
   const Expression both = sum_dim(
       cmult(reshape(products, by_label), reshape(heads, Dim({inputs, 1, pairs}, dim.bd))), {0});
   const Expression alone =
-      affine_transform({parameter(graph, bias_), parameter(graph, head_weights_), heads,
-                        parameter(graph, dependant_weights_), dependants});
+      affine_transform({bias_, head_weights_, heads, dependant_weights_, dependants});
   return reshape(both, alone.dim()) + alone;
 }
 
@@ -68,11 +64,10 @@ Expression BiaffineLabels::all_pairs(const Expression& heads, const Expression& 
   // Column j has U_l d_j + V_l' for all labels l: the product with a head is all that it adds.
   const Expression of_heads =
       reshape(transpose(parameter(graph, head_weights_)), {inputs * labels});
-  const Expression products = affine_transform({of_heads, parameter(graph, weights_), dependants});
+  const Expression products = affine_transform({of_heads, weights_, dependants});
   const Expression by_head =
       transpose(heads) * reshape(products, Dim({inputs, labels * n}, products.dim().bd));
-  const Expression alone =
-      affine_transform({parameter(graph, bias_), parameter(graph, dependant_weights_), dependants});
+  const Expression alone = affine_transform({bias_, dependant_weights_, dependants});
   return transpose(reshape(by_head, Dim({m, labels, n}, by_head.dim().bd)), {1, 0, 2}) +
          reshape(alone, Dim({labels, 1, n}, alone.dim().bd));
 }

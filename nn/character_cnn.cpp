@@ -68,7 +68,7 @@ Expression CharacterCNN::sums_of_windows(const Filters& filters, const Expressio
   ComputationGraph& graph = columns.graph("CharacterCNN");
   const unsigned size = columns.dim().rows(), windows = columns.dim().cols() - filters.width + 1;
   const Expression weights = parameter(graph, filters.weights);
-  std::vector<Expression> terms = {parameter(graph, filters.bias)};
+  std::vector<Expression> terms = {filters.bias};
   for (unsigned place = 0; place < filters.width; ++place) {
     terms.push_back(pick_range(weights, place * size, (place + 1) * size, 1));
     terms.push_back(pick_range(columns, place, place + windows, 1));

@@ -12,6 +12,7 @@ namespace dynet_like::nn {
 
 void check_input(const char* layer, const Expression& x, unsigned size,
                  const ParameterStorage& parameter, bool or_columns, const char* what) {
+  if (x.is_stale()) x.graph(layer);  // throws, and names the layer
   const Dim& dim = x.dim();
   if (dim.rows() == size && (or_columns || dim.batch_size() == size)) return;
   throw ShapeError('[' + std::string(layer) + "] need " + what + " of size " +

@@ -32,26 +32,23 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
 
 ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
                                                std::span<const State> children) const {
-  ComputationGraph& graph = x.graph("ChildSumTreeLSTM");
   check_input("ChildSumTreeLSTM", x, input_weights_.dim()[1], input_weights_.get_storage());
   for (const State& child : children) {
     check_input("ChildSumTreeLSTM", child.h, hidden_, sum_weights_.get_storage(), false, "states");
   }
   const unsigned n = hidden_;
   // What all gates get from the input, once.
-  const Expression from_x =
-      affine_transform({parameter(graph, bias_), parameter(graph, input_weights_), x});
+  const Expression from_x = affine_transform({bias_, input_weights_, x});
   const Expression forget_from_x = pick_range(from_x, 0, n);
   Expression sums = pick_range(from_x, n, 4 * n);
   std::vector<Expression> outputs, kept;
   for (const State& child : children) {
     outputs.push_back(child.h);
-    const Expression forget =
-        logistic(affine_transform({forget_from_x, parameter(graph, forget_weights_), child.h}));
+    const Expression forget = logistic(affine_transform({forget_from_x, forget_weights_, child.h}));
     kept.push_back(cmult(forget, child.c));
   }
   if (!children.empty()) {
-    sums = affine_transform({sums, parameter(graph, sum_weights_), sum(outputs)});
+    sums = affine_transform({sums, sum_weights_, sum(outputs)});
   }
   const Expression gates = logistic(pick_range(sums, 0, 2 * n));
   const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);

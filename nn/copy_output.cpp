@@ -21,14 +21,12 @@ CopyOutput::CopyOutput(ParameterCollection& model, unsigned states, unsigned wor
 
 Expression CopyOutput::operator()(const Expression& state, const Attended& found,
                                   const std::vector<unsigned>& source) const {
-  ComputationGraph& graph = state.graph("CopyOutput");
   check_input("CopyOutput", state, state_weights_.dim()[1], state_weights_.get_storage(), false,
               "states");
   check_input("CopyOutput", found.mean, mean_weights_.dim()[1], mean_weights_.get_storage(), false,
               "means");
   const Expression all =
-      affine_transform({parameter(graph, bias_), parameter(graph, state_weights_), state,
-                        parameter(graph, mean_weights_), found.mean});
+      affine_transform({bias_, state_weights_, state, mean_weights_, found.mean});
   return copy_log_softmax(pick_range(all, 0, words_), pick_range(all, words_, words_ + 1),
                           found.weights, source);
 }

@@ -25,17 +25,14 @@ GRU::GRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const Lay
 Expression GRU::start(ComputationGraph& graph) const { return zeros(graph, Dim({hidden_})); }
 
 Expression GRU::step(const Expression& h, const Expression& x) const {
-  ComputationGraph& graph = x.graph("GRU");
   check_input("GRU", x, input_weights_.dim()[1], input_weights_.get_storage());
   check_input("GRU", h, hidden_, hidden_weights_.get_storage(), false, "states");
-  return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h,
-                  parameter(graph, input_bias_), parameter(graph, input_weights_), x);
+  return gru_cell(hidden_bias_, hidden_weights_, h, input_bias_, input_weights_, x);
 }
 
 Expression GRU::step_without_input(const Expression& h) const {
-  ComputationGraph& graph = h.graph("GRU");
   check_input("GRU", h, hidden_, hidden_weights_.get_storage(), false, "states");
-  return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h);
+  return gru_cell(hidden_bias_, hidden_weights_, h);
 }
 
 std::vector<Expression> GRU::operator()(std::span<const Expression> xs) const {

@@ -19,12 +19,10 @@ Highway::Highway(ParameterCollection& model, unsigned size, const HighwayOptions
 }
 
 Expression Highway::operator()(const Expression& x) const {
-  ComputationGraph& graph = x.graph("Highway");
   check_input("Highway", x, size_, layers_.front().weights.get_storage(), true);
   Expression y = x;
   for (const Layer& layer : layers_) {
-    const Expression sums =
-        affine_transform({parameter(graph, layer.bias), parameter(graph, layer.weights), y});
+    const Expression sums = affine_transform({layer.bias, layer.weights, y});
     const Expression gate = logistic(pick_range(sums, 0, size_));
     const Expression mapped = activation_(pick_range(sums, size_, 2 * size_));
     y = y + cmult(gate, mapped - y);

@@ -13,9 +13,8 @@ LayerNorm::LayerNorm(ParameterCollection& model, unsigned size, const LayerOptio
 }
 
 Expression LayerNorm::operator()(const Expression& x) const {
-  ComputationGraph& graph = x.graph("LayerNorm");
   check_input("LayerNorm", x, gain_.dim()[0], gain_.get_storage(), true);
-  return layer_norm(x, parameter(graph, gain_), parameter(graph, bias_));
+  return layer_norm(x, gain_, bias_);
 }
 
 }  // namespace dynet_like::nn

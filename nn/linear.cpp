@@ -14,11 +14,9 @@ Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs,
 }
 
 Expression Linear::operator()(const Expression& x) const {
-  ComputationGraph& graph = x.graph("Linear");
   check_input("Linear", x, weights_.dim()[1], weights_.get_storage(), true);
-  const Expression weights = parameter(graph, weights_);
-  if (bias_.p == nullptr) return weights * x;
-  return affine_transform({parameter(graph, bias_), weights, x});
+  if (bias_.p == nullptr) return weights_ * x;
+  return affine_transform({bias_, weights_, x});
 }
 
 }  // namespace dynet_like::nn

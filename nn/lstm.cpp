@@ -28,12 +28,10 @@ LSTM::State LSTM::start(ComputationGraph& graph) const {
 }
 
 LSTM::State LSTM::step(const State& before, const Expression& x) const {
-  ComputationGraph& graph = x.graph("LSTM");
   check_input("LSTM", x, input_weights_.dim()[1], input_weights_.get_storage());
   check_input("LSTM", before.h, hidden_, hidden_weights_.get_storage(), false, "states");
-  const Expression xs[] = {parameter(graph, input_weights_), x, parameter(graph, hidden_weights_),
-                           before.h};
-  return lstm_cell(parameter(graph, bias_), xs, std::span(&before.c, 1));
+  const Expression xs[] = {input_weights_, x, hidden_weights_, before.h};
+  return lstm_cell(bias_, xs, std::span(&before.c, 1));
 }
 
 std::vector<LSTM::State> LSTM::operator()(std::span<const Expression> xs) const {

@@ -42,15 +42,15 @@ States<NaryTreeLSTM::State> NaryTreeLSTM::operator()(const Structure& tree,
 NaryTreeLSTM::State NaryTreeLSTM::node(const Expression& x, std::span<const State> children) const {
   ComputationGraph& graph = x.graph("NaryTreeLSTM");
   check_input("NaryTreeLSTM", x, input_weights_.dim()[1], input_weights_.get_storage());
-  const Expression weights = parameter(graph, input_weights_);
   if (children.empty()) {
     const unsigned first = this->children() * hidden_;
     const Expression bias = pick_range(parameter(graph, bias_), first, first + 3 * hidden_);
-    const Expression xs[] = {weights, x};
+    const Expression xs[] = {input_weights_, x};
     return lstm_cell(bias, xs, {});
   }
   // Made of parameters alone, it is made once for all nodes.
-  return inner({concatenate({parameter(graph, forget_input_weights_), weights}), x}, children);
+  return inner({concatenate({parameter(graph, forget_input_weights_), input_weights_}), x},
+               children);
 }
 
 NaryTreeLSTM::State NaryTreeLSTM::node(std::span<const State> children) const {
@@ -75,11 +75,11 @@ NaryTreeLSTM::State NaryTreeLSTM::inner(std::vector<Expression> products,
   for (std::size_t child = 0; child < child_weights_.size(); ++child) {
     const bool is_there = child < children.size();
     const Expression none = is_there ? Expression() : zeros(graph, {hidden_});
-    products.push_back(parameter(graph, child_weights_[child]));
+    products.push_back(child_weights_[child]);
     products.push_back(is_there ? children[child].h : none);
     cells.push_back(is_there ? children[child].c : none);
   }
-  return lstm_cell(parameter(graph, bias_), products, cells);
+  return lstm_cell(bias_, products, cells);
 }
 
 }  // namespace dynet_like::nn

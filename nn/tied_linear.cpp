@@ -20,7 +20,7 @@ Expression TiedLinear::operator()(const Expression& x) const {
   check_input("TiedLinear", x, table_.dim()[0], table_.get_storage(), true);
   const Expression weights = transpose(parameter(graph, table_));
   if (bias_.p == nullptr) return weights * x;
-  return affine_transform({parameter(graph, bias_), weights, x});
+  return affine_transform({bias_, weights, x});
 }
 
 }  // namespace dynet_like::nn

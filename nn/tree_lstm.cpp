@@ -40,19 +40,17 @@ TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
   check_input("TreeLSTM", x, leaf_weights_.dim()[1], leaf_weights_.get_storage());
   const unsigned n = hidden_;
   const Expression bias = pick_range(parameter(graph, bias_), 2 * n, 5 * n);
-  const Expression xs[] = {parameter(graph, leaf_weights_), x};
+  const Expression xs[] = {leaf_weights_, x};
   return lstm_cell(bias, xs, {});
 }
 
 TreeLSTM::State TreeLSTM::inner(const State& left, const State& right) const {
-  ComputationGraph& graph = left.h.graph("TreeLSTM");
   for (const State* child : {&left, &right}) {
     check_input("TreeLSTM", child->h, hidden_, left_weights_.get_storage(), false, "states");
   }
-  const Expression xs[] = {parameter(graph, left_weights_), left.h,
-                           parameter(graph, right_weights_), right.h};
+  const Expression xs[] = {left_weights_, left.h, right_weights_, right.h};
   const Expression cells[] = {left.c, right.c};
-  return lstm_cell(parameter(graph, bias_), xs, cells);
+  return lstm_cell(bias_, xs, cells);
 }
 
 std::vector<TreeLSTM::State> TreeLSTM::operator()(const Tree& tree,

@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/ops.h"
 
 namespace dynet_like::nn {
@@ -25,7 +26,7 @@ VariationalDropout::Mask VariationalDropout::start(ComputationGraph& graph, unsi
 }
 
 Expression VariationalDropout::Mask::operator()(const Expression& x) const {
-  if (factors_.slot == nullptr) return x;
+  if (factors_.empty()) return x;
   if (x.dim().rows() != factors_.dim().rows() || x.dim().ndims() > 2) {
     throw ShapeError("[VariationalDropout] need " + detail::counted(factors_.dim().rows(), "row") +
                      "; got " + to_string(x.dim()));

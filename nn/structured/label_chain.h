@@ -26,8 +26,8 @@ struct LabelChain {
   Expression score(ComputationGraph& graph, std::span<const unsigned> sequence) const {
     const Dim dim({labels(), static_cast<unsigned>(sequence.size())});
     const Expression nothing = input(graph, dim, std::vector<float>(dim.size()));
-    return chain_log_partition(nothing, parameter(graph, transitions), parameter(graph, start),
-                               parameter(graph, end), {sequence.begin(), sequence.end()});
+    return chain_log_partition(nothing, transitions, start, end,
+                               {sequence.begin(), sequence.end()});
   }
 
   Parameter transitions;  ///< {labels, labels}, from the row's label to the column's

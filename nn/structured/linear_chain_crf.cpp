@@ -19,13 +19,10 @@ LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags,
       best_prefixes_(recursion<std::array<Expression, 2>>(
           [chain = chain_](const Expression& emission,
                            const std::vector<std::array<Expression, 2>>& before) {
-            ComputationGraph& graph = *emission.pg;
             const bool is_first = before.empty();
-            const Expression scores =
-                (is_first ? emission : before[0][0]) + parameter(graph, chain.transitions);
-            return std::array{
-                emission + (is_first ? parameter(graph, chain.start) : max_dim(scores, 0)),
-                argmax(scores, kNoGradient)};
+            const Expression scores = (is_first ? emission : before[0][0]) + chain.transitions;
+            return std::array{emission + (is_first ? Expression(chain.start) : max_dim(scores, 0)),
+                              argmax(scores, kNoGradient)};
           },
           "best of LinearChainCRF")),
       backwards_(recursion<Expression>(
@@ -48,9 +45,7 @@ Expression LinearChainCRF::loss(const Expression& emissions, std::span<const uns
 Expression LinearChainCRF::log_partition(const Expression& emissions,
                                          const std::vector<int>& tags) const {
   check(emissions);
-  ComputationGraph& graph = *emissions.pg;
-  return chain_log_partition(emissions, parameter(graph, chain_.transitions),
-                             parameter(graph, chain_.start), parameter(graph, chain_.end), tags);
+  return chain_log_partition(emissions, chain_.transitions, chain_.start, chain_.end, tags);
 }
 
 // The log partition of a chain whose labels are all given.
@@ -72,9 +67,8 @@ Expression LinearChainCRF::score(const Expression& emissions,
 
 Expression LinearChainCRF::best(const Expression& emissions) const {
   const unsigned words = check(emissions);
-  ComputationGraph& graph = *emissions.pg;
   const auto largest = best_prefixes_(Structure::sequence(words), emissions);
-  const Expression last = argmax(largest.last()[0] + parameter(graph, chain_.end), kNoGradient);
+  const Expression last = argmax(largest.last()[0] + chain_.end, kNoGradient);
   if (words == 1) return reshape(last, Dim({tags(), 1}));
   const Expression pointers = pick_range(largest.all()[1], 1, words, 2);
   const auto others = backwards_(Structure::reversed_sequence(words - 1), pointers, last);

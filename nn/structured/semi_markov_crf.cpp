@@ -57,15 +57,14 @@ SemiMarkovCRF::SemiMarkovCRF(ParameterCollection& model, unsigned labels,
       prefixes_(recursion<Prefixes>(
           [chain = chain_](unsigned kind, const Expression& segments,
                            const std::vector<Prefixes>& before) {
-            ComputationGraph& graph = *segments.pg;
             const unsigned n = chain.labels();
             std::vector<Expression> starts;
             for (const Prefixes& each : before) starts.push_back(each[1]);
-            if (kind == from_start) starts.push_back(parameter(graph, chain.start));
+            if (kind == from_start) starts.push_back(chain.start);
             const auto lengths = static_cast<unsigned>(starts.size());
             const Expression scores = reshape(pick_range(segments, 0, n * lengths), {n, lengths});
             const Expression upto = logsumexp_dim(concatenate_cols(starts) + scores, 1);
-            return Prefixes{upto, logsumexp_dim(upto + parameter(graph, chain.transitions), 0)};
+            return Prefixes{upto, logsumexp_dim(upto + chain.transitions, 0)};
           },
           "SemiMarkovCRF")) {}
 
@@ -105,7 +104,7 @@ Expression SemiMarkovCRF::log_partition(std::span<const Expression> scores) cons
   const unsigned words = check(scores);
   const States<Prefixes> prefixes =
       prefixes_(ends_of(words, max_length_), segments_by_end(scores, words, max_length_));
-  return logsumexp_dim(prefixes.last()[0] + parameter(*scores[0].pg, chain_.end), 0);
+  return logsumexp_dim(prefixes.last()[0] + chain_.end, 0);
 }
 
 Expression SemiMarkovCRF::score(std::span<const Expression> scores,
