@@ -52,7 +52,7 @@ class TreeLstm {
     lookup,
     leaf_gate,
     gate = leaf_gate + 3,
-    logistic = gate + 5,
+    sigmoid = gate + 5,
     tanh,
     product,
     sum,
@@ -77,17 +77,17 @@ class TreeLstm {
 
   State add_leaf() {
     const Id word = graph_.add(lookup);
-    const Id i = graph_.add(logistic, {graph_.add(leaf_gate, {word})});
-    const Id o = graph_.add(logistic, {graph_.add(leaf_gate + 1, {word})});
+    const Id i = graph_.add(sigmoid, {graph_.add(leaf_gate, {word})});
+    const Id o = graph_.add(sigmoid, {graph_.add(leaf_gate + 1, {word})});
     const Id u = graph_.add(tanh, {graph_.add(leaf_gate + 2, {word})});
     return with_output(graph_.add(product, {i, u}), o);
   }
 
   State add_node(State a, State b) {
-    const Id i = graph_.add(logistic, {graph_.add(gate, {a.h, b.h})});
-    const Id fa = graph_.add(logistic, {graph_.add(gate + 1, {a.h, b.h})});
-    const Id fb = graph_.add(logistic, {graph_.add(gate + 2, {a.h, b.h})});
-    const Id o = graph_.add(logistic, {graph_.add(gate + 3, {a.h, b.h})});
+    const Id i = graph_.add(sigmoid, {graph_.add(gate, {a.h, b.h})});
+    const Id fa = graph_.add(sigmoid, {graph_.add(gate + 1, {a.h, b.h})});
+    const Id fb = graph_.add(sigmoid, {graph_.add(gate + 2, {a.h, b.h})});
+    const Id o = graph_.add(sigmoid, {graph_.add(gate + 3, {a.h, b.h})});
     const Id u = graph_.add(tanh, {graph_.add(gate + 4, {a.h, b.h})});
     const Id iu = graph_.add(product, {i, u});
     const Id ca = graph_.add(product, {fa, a.c});
@@ -127,7 +127,7 @@ class Tagger {
     forward_gates,
     backward_gates,
     pick,
-    logistic = pick + 4,
+    sigmoid = pick + 4,
     tanh,
     product,
     sum,
@@ -143,9 +143,9 @@ class Tagger {
     State state{graph_.add(start), graph_.add(start)};
     for (const Id word : words) {
       const Id all = graph_.add(gates, {word, state.h});
-      const Id i = graph_.add(logistic, {graph_.add(pick, {all})});
-      const Id f = graph_.add(logistic, {graph_.add(pick + 1, {all})});
-      const Id o = graph_.add(logistic, {graph_.add(pick + 2, {all})});
+      const Id i = graph_.add(sigmoid, {graph_.add(pick, {all})});
+      const Id f = graph_.add(sigmoid, {graph_.add(pick + 1, {all})});
+      const Id o = graph_.add(sigmoid, {graph_.add(pick + 2, {all})});
       const Id u = graph_.add(tanh, {graph_.add(pick + 3, {all})});
       const Id kept = graph_.add(product, {f, state.c});
       const Id added = graph_.add(product, {i, u});

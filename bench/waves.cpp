@@ -53,7 +53,7 @@ class Parse {
   }
   void decide(const Tensor& scores) {
     const unsigned transition = argmax(scores, state_.allowed());
-    if (parser_->training) losses_.push_back(pickneglogsoftmax(scores_, transition));
+    if (parser_->training) losses_.push_back(cross_entropy(scores_, transition));
     decisions_.push_back(transition);
     state_.apply(transition);
     state_.apply_forced();

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     const unsigned n = m.atoms.size();
     Expression h = embedding.columns(graph, atoms.ids(m.atoms));
     for (const nn::Linear& layer : {first, second})
-      h = rectify(h + layer(gather(h, m.before, 1) + scatter_add(h, m.before, n, 1)));
+      h = relu(h + layer(gather(h, m.before, 1) + scatter_add(h, m.before, n, 1)));
     return output(reshape(segment_max(h, {n}), {32}));
   };
   AdamTrainer trainer(model, 0.01f);
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
       batch.clear();
       for (const unsigned i : samples) {
         const Expression x = scores(batch.new_graph(), data[i].text);
-        batch.add_loss(pickneglogsoftmax(x, labels.id(data[i].label)));
+        batch.add_loss(cross_entropy(x, labels.id(data[i].label)));
       }
       run.update(batch);
     }

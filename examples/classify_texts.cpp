@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
       batch.clear();
       for (const unsigned i : samples) {
         const Expression x = scores(batch.new_graph(), data[i].text);
-        batch.add_loss(pickneglogsoftmax(x, labels.id(data[i].label)));
+        batch.add_loss(cross_entropy(x, labels.id(data[i].label)));
       }
       run.update(batch);
     }

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       for (const unsigned i : samples) {
         const Expression columns = scores(batch.new_graph(), trees[i]);
         const Expression by_node = reshape(columns, Dim({5}, trees[i].size()));
-        batch.add_loss(pickneglogsoftmax(by_node, labels_of(trees[i])));
+        batch.add_loss(cross_entropy(by_node, labels_of(trees[i])));
       }
       run.update(batch);
     }

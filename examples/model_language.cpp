@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
             next(begin + 1, begin + length + 1);
         const Expression states = lstm(embedding.columns(batch.new_graph(), read)).all().h;
         const Expression scores = reshape(output(states), Dim({characters}, length));
-        batch.add_loss(pickneglogsoftmax(scores, next));
+        batch.add_loss(cross_entropy(scores, next));
       }
       run.update(batch);
     }

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
       for (const unsigned i : samples) {
         const unsigned n = data[i].words.size();
         const Expression x = reshape(scores(batch.new_graph(), data[i]), Dim({n + 1}, n));
-        batch.add_loss(pickneglogsoftmax(x, data[i].heads()));
+        batch.add_loss(cross_entropy(x, data[i].heads()));
       }
       run.update(batch);
     }

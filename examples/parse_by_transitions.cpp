@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
       const Expression three = select_cols(all, {s.stack(1), s.stack(0), s.buffer()});
       const Expression x = mlp(reshape(three, {192}));
       const Tensor scores = x.value();  // waits for the other sentences of a minibatch
-      losses.push_back(pickneglogsoftmax(x, argmax(scores, s.judge(data[i].heads()).right)));
+      losses.push_back(cross_entropy(x, argmax(scores, s.judge(data[i].heads()).right)));
       s.apply(argmax(scores, s.allowed()));
     }
     return std::pair{s.heads(), losses};

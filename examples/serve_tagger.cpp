@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
         for (unsigned& id : ids) id = run.random().below(10) == 0 ? unknown : id;
         const Dim by_word({tags.size()}, data[i].words.size());
         const Expression x = reshape(scores(batch.new_graph(), ids), by_word);
-        batch.add_loss(pickneglogsoftmax(x, tags.ids(data[i].tags)));
+        batch.add_loss(cross_entropy(x, tags.ids(data[i].tags)));
       }
       run.update(batch);
     }

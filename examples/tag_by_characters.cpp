@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       for (const unsigned i : samples) {
         const auto x = scores(batch.new_graph(), data[i].words);
         for (std::size_t k = 0; k < x.size(); ++k) {
-          batch.add_loss(pickneglogsoftmax(x[k], tags.id(data[i].tags[k])));
+          batch.add_loss(cross_entropy(x[k], tags.id(data[i].tags[k])));
         }
       }
       run.update(batch);

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
           id = run.random().below(10) == 0 ? unknown : id;       // to know what to do
         const Dim by_word({tags.size()}, data[i].words.size());  // each is a minibatch element
         const Expression x = reshape(scores(batch.new_graph(), ids), by_word);
-        batch.add_loss(pickneglogsoftmax(x, tags.ids(data[i].tags)));
+        batch.add_loss(cross_entropy(x, tags.ids(data[i].tags)));
       }
       run.update(batch);
     }

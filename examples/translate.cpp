@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
         const auto steps = steps_of(graph, data[i].first);
         nn::LSTM::State state = decoder.start(graph);
         for (const unsigned word : words.ids(split(data[i].second + " <end>"))) {
-          batch.add_loss(pickneglogsoftmax(steps.scores(state), word));
+          batch.add_loss(cross_entropy(steps.scores(state), word));
           state = steps.advance(state, word);
         }
       }

@@ -6,7 +6,7 @@
 
 namespace dynet_like::nn {
 
-/// `tanh`, `rectify`, `gelu`, a function of your own, or a lambda that captures nothing.
+/// `tanh`, `relu`, `gelu`, a function of your own, or a lambda that captures nothing.
 using Activation = Expression (*)(const Expression&);
 
 }  // namespace dynet_like::nn

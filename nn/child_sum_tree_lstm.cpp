@@ -44,13 +44,13 @@ ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
   std::vector<Expression> outputs, kept;
   for (const State& child : children) {
     outputs.push_back(child.h);
-    const Expression forget = logistic(affine_transform({forget_from_x, forget_weights_, child.h}));
+    const Expression forget = sigmoid(affine_transform({forget_from_x, forget_weights_, child.h}));
     kept.push_back(cmult(forget, child.c));
   }
   if (!children.empty()) {
     sums = affine_transform({sums, sum_weights_, sum(outputs)});
   }
-  const Expression gates = logistic(pick_range(sums, 0, 2 * n));
+  const Expression gates = sigmoid(pick_range(sums, 0, 2 * n));
   const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);
   kept.push_back(cmult(i, tanh(pick_range(sums, 2 * n, 3 * n))));
   const Expression c = sum(kept);

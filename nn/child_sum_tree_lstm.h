@@ -11,8 +11,8 @@ namespace dynet_like::nn {
 
 /// The Child-Sum Tree-LSTM of Tai et al. (2015), equations 2 to 8, with an input x at every node.
 /// With h_1, c_1, h_2, c_2, ... of its children, in any order, and s = h_1 + h_2 + ...:
-///   i, o = logistic(b + W x + U s), each its own rows;  u = tanh(b + W x + U s)
-///   f_k  = logistic(b + W x + U_f h_k), one for every child
+///   i, o = sigmoid(b + W x + U s), each its own rows;  u = tanh(b + W x + U s)
+///   f_k  = sigmoid(b + W x + U_f h_k), one for every child
 ///   c = i * u + f_1 * c_1 + f_2 * c_2 + ...;  h = o * tanh(c)
 /// The rows are in the order f, i, o, u. W and U are drawn as Glorot and Bengio (2010) propose,
 /// gate by gate; b is 1 for the forget gate at first and 0 for the others.

@@ -16,7 +16,7 @@ struct CopyOutputOptions {
 
 /// The output of a pointer-generator (See et al. 2017): P = g softmax(W s + V m + b) + (1 - g)
 /// copied, for the state s of a decoder and what it finds in a source: the mean m and weights,
-/// which add up to the words' shares in `copied`. g = logistic(w s + v m + c) is one more row of
+/// which add up to the words' shares in `copied`. g = sigmoid(w s + v m + c) is one more row of
 /// the same maps.
 class CopyOutput {
  public:

@@ -11,7 +11,7 @@
 namespace dynet_like::nn {
 
 /// Cho et al. (2014), with the reset gate applied after the product:
-///   r = logistic(b_x_r + W_r x + b_h_r + U_r h);  z likewise
+///   r = sigmoid(b_x_r + W_r x + b_h_r + U_r h);  z likewise
 ///   n = tanh(b_x_n + W_n x + r * (b_h_n + U_n h));  h' = (1 - z) * n + z * h
 /// The rows of W, U, b_x and b_h are in the order r, z, n. W and U are drawn as Glorot and Bengio
 /// (2010) propose, gate by gate; b_x and b_h are zero at first.

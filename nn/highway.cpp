@@ -23,7 +23,7 @@ Expression Highway::operator()(const Expression& x) const {
   Expression y = x;
   for (const Layer& layer : layers_) {
     const Expression sums = affine_transform({layer.bias, layer.weights, y});
-    const Expression gate = logistic(pick_range(sums, 0, size_));
+    const Expression gate = sigmoid(pick_range(sums, 0, size_));
     const Expression mapped = activation_(pick_range(sums, size_, 2 * size_));
     y = y + cmult(gate, mapped - y);
   }

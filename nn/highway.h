@@ -11,12 +11,12 @@ namespace dynet_like::nn {
 
 struct HighwayOptions {
   unsigned layers = 1;
-  Activation activation = rectify;
+  Activation activation = relu;
   std::string name = {};
 };
 
 /// Srivastava, Greff and Schmidhuber (2015), equation 3, once per layer:
-///   t = logistic(b_t + W_t x);  y = t * activation(b_h + W_h x) + (1 - t) * x
+///   t = sigmoid(b_t + W_t x);  y = t * activation(b_h + W_h x) + (1 - t) * x
 /// The rows of W and b are in the order t, h. W is drawn as Glorot and Bengio (2010) propose, block
 /// by block; b is -1 for t at first, so that much is carried, and else 0.
 /// Shapes: {size} -> {size}, {size, n} -> {size, n}.

@@ -11,7 +11,7 @@
 namespace dynet_like::nn {
 
 /// Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000):
-///   f, i, o = logistic(b + W x + U h), each its own rows of b, W and U;  u = tanh(b + W x + U h)
+///   f, i, o = sigmoid(b + W x + U h), each its own rows of b, W and U;  u = tanh(b + W x + U h)
 ///   c' = i * u + f * c;  h' = o * tanh(c')
 /// The rows are in the order f, i, o, u. W and U are drawn as Glorot and Bengio (2010) propose,
 /// gate by gate; b is 1 for the forget gate at first and 0 for the others (Jozefowicz et al. 2015).

@@ -13,7 +13,7 @@ struct MLPOptions {
   /// The rate of what the activation gives, at least 0 and below 1.
   float dropout = 0;
   /// Of the outputs of all layers but the last.
-  Activation activation = rectify;
+  Activation activation = relu;
   std::string name = {};
 };
 

@@ -17,7 +17,7 @@ struct NaryTreeLSTMOptions {
 };
 
 /// The N-ary Tree-LSTM of Tai et al. (2015), equations 9 to 14, where every child has a place:
-///   i, o = logistic and u = tanh of b + W x + U_1 h_1 + ... + U_N h_N, each its own rows
+///   i, o = sigmoid and u = tanh of b + W x + U_1 h_1 + ... + U_N h_N, each its own rows
 ///   f_k  = the same with rows of its own for every child, which sees all children
 ///   c = i * u + f_1 * c_1 + ... + f_N * c_N;  h = o * tanh(c)
 /// In the paper the forget gates share their rows of W and b; here every child has its own. A child

@@ -21,7 +21,7 @@ struct TransformerOptions {
   /// The rate of what attention gives and of both layers of the network, at least 0 and below 1.
   float dropout = 0;
   /// Between the two maps of the network for every position.
-  Activation activation = rectify;
+  Activation activation = relu;
   /// Every column attends to those up to it alone.
   bool causal = false;
   /// The norm comes before attention and network (Xiong et al. 2020), and what they give is added

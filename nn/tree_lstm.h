@@ -14,7 +14,7 @@ namespace dynet_like::nn {
 
 /// The N-ary Tree-LSTM of Tai et al. (2015), equations 9 to 14, with N = 2 and inputs at the leaves
 /// only, as for constituency trees. With l and r the children of an inner node:
-///   i, o   = logistic(b + U_l h_l + U_r h_r), each its own rows of b, U_l and U_r
+///   i, o   = sigmoid(b + U_l h_l + U_r h_r), each its own rows of b, U_l and U_r
 ///   f_l, f_r = the same with two forget gates, which see both children
 ///   u      = tanh(b + U_l h_l + U_r h_r)
 ///   c = i * u + f_l * c_l + f_r * c_r;  h = o * tanh(c)

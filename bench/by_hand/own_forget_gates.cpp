@@ -24,11 +24,11 @@ void forward_nodes(const OwnForgetForward& nodes) {
     float* h = nodes.states + node * 2 * hidden;
     float* saved = nodes.saved == nullptr ? nullptr : nodes.saved + node * kOwnForgetSaved * hidden;
     for_lanes<float>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-      const Vector i = logistic(load_as<Vector>(sums + at, count));
-      const Vector o = logistic(load_as<Vector>(sums + hidden + at, count));
+      const Vector i = sigmoid(load_as<Vector>(sums + at, count));
+      const Vector o = sigmoid(load_as<Vector>(sums + hidden + at, count));
       const Vector u = tanh(load_as<Vector>(sums + 2 * hidden + at, count));
-      const Vector l = logistic(load_as<Vector>(nodes.left_sums + node * hidden + at, count));
-      const Vector r = logistic(load_as<Vector>(nodes.right_sums + node * hidden + at, count));
+      const Vector l = sigmoid(load_as<Vector>(nodes.left_sums + node * hidden + at, count));
+      const Vector r = sigmoid(load_as<Vector>(nodes.right_sums + node * hidden + at, count));
       const Vector c_left = at_node(nodes.left_c, node, at, count);
       const Vector c_right = at_node(nodes.right_c, node, at, count);
       const Vector c = fused(r, c_right, fused(l, c_left, i * u)), t = tanh(c);

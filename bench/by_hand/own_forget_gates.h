@@ -6,7 +6,7 @@
 namespace dynet_like::bench::by_hand {
 
 /// For `count` nodes:
-///   i, o, f_left, f_right = logistic and u = tanh of their sums
+///   i, o, f_left, f_right = sigmoid and u = tanh of their sums
 ///   c = i * u + f_left * c_left + f_right * c_right;  h = o * tanh(c)
 struct OwnForgetForward {
   std::size_t hidden, count;

@@ -26,7 +26,7 @@ WordLosses::WordLosses(Queue& queue, Workload& model, const std::string& path)
       classes_(bias_.dim().rows()),
       scores_layer_(queue, ops::affine_transform,
                     {bias_.dim(), weights_.dim(), Dim({weights_.dim().cols()})}),
-      loss_layer_(queue, ops::pickneglogsoftmax, {bias_.dim()}) {}
+      loss_layer_(queue, ops::cross_entropy, {bias_.dim()}) {}
 
 double WordLosses::forward(const Places& xs, const std::vector<std::uint32_t>& labels,
                            Arena& arena) {

@@ -10,7 +10,7 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// An affine map and pickneglogsoftmax. If there are many classes, only some words are run at a
+/// An affine map and cross_entropy. If there are many classes, only some words are run at a
 /// time: then their scores are still in the cache when the loss reads them, when gradients replace
 /// them, and when the gradients of weights and words are computed.
 class WordLosses {

@@ -69,14 +69,14 @@ struct GraphNetwork {
     Expression h = atoms.columns(graph, molecules.atoms);
     const Expression kinds = bonds.columns(graph, molecules.bonds);
     for (unsigned round = 0; round < kRounds; ++round) {
-      const Expression messages = rectify(gather(message(h), molecules.from, 1) + kinds);
+      const Expression messages = relu(gather(message(h), molecules.from, 1) + kinds);
       const Expression received = segment_sum(messages, molecules.degrees);
-      h = rectify(affine_transform({parameter(graph, bias), parameter(graph, of_own), h,
+      h = relu(affine_transform({parameter(graph, bias), parameter(graph, of_own), h,
                                     parameter(graph, of_received), received}));
     }
     const Expression scores = output(segment_sum(h, molecules.sizes));
     const auto count = static_cast<unsigned>(molecules.sizes.size());
-    return pickneglogsoftmax(reshape(scores, Dim({kClasses}, count)), molecules.labels);
+    return cross_entropy(reshape(scores, Dim({kClasses}, count)), molecules.labels);
   }
 
   unsigned hidden;

@@ -35,7 +35,7 @@ class LanguageModel : public Workload {
       auto state = cell_.start(graph);
       for (std::size_t i = 0; i + 1 < words.size(); ++i) {
         state = cell_.step(state, embedding_(graph, words[i]));
-        losses.push_back(pickneglogsoftmax(output_(state.h), words[i + 1]));
+        losses.push_back(cross_entropy(output_(state.h), words[i + 1]));
       }
       return sum(losses);
     }

@@ -34,7 +34,7 @@ class LatticeLSTM : public Workload {
       }
       positions.push_back(ending.size() == 1 ? ending[0] : merge(ending));
       const Expression scores = output_(positions.back().h);
-      losses.push_back(pickneglogsoftmax(scores, lattice.tags[end - 1]));
+      losses.push_back(cross_entropy(scores, lattice.tags[end - 1]));
     }
     return sum(losses);
   }

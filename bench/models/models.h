@@ -26,7 +26,7 @@ std::unique_ptr<Workload> make_model(const std::string& name, unsigned hidden, F
 /// Binary Tree-LSTM (nn::TreeLSTM) with a loss of 5 classes at every node.
 std::unique_ptr<Workload> make_tree_lstm(unsigned hidden, Form form);
 /// The same with forget gates that read only their own child, as in the child-sum Tree-LSTM (Tai et
-/// al. 2015, equation 4): f_k = logistic(b_f + U_f h_k), one U_f for both children. No single node
+/// al. 2015, equation 4): f_k = sigmoid(b_f + U_f h_k), one U_f for both children. No single node
 /// computes such a cell: in the form "fused", i, o and u are one product, and the rest is op by op.
 std::unique_ptr<Workload> make_tree_lstm_own_forget(unsigned hidden, Form form);
 /// Child-sum Tree-GRU on the same trees: a leaf is a step of nn::GRU from zeros, an inner node a
@@ -48,7 +48,7 @@ std::unique_ptr<Workload> make_language_model(unsigned hidden, Form form);
 std::unique_ptr<Workload> make_lattice_lstm(unsigned hidden, Form form);
 /// A network of random shape per instance. A word x is tanh(W x + b); two nodes p and q join as
 ///   combine: tanh(W p + U q + b);  gru: nn::GRU's step from h = p with x = q
-///   gate: g * p + (1 - g) * q with g = logistic(W p + U q + b)
+///   gate: g * p + (1 - g) * q with g = sigmoid(W p + U q + b)
 /// each with its own weights. A loss of 5 classes at every sink.
 std::unique_ptr<Workload> make_random_dag(unsigned hidden, Form form);
 

@@ -36,7 +36,7 @@ OpTreeLSTM::State OpTreeLSTM::leaf(const Expression& x) const {
     return affine_transform(
         {parameter(graph, bias_[2 + gate]), parameter(graph, leaf_weights_[gate]), x});
   };
-  const Expression i = logistic(sum(0)), o = logistic(sum(1)), u = tanh(sum(2));
+  const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
   const Expression c = cmult(i, u);
   return {cmult(o, tanh(c)), c};
 }
@@ -47,8 +47,8 @@ OpTreeLSTM::State OpTreeLSTM::inner(const State& left, const State& right) const
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
                              left.h, parameter(graph, right_weights_[gate]), right.h});
   };
-  const Expression f_left = logistic(sum(0)), f_right = logistic(sum(1));
-  const Expression i = logistic(sum(2)), o = logistic(sum(3)), u = tanh(sum(4));
+  const Expression f_left = sigmoid(sum(0)), f_right = sigmoid(sum(1));
+  const Expression i = sigmoid(sum(2)), o = sigmoid(sum(3)), u = tanh(sum(4));
   const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
   return {cmult(o, tanh(c)), c};
 }
@@ -68,7 +68,7 @@ OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(const Expression& x) const 
     return affine_transform(
         {parameter(graph, bias_[gate]), parameter(graph, leaf_weights_[gate]), x});
   };
-  const Expression i = logistic(sum(0)), o = logistic(sum(1)), u = tanh(sum(2));
+  const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
   const Expression c = cmult(i, u);
   return {cmult(o, tanh(c)), c};
 }
@@ -79,9 +79,9 @@ OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(const State& left, const S
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
                              left.h, parameter(graph, right_weights_[gate]), right.h});
   };
-  const Expression i = logistic(sum(0)), o = logistic(sum(1)), u = tanh(sum(2));
-  const Expression f_left = logistic(forget_(left.h));
-  const Expression f_right = logistic(forget_(right.h));
+  const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
+  const Expression f_left = sigmoid(forget_(left.h));
+  const Expression f_right = sigmoid(forget_(right.h));
   const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
   return {cmult(o, tanh(c)), c};
 }
@@ -106,7 +106,7 @@ OpLSTM::State OpLSTM::step(const State& before, const Expression& x) const {
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, input_weights_[gate]),
                              x, parameter(graph, hidden_weights_[gate]), before.h});
   };
-  const Expression f = logistic(sum(0)), i = logistic(sum(1)), o = logistic(sum(2));
+  const Expression f = sigmoid(sum(0)), i = sigmoid(sum(1)), o = sigmoid(sum(2));
   const Expression c = cmult(i, tanh(sum(3))) + cmult(f, before.c);
   return {cmult(o, tanh(c)), c};
 }
@@ -131,7 +131,7 @@ Expression OpGRU::step(const Expression& h, const Expression& x) const {
         {parameter(graph, input_bias_[gate]) + parameter(graph, hidden_bias_[gate]),
          parameter(graph, input_weights_[gate]), x, parameter(graph, hidden_weights_[gate]), h});
   };
-  const Expression r = logistic(sum(0)), z = logistic(sum(1));
+  const Expression r = sigmoid(sum(0)), z = sigmoid(sum(1));
   const Expression from_x =
       affine_transform({parameter(graph, input_bias_[2]), parameter(graph, input_weights_[2]), x});
   const Expression from_h = affine_transform(
@@ -146,7 +146,7 @@ Expression OpGRU::step_without_input(const Expression& h) const {
     return affine_transform(
         {parameter(graph, hidden_bias_[gate]), parameter(graph, hidden_weights_[gate]), h});
   };
-  const Expression r = logistic(sum(0)), z = logistic(sum(1)), n = tanh(cmult(r, sum(2)));
+  const Expression r = sigmoid(sum(0)), z = sigmoid(sum(1)), n = tanh(cmult(r, sum(2)));
   return cmult(1.0f - z, n) + cmult(z, h);
 }
 

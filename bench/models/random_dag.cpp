@@ -48,7 +48,7 @@ class RandomDagWorkload : public Workload {
     for (const RandomDag::Node& node : dags_[instance].nodes) {
       values.push_back(value(graph, node, values));
       if (node.is_sink) {
-        losses.push_back(pickneglogsoftmax(output_(values.back()), node.label));
+        losses.push_back(cross_entropy(output_(values.back()), node.label));
       }
     }
     return sum(losses);
@@ -62,7 +62,7 @@ class RandomDagWorkload : public Workload {
     const Expression &p = values[node.a], &q = values[node.b];
     if (node.kind == Kind::combine) return tanh(combine_(p, q));
     if (node.kind == Kind::gru) return gru_.step(p, q);
-    const Expression gate = logistic(gate_(p, q));
+    const Expression gate = sigmoid(gate_(p, q));
     return cmult(gate, p) + cmult(1.0f - gate, q);
   }
 

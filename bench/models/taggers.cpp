@@ -98,7 +98,7 @@ class Tagger : public Workload {
       const std::vector<Expression> states = bilstm_.read(graph, words);
       for (std::size_t i = 0; i < states.size(); ++i) {
         const Expression scores = output_(tanh(hidden_layer_(states[i])));
-        losses.push_back(pickneglogsoftmax(scores, sentence.tags[i]));
+        losses.push_back(cross_entropy(scores, sentence.tags[i]));
       }
       return sum(losses);
     }

@@ -95,7 +95,7 @@ struct TransformerTagger {
     Expression x = positions(embedding.columns(graph, word));
     for (const TransformerLayer& layer : layers) x = layer.apply<Ops>(x);
     const Expression scores = output(norm.apply<Ops>(x));
-    return pickneglogsoftmax(reshape(scores, Dim({kTags}, words)), tag);
+    return cross_entropy(reshape(scores, Dim({kTags}, words)), tag);
   }
 
   ParameterCollection model{1};

@@ -50,7 +50,7 @@ class TreeWorkload : public Workload {
     for (const BinaryTree::Node& node : trees_[instance].nodes) {
       states.push_back(node.is_leaf() ? cell_.leaf(embedding_(graph, node.word))
                                       : cell_.inner(states[node.left], states[node.right]));
-      losses.push_back(pickneglogsoftmax(output_(states.back().h), node.label));
+      losses.push_back(cross_entropy(output_(states.back().h), node.label));
     }
     return sum(losses);
   }
@@ -164,11 +164,11 @@ class OwnForgetTreeLSTM {
     const Expression sums =
         affine_transform({parameter(graph, bias_), parameter(graph, left_weights_), left.h,
                           parameter(graph, right_weights_), right.h});
-    const Expression gates = logistic(pick_range(sums, 0, 2 * n));
+    const Expression gates = sigmoid(pick_range(sums, 0, 2 * n));
     const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);
     const Expression u = tanh(pick_range(sums, 2 * n, 3 * n));
-    const Expression f_left = logistic(forget_(left.h));
-    const Expression f_right = logistic(forget_(right.h));
+    const Expression f_left = sigmoid(forget_(left.h));
+    const Expression f_right = sigmoid(forget_(right.h));
     const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
     return {cmult(o, tanh(c)), c};
   }

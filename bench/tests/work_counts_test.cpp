@@ -81,7 +81,7 @@ class Decoders {
       for (std::size_t step = 0; step < 3 + i % 10; ++step) {
         state = cell_.step(state, words_(graph, word));
         const Expression scores = output_(state.h);
-        losses.push_back(pickneglogsoftmax(scores, word));
+        losses.push_back(cross_entropy(scores, word));
         word = argmax(scores.value());
       }
       return sum(losses);

@@ -1,7 +1,7 @@
 // The pointwise part of LSTM and GRU cells, over any number type. Included once for each target.
 //
 // The includer provides a namespace, the macro LANE (the function attributes of its target) and,
-// for its number type, the arithmetic operators, logistic, tanh and fused(a, b, c) = a * b + c.
+// for its number type, the arithmetic operators, sigmoid, tanh and fused(a, b, c) = a * b + c.
 // `here` stands for one or several adjacent elements of the vectors of a cell: here.load(vector)
 // reads them, here.store(numbers, vector) and here.put(numbers, vector, add) write them.
 
@@ -21,11 +21,11 @@ LANE E* item_of(E* all, std::size_t item, std::size_t size) {
 template <class E, class Here, class Sum>
 LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& here, const Sum& sum,
                        const Operand* cells, std::size_t item, E* const (&out)[2], E* saved) {
-  const auto i = logistic(sum(layout.i)), o = logistic(sum(layout.o)), u = tanh(sum(layout.u));
+  const auto i = sigmoid(sum(layout.i)), o = sigmoid(sum(layout.o)), u = tanh(sum(layout.u));
   auto c = i * u;
   for (unsigned k = 0; k < children; ++k) {
     const unsigned row = layout.f + k * layout.hidden;
-    const auto f = logistic(sum(row));
+    const auto f = sigmoid(sum(row));
     c = fused(f, here.load(cells[k].at<E>(item)), c);
     if (saved != nullptr) here.store(f, saved + row);
   }
@@ -70,7 +70,7 @@ LANE void gru_element(unsigned hidden, const Here& here, const SumH& of_h, const
                       bool has_x, const E* before, E* out, E* saved) {
   auto r = of_h(0), z = of_h(1);
   if (has_x) r = r + of_x(0), z = z + of_x(1);
-  r = logistic(r), z = logistic(z);
+  r = sigmoid(r), z = sigmoid(z);
   const auto inner = of_h(2);
   auto total = r * inner;
   if (has_x) total = total + of_x(2);

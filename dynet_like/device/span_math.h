@@ -17,7 +17,7 @@ void log(std::span<const double> x, std::span<double> y);
 void tanh(std::span<const float> x, std::span<float> y);
 void tanh(std::span<const double> x, std::span<double> y);
 /// 1 / (1 + e^-x).
-void logistic(std::span<const float> x, std::span<float> y);
-void logistic(std::span<const double> x, std::span<double> y);
+void sigmoid(std::span<const float> x, std::span<float> y);
+void sigmoid(std::span<const double> x, std::span<double> y);
 
 }  // namespace dynet_like::ops

@@ -31,13 +31,13 @@ struct TanhOfSum : BinaryFormula {
   }
 };
 
-struct Logistic : UnaryFormula {
-  static constexpr std::string_view name = "logistic",
+struct Sigmoid : UnaryFormula {
+  static constexpr std::string_view name = "sigmoid",
                                     formula = "1 / (1 + e^-x); dy/dx = y (1 - y)";
   static constexpr Needs needs = Needs::output;
   template <class T>
   LANE static T value(T x) {
-    return logistic(x);
+    return sigmoid(x);
   }
   template <class T>
   LANE static T slope_0(T, T y) {
@@ -46,8 +46,8 @@ struct Logistic : UnaryFormula {
 };
 
 // Uses select, because max would lose a NaN.
-struct Rectify : UnaryFormula {
-  static constexpr std::string_view name = "rectify", formula = "max(x, 0); dy/dx = 0 at 0";
+struct Relu : UnaryFormula {
+  static constexpr std::string_view name = "relu", formula = "max(x, 0); dy/dx = 0 at 0";
   static constexpr Needs needs = Needs::output;
   template <class T>
   LANE static T value(T x) {
@@ -69,7 +69,7 @@ struct LogSigmoid : UnaryFormula {
   }
   template <class T>
   LANE static T slope_0(T x, T) {
-    return logistic(-x);
+    return sigmoid(-x);
   }
 };
 
@@ -102,7 +102,7 @@ struct Selu : UnaryFormula {
   }
 };
 
-// x logistic(z), where z has the sign of x: logistic(z) = 1 / (1 + e^-z) is the square of e^(z/2)
+// x sigmoid(z), where z has the sign of x: sigmoid(z) = 1 / (1 + e^-z) is the square of e^(z/2)
 // over 1 + e^z. For a negative z the two factors e^(z/2) are multiplied one after the other, so
 // that no factor underflows before the result does.
 struct Gate {
@@ -111,7 +111,7 @@ struct Gate {
     const T root = exp_of_negative(T(-0.5) * abs(z)), share = x / (T(1) + root * root);
     return select(z < T(0), select(T(0) < root, share * root * root, T(0)), share);
   }
-  // logistic(z) (1 + w logistic(-z)), where w is x dz/dx and z is no larger than 2000.
+  // sigmoid(z) (1 + w sigmoid(-z)), where w is x dz/dx and z is no larger than 2000.
   template <class T>
   LANE static T slope(T z, T w) {
     const T one(1), root = exp_of_negative(T(-0.5) * abs(z)), small = root * root,
@@ -134,7 +134,7 @@ struct Silu : UnaryRealFormula {
   LANE static T value(T x, T c) {
     return Gate::value(x, c * x);
   }
-  // At |z| = 2000 logistic is 0 or 1 in any type.
+  // At |z| = 2000 sigmoid is 0 or 1 in any type.
   template <class T>
   LANE static T slope_0(T x, T, T c) {
     const T z = Gate::within(T(2000), c * x);
@@ -162,7 +162,7 @@ struct Gelu : UnaryFormula {
   }
 };
 
-// (1 + tanh u) / 2 is logistic(2u).
+// (1 + tanh u) / 2 is sigmoid(2u).
 struct GeluTanh : UnaryFormula {
   static constexpr std::string_view name = "gelu_tanh",
                                     formula =
@@ -174,7 +174,7 @@ struct GeluTanh : UnaryFormula {
   LANE static T value(T x) {
     return Gate::value(x, T(twice_root) * (x + T(cubic) * x * x * x));
   }
-  // At |x| = 30 logistic is 0 or 1 in any type.
+  // At |x| = 30 sigmoid is 0 or 1 in any type.
   template <class T>
   LANE static T slope_0(T any, T) {
     const T x = Gate::within(T(30), any), cube = T(cubic) * x * x * x;
@@ -191,7 +191,7 @@ struct Softplus : UnaryFormula {
   }
   template <class T>
   LANE static T slope_0(T x, T) {
-    return logistic(x);
+    return sigmoid(x);
   }
 };
 

@@ -27,7 +27,7 @@ namespace formulas {
 using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
 #define LANE DYNET_LIKE_HOST_DEVICE
 template <class T>
-LANE T logistic(T x) {
+LANE T sigmoid(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 template <class T>

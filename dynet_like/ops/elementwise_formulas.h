@@ -2,7 +2,7 @@
 //
 // The includer provides a namespace, the macro LANE (the function attributes of its target) and,
 // for its lane type T: the arithmetic operators, the comparison <, exp, exp_of_negative and expm1
-// (of x <= 0), log, log1p (of x >= 0), sqrt, tanh, logistic, normal_tail (of x >= 0), abs, square,
+// (of x <= 0), log, log1p (of x >= 0), sqrt, tanh, sigmoid, normal_tail (of x >= 0), abs, square,
 // is_nan and select(condition, a, b). T(c) is the constant c in all lanes.
 //
 // A formula has value(inputs..., reals...) and, for input j, slope_j(inputs..., y, reals...) =
@@ -257,7 +257,7 @@ struct ScaleGradient : UnaryRealFormula {
 /// The list of elementwise ops: adding a formula here creates its op.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
-             ScalarDivide, Tanh, TanhOfSum, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube,
+             ScalarDivide, Tanh, TanhOfSum, Sigmoid, Relu, Exp, Log, Sqrt, Square, Abs, Cube,
              LogSigmoid, Elu, Selu, Silu, Gelu, GeluTanh, Softplus, LeakyRelu, Softsign, Min, Max,
              ScalarMin, ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss,
              DivergenceTerm, ScaleGradient>;

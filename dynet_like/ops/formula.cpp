@@ -280,8 +280,8 @@ Term sqrt(const Term& x) { return term(Function::Sqrt, x); }
 Term square(const Term& x) { return term(Function::Square, x); }
 Term abs(const Term& x) { return term(Function::Abs, x); }
 Term tanh(const Term& x) { return term(Function::Tanh, x); }
-Term logistic(const Term& x) { return term(Function::Logistic, x); }
-Term rectify(const Term& x) { return term(Function::Rectify, x); }
+Term sigmoid(const Term& x) { return term(Function::Sigmoid, x); }
+Term relu(const Term& x) { return term(Function::Relu, x); }
 Term softplus(const Term& x) { return term(Function::Softplus, x); }
 Term log_sigmoid(const Term& x) { return term(Function::LogSigmoid, x); }
 Term softsign(const Term& x) { return term(Function::Softsign, x); }

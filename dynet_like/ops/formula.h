@@ -36,8 +36,8 @@ class Term {
   friend Term square(const Term& x);
   friend Term abs(const Term& x);
   friend Term tanh(const Term& x);
-  friend Term logistic(const Term& x);
-  friend Term rectify(const Term& x);
+  friend Term sigmoid(const Term& x);
+  friend Term relu(const Term& x);
   friend Term softplus(const Term& x);
   friend Term log_sigmoid(const Term& x);
   friend Term softsign(const Term& x);
@@ -70,9 +70,9 @@ class Term {
   X(Subtract)                         \
   X(Cmult)                            \
   X(Square)                           \
-  X(Abs) X(Rectify) X(Min) X(Max) X(Sign) X(Less) X(LessEqual) X(Equal) X(KeepWhere) X(DropWhere)
+  X(Abs) X(Relu) X(Min) X(Max) X(Sign) X(Less) X(LessEqual) X(Equal) X(KeepWhere) X(DropWhere)
 #define DYNET_LIKE_COSTLY_FUNCTIONS(X) \
-  X(Cdiv) X(Exp) X(Log) X(Sqrt) X(Tanh) X(Logistic) X(Softplus) X(LogSigmoid) X(Softsign) X(Gelu)
+  X(Cdiv) X(Exp) X(Log) X(Sqrt) X(Tanh) X(Sigmoid) X(Softplus) X(LogSigmoid) X(Softsign) X(Gelu)
 #define DYNET_LIKE_FORMULA_FUNCTIONS(X) DYNET_LIKE_CHEAP_FUNCTIONS(X) DYNET_LIKE_COSTLY_FUNCTIONS(X)
 #define DYNET_LIKE_NAME(F) F,
 enum class Function : std::uint8_t { DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_NAME) };

@@ -16,7 +16,7 @@ struct LogitLoss : BinaryFormula {
   }
   template <class T>
   LANE static T slope_0(T a, T b, T) {
-    return logistic(a) - b;
+    return sigmoid(a) - b;
   }
   template <class T>
   LANE static T slope_1(T a, T, T) {

@@ -6,7 +6,7 @@
 // minibatch element. Shapes that do not fit throw ShapeError, arguments out of range UsageError.
 //
 // A NaN wins over all numbers: it is both the larger and the smaller of the two, in max and min,
-// along dimensions, in pools, rectify and hinge. Of max, min, pools the first gets the gradient.
+// along dimensions, in pools, relu and hinge. Of max, min, pools the first gets the gradient.
 #pragma once
 
 #include <cstdint>
@@ -133,11 +133,9 @@ Expression trace_of_product(const Expression& x, const Expression& y);
 Expression tanh(const Expression& x);
 /// tanh(a + b) in one node; shapes as in a + b.
 Expression tanh_of_sum(const Expression& a, const Expression& b);
-/// 1 / (1 + e^-x), under two names
-Expression logistic(const Expression& x);
+/// 1 / (1 + e^-x)
 Expression sigmoid(const Expression& x);
-/// max(x, 0), under two names; x < 0: slope x
-Expression rectify(const Expression& x);
+/// max(x, 0); x < 0: slope x
 Expression relu(const Expression& x);
 Expression leaky_relu(const Expression& x, float slope = 0.01f);
 /// x (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016), and their approximation with tanh
@@ -146,12 +144,12 @@ Expression gelu_tanh(const Expression& x);
 /// ln(1 + e^x), exact for large |x| too
 Expression softplus(const Expression& x);
 /// x > 0: x, else alpha (e^x - 1) (Clevert et al. 2016); with its own constants (Klambauer et al.
-/// 2017); x logistic(beta x) (Elfwing et al. 2018); x / (1 + |x|)
+/// 2017); x sigmoid(beta x) (Elfwing et al. 2018); x / (1 + |x|)
 Expression elu(const Expression& x, float alpha = 1.0f);
 Expression selu(const Expression& x);
 Expression silu(const Expression& x, float beta = 1.0f);
 Expression softsign(const Expression& x);
-/// ln logistic(x), exact for large |x| too
+/// ln sigmoid(x), exact for large |x| too
 Expression log_sigmoid(const Expression& x);
 
 // ---------------------------------------------------------------------------- softmax and losses
@@ -162,21 +160,20 @@ Expression softmax(const Expression& x, unsigned d = 0);
 Expression log_softmax(const Expression& x, unsigned d = 0);
 /// Of scores x of n words and a gate, with weights of some places and the word at each, what a
 /// pointer-generator says (See et al. 2017): ln(g softmax(x) + (1 - g) copied), where g =
-/// logistic(gate), and a word's share in `copied` is the sum of the weights of its places. Any
+/// sigmoid(gate), and a word's share in `copied` is the sum of the weights of its places. Any
 /// number of places batches. Shapes: x {n}, gate {1}, weights of k elements, k words -> {n}. Throws
 /// UsageError for a word that is not below n.
 Expression copy_log_softmax(const Expression& x, const Expression& gate, const Expression& weights,
                             const std::vector<unsigned>& words);
-/// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
-Expression pickneglogsoftmax(const Expression& x, unsigned v);
-Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
-Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
-/// The same under the usual name; with `smoothing`, from 0 to 1, the target is that much of the
-/// uniform distribution and the rest of class v (Szegedy et al. 2016), which takes more nodes.
-Expression cross_entropy(const Expression& x, unsigned v, float smoothing = 0.0f);
-Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v,
+/// -ln of the softmax of x for the right class: the loss of a classifier. Several classes: one for
+/// each minibatch element, or for each column of a matrix, whose losses are the elements of a
+/// minibatch then. With `smoothing`, from 0 to 1, the target is that much of the uniform
+/// distribution and the rest of the right class (Szegedy et al. 2016), which takes more nodes.
+/// Shapes: {classes} -> {1}; {classes, n} with n right classes -> {1}, n minibatch elements.
+Expression cross_entropy(const Expression& x, unsigned right, float smoothing = 0.0f);
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& right,
                          float smoothing = 0.0f);
-Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing = 0.0f);
+Expression cross_entropy(const Expression& x, IntegersAt right, float smoothing = 0.0f);
 /// Over these classes alone, at least one; the others have -infinity.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
 
@@ -197,7 +194,7 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
 Expression l1_distance(const Expression& x, const Expression& y);
 Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345f);
 Expression binary_log_loss(const Expression& x, const Expression& y);
-/// -(y ln p + (1 - y) ln(1 - p)) with p = logistic(x), summed over all elements; exact however
+/// -(y ln p + (1 - y) ln(1 - p)) with p = sigmoid(x), summed over all elements; exact however
 /// large the x are. Shapes: equal -> {1}.
 Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y);
 /// The sum of all p (ln p - ln q) (Kullback and Leibler 1951). Its arguments are logarithms, such
@@ -380,7 +377,7 @@ Expression segment_softmax(const Expression& x, const std::vector<unsigned>& len
 
 /// LSTM and Tree-LSTM cells in one node, from the cells c_1, c_2, ... of the children (a sequence
 /// has one, a leaf none) and the map s = b + W1 x1 + W2 x2 + ..., xs being {W1, x1, W2, x2, ...}:
-///   f_k, i, o = logistic and u = tanh of the blocks of s
+///   f_k, i, o = sigmoid and u = tanh of the blocks of s
 ///   c = i * u + f_1 * c_1 + f_2 * c_2 + ...;  h = o * tanh(c)
 /// Blocks of rows are in the order f_1, f_2, ..., i, o, u; `input_first`: i, f_1, f_2, ..., o, u.
 /// Shapes: b {(3 + children) n}, W {(3 + children) n, k}, x {k}, c {n} -> {n} and {n}.
@@ -388,7 +385,7 @@ Expression segment_softmax(const Expression& x, const std::vector<unsigned>& len
 CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells,
                     bool input_first = false);
 /// A gated recurrent unit (Cho et al. 2014) with the reset gate behind the product, in one node:
-///   r, z = logistic(b_x + W x + b_h + U h) in their blocks
+///   r, z = sigmoid(b_x + W x + b_h + U h) in their blocks
 ///   n = tanh(b_x + W x + r * (b_h + U h));  h' = (1 - z) * n + z * h
 /// Blocks of rows are in the order r, z, n; {b_x, W, x} may be left out.
 /// Shapes: b {3n}, U {3n, n}, W {3n, k}, x {k}, h {n} -> {n}.

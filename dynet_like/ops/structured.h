@@ -40,8 +40,8 @@ extern const Op segment_sum, segment_max;
 // start); transpose, the source of every dimension.
 extern const Op identity, concatenate, pick_range, transpose;
 
-// Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
-extern const Op softmax, log_softmax, pickneglogsoftmax;
+// Softmax and its loss. Attribute: the dimension. cross_entropy's integer is the class.
+extern const Op softmax, log_softmax, cross_entropy;
 /// One column of the softmax along a segment of a matrix's columns. Integers: the number of
 /// columns, the first and the end of the segment, and the column.
 extern const Op segment_softmax;

@@ -74,7 +74,7 @@ struct Model {
     for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
     const Expression all = dropout(concatenate_cols(encoder(xs)), rate);
     const Expression own = pick_range(all, 1, xs.size(), 1);
-    const auto part = [&](const auto& map, auto& of) { return dropout(rectify(map(of)), rate); };
+    const auto part = [&](const auto& map, auto& of) { return dropout(relu(map(of)), rate); };
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
             part(label_dependants, own)};
   }
@@ -85,8 +85,8 @@ struct Model {
     const Encoded x = encode(graph, sentence);
     const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
     const Expression label_scores = labels(select_cols(x.label_heads, heads), x.label_dependants);
-    return pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), heads) +
-           pickneglogsoftmax(reshape(label_scores, Dim({v.labels.size()}, n)), gold);
+    return cross_entropy(reshape(arc_scores, Dim({n + 1}, n)), heads) +
+           cross_entropy(reshape(label_scores, Dim({v.labels.size()}, n)), gold);
   }
   /// The same sentences with predicted heads and labels.
   Sentences parse(Sentences sentences) const {

@@ -94,7 +94,7 @@ struct Model {
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     const std::vector<unsigned> gold = v.labels.ids(sentence.column(&Word::deprel));
     const Expression all = scores(graph, sentence);
-    return pickneglogsoftmax(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
+    return cross_entropy(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
   }
   /// The same sentences with predicted labels.
   Sentences label(Sentences sentences) const {

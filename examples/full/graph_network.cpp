@@ -139,14 +139,14 @@ struct Model {
     Expression h = atoms.columns(graph, v.atoms.ids(molecule.atoms));  // a column per atom
     const Expression kinds = bonds.columns(graph, molecule.kinds);     // a column per bond
     for (const nn::Linear& round : rounds) {
-      const Expression messages = rectify(gather(h, molecule.from, 1) + kinds);
-      h = rectify(round(segment_sum(messages, molecule.degrees)));
+      const Expression messages = relu(gather(h, molecule.from, 1) + kinds);
+      h = relu(round(segment_sum(messages, molecule.degrees)));
     }
     const auto size = static_cast<unsigned>(molecule.atoms.size());
     return output(pick(segment_max(h, {size}), 0, 1));  // one atom is enough
   }
   Expression loss(ComputationGraph& graph, const Text& sample) const {
-    return pickneglogsoftmax(scores(graph, sample.text), v.labels.id(sample.label));
+    return cross_entropy(scores(graph, sample.text), v.labels.id(sample.label));
   }
   /// The best label of every molecule.
   std::vector<std::string> labels(const Texts& texts) const {

@@ -44,9 +44,9 @@ struct Translator {
     std::vector<Expression> losses;
     unsigned written = kEnd;
     for (auto digit = number.rbegin(); digit != number.rend(); written = *digit++) {
-      losses.push_back(pickneglogsoftmax(step(graph, state, written), *digit));
+      losses.push_back(cross_entropy(step(graph, state, written), *digit));
     }
-    losses.push_back(pickneglogsoftmax(step(graph, state, written), kEnd));
+    losses.push_back(cross_entropy(step(graph, state, written), kEnd));
     return sum(losses);
   }
 };

@@ -72,7 +72,7 @@ Episode play(const Policy& policy, ComputationGraph& graph, Random random) {
     state = policy.memory.step(state, lookup(graph, policy.sights, maze.sight()));
     const Expression scores = policy.output(state.h);
     const unsigned action = draw(softmax(scores).value(), random);
-    surprises.push_back(pickneglogsoftmax(scores, action));
+    surprises.push_back(cross_entropy(scores, action));
     episode.reward += maze.act(action);
   }
   episode.surprise = sum(surprises);

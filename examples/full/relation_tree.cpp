@@ -86,12 +86,12 @@ struct RelationTreeLSTM {
     std::vector<Expression> messages, cells;
     for (std::size_t i = 0; i < children.size(); ++i) {
       messages.push_back(cmult(diagonal[i], children[i].h));
-      cells.push_back(cmult(logistic(forget(graph, x, children[i].h) + bias[i]), children[i].c));
+      cells.push_back(cmult(sigmoid(forget(graph, x, children[i].h) + bias[i]), children[i].c));
     }
     const Expression h = children.empty() ? zeros(graph, {kHidden}) : sum(messages);
-    cells.push_back(cmult(logistic(input(graph, x, h)), tanh(update(graph, x, h))));
+    cells.push_back(cmult(sigmoid(input(graph, x, h)), tanh(update(graph, x, h))));
     const Expression c = sum(cells);
-    return {cmult(logistic(output(graph, x, h)), tanh(c)), c};
+    return {cmult(sigmoid(output(graph, x, h)), tanh(c)), c};
   }
 
   CellState read(ComputationGraph& graph, const Word& tree) const {
@@ -146,7 +146,7 @@ void run(bool explains) {
     for (unsigned sample = 0; sample < kBatch; ++sample) {
       const Word tree = random_tree(random);
       const auto label = static_cast<unsigned>(worth(tree) + 1);
-      batch.add_loss(pickneglogsoftmax(model(batch.new_graph(), tree), label));
+      batch.add_loss(cross_entropy(model(batch.new_graph(), tree), label));
     }
     const float loss = batch.forward();
     trainer.update(batch.backward());

@@ -104,7 +104,7 @@ struct Model {
     return output(concatenate({a, b, abs(a - b), cmult(a, b)}));
   }
   Expression loss(ComputationGraph& graph, const Pair& pair) const {
-    return pickneglogsoftmax(scores(graph, pair), v.labels.id(pair.label));
+    return cross_entropy(scores(graph, pair), v.labels.id(pair.label));
   }
   /// The best label of every pair.
   std::vector<std::string> labels(const Pairs& pairs) const {

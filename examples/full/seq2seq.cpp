@@ -130,10 +130,10 @@ struct Model {
     std::vector<Expression> losses;
     for (const auto word : words_of(pair.second)) {
       const std::uint32_t id = words.target.id(word);
-      losses.push_back(pickneglogsoftmax(scores(source, state), id));
+      losses.push_back(cross_entropy(scores(source, state), id));
       state = decoder.step(state, dropout(target(graph, id), rate));
     }
-    losses.push_back(pickneglogsoftmax(scores(source, state), Vocabularies::kEnd));
+    losses.push_back(cross_entropy(scores(source, state), Vocabularies::kEnd));
     return sum(losses);
   }
 

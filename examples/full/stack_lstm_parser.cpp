@@ -82,7 +82,7 @@ struct Model {
               const std::vector<unsigned>& word_ids) const {
     const Expression x =
         concatenate({words.columns(graph, word_ids), tags.columns(graph, v.tag_ids(sentence))});
-    const Expression all = dropout(rectify(tokens(x)), rate);
+    const Expression all = dropout(relu(tokens(x)), rate);
     Parse parse{{system, sentence.words.size()},
                 {stack_reader, stack_reader.start(graph)},
                 {buffer_reader, buffer_reader.start(graph)},
@@ -94,7 +94,7 @@ struct Model {
   Expression scores(const Parse& parse) const {
     const Expression x = summary(
         concatenate({parse.stack.top(), parse.buffer.top(), nn::LSTM::output(parse.history)}));
-    return transitions(dropout(rectify(x), rate));
+    return transitions(dropout(relu(x), rate));
   }
   void apply(ComputationGraph& graph, Parse& parse, unsigned transition) const {
     const nn::TransitionStep step = parse.state.apply(transition);

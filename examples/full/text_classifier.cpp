@@ -90,13 +90,13 @@ struct Model {
     const Expression x = dropout(embedding.columns(graph, v.words.ids(words)), rate);
     const unsigned end = x.dim().cols();
     const Expression windows =
-        rectify(before(pick_range(x, 0, end - 2, 1)) + here(pick_range(x, 1, end - 1, 1)) +
+        relu(before(pick_range(x, 0, end - 2, 1)) + here(pick_range(x, 1, end - 1, 1)) +
                 behind(pick_range(x, 2, end, 1)));
     const Expression q = parameter(graph, query);
     return output(dropout(attention(q, windows, windows, options.whole("heads")), rate));
   }
   Expression loss(ComputationGraph& graph, const Text& sample) const {
-    return pickneglogsoftmax(scores(graph, sample.text), v.labels.id(sample.label));
+    return cross_entropy(scores(graph, sample.text), v.labels.id(sample.label));
   }
   /// The best label of every text.
   std::vector<std::string> labels(const Texts& texts) const {

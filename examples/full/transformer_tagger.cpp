@@ -135,7 +135,7 @@ struct Model {
   }
   /// The losses of all words.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
-    return pickneglogsoftmax(scores(graph, sentence.words), v.tags.ids(sentence.tags));
+    return cross_entropy(scores(graph, sentence.words), v.tags.ids(sentence.tags));
   }
   /// The best tags of the words of every sentence.
   std::vector<Strings> tags(const std::vector<Strings>& sentences) const {

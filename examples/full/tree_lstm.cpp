@@ -93,7 +93,7 @@ struct Model {
     const Expression labelled = select_cols(read(graph, tree), nodes);
     const Expression scores = classifier(dropout(labelled, rate));
     const Dim columns({labels}, static_cast<unsigned>(gold.size()));
-    return sum_batches(pickneglogsoftmax(reshape(scores, columns), gold));
+    return sum_batches(cross_entropy(reshape(scores, columns), gold));
   }
   /// The probabilities of the labels of every root.
   std::vector<std::vector<float>> predict(const Trees& trees) const {

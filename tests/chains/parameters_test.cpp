@@ -10,7 +10,7 @@ Expression weights(Step& step, unsigned i) {
 Expression bias(Step& step) { return parameter(step.graph, step.model.bias4); }
 
 Expression biases_as_addends(Step& step) {
-  const Expression gate = logistic(weights(step, 0) * step.state + bias(step));
+  const Expression gate = sigmoid(weights(step, 0) * step.state + bias(step));
   const Expression other = tanh(bias(step) + weights(step, 1) * cmult(gate, step.before));
   return cmult(gate, other) + bias(step);
 }
@@ -37,7 +37,7 @@ TEST(ChainsParameters, FactorsAndAddends) {
   expect_same_chains([](Step& step) {
     const Expression a = tanh(weights(step, 0) * step.state + bias(step));
     const Expression b = cmult(a, bias(step)) - bias(step);
-    return cmult(logistic(b), bias(step)) + cmult(bias(step), a);
+    return cmult(sigmoid(b), bias(step)) + cmult(bias(step), a);
   });
 }
 
@@ -63,7 +63,7 @@ TEST(ChainsParameters, PartsAndFunctionsOfParameters) {
   expect_same_chains([](Step& step) {
     const Expression all = parameter(step.graph, step.model.w74);
     const Expression row = reshape(pick_range(all, step.variant, step.variant + 1), {4});
-    const Expression gate = logistic(weights(step, 0) * step.state + row);
+    const Expression gate = sigmoid(weights(step, 0) * step.state + row);
     return cmult(gate, exp(bias(step))) + cmult(row, tanh(gate)) + softmax(bias(step));
   });
 }
@@ -79,7 +79,7 @@ TEST(ChainsParameters, InPlacesOfOtherValues) {
                                  const_parameter(step.graph, step.model.bias4),
                                  step.state};
     const Expression x = places[step.variant];
-    return cmult(tanh(weights(step, 0) * step.state + x), logistic(x)) + x;
+    return cmult(tanh(weights(step, 0) * step.state + x), sigmoid(x)) + x;
   });
 }
 
@@ -93,7 +93,7 @@ TEST(ChainsParameters, OthersBetween) {
     step.losses.push_back(sum_elems(sum_batches(loose(several))));
     const Expression a = tanh(weights(step, 0) * step.state + bias(step));
     const Expression other = step.variant > 1 ? loose(step.before) : step.before;
-    const Expression h = cmult(logistic(weights(step, 1) * a + bias(step)), bias(step));
+    const Expression h = cmult(sigmoid(weights(step, 1) * a + bias(step)), bias(step));
     step.losses.push_back(sum_elems(cmult(other, step.fixed)));
     return h;
   });
@@ -111,7 +111,7 @@ TEST(ChainsParameters, InitialStates) {
         Expression h = parameter(graph, model.bias4), c = h;
         for (unsigned i = 0; i < 4; ++i) {
           const Expression x = lookup(graph, model.table4, (round + i) % 9);
-          const Expression gate = logistic(parameter(graph, model.weights44[0]) * h + x);
+          const Expression gate = sigmoid(parameter(graph, model.weights44[0]) * h + x);
           c = cmult(c, gate) + cmult(c, tanh(h));
           h = tanh(c);
           states.insert(states.end(), {x, c, h});

@@ -14,7 +14,7 @@ TEST(ChainsSums, WeightsThatAStepReadsTwice) {
   expect_same_chains([](Step& step) {
     const Expression a = product(step, 0, step.state);
     if (step.variant % 3 == 1) step.losses.push_back(sum_elems(product(step, 0, tanh(a))));
-    const Expression b = product(step, 0, logistic(a));
+    const Expression b = product(step, 0, sigmoid(a));
     return tanh(product(step, 1, b) + product(step, 0, step.before));
   });
 }
@@ -24,7 +24,7 @@ TEST(ChainsSums, ReadersBetween) {
   expect_same_chains([](Step& step) {
     const Expression a = tanh(product(step, 0, step.state));
     if (step.variant % 2 == 1) step.losses.push_back(sum_elems(product(step, 2, a)));
-    const Expression b = logistic(product(step, 1, a));
+    const Expression b = sigmoid(product(step, 1, a));
     if (step.variant % 3 == 1) step.losses.push_back(sum_elems(product(step, 2, a)));
     const Expression c = cmult(b, a) + a;
     for (unsigned i = 0; i < step.variant % 4; ++i) step.losses.push_back(sum_elems(a * 0.3f));
@@ -37,10 +37,10 @@ TEST(ChainsSums, ReadersOfOtherCalls) {
   expect_same_chains([](Step& step) {
     const Expression a = tanh(product(step, 0, step.state));
     if (step.variant > 0) step.losses.push_back(sum_elems(exp(a)));
-    const Expression b = cmult(logistic(product(step, 1, a)), a);
+    const Expression b = cmult(sigmoid(product(step, 1, a)), a);
     if (step.variant % 2 == 1) step.notes.add("in the middle", b.value());
     const Expression c = cmult(b, a) + step.state;
-    if (step.variant > 3) step.losses.push_back(sum_elems(sqrt(logistic(a))));
+    if (step.variant > 3) step.losses.push_back(sum_elems(sqrt(sigmoid(a))));
     return c;
   });
 }
@@ -52,7 +52,7 @@ TEST(ChainsSums, ValuesThatAreRoots) {
     const Expression score = dot_product(a, step.state);
     if (step.variant % 2 == 1) step.losses.push_back(score);
     if (step.variant == 3) step.losses.push_back(score);
-    const Expression gate = logistic(score);
+    const Expression gate = sigmoid(score);
     return a * (gate + score) + step.before;
   });
 }
@@ -61,7 +61,7 @@ TEST(ChainsSums, PartsOfValues) {
   expect_same_chains([](Step& step) {
     const Expression wide =
         concatenate({product(step, 0, step.state), product(step, 1, step.state)});
-    const Expression a = tanh(pick_range(wide, 0, 4)), b = logistic(pick_range(wide, 4, 8));
+    const Expression a = tanh(pick_range(wide, 0, 4)), b = sigmoid(pick_range(wide, 4, 8));
     if (step.variant % 3 == 1) step.losses.push_back(sum_elems(square(pick_range(wide, 4, 8))));
     if (step.variant % 3 == 2) step.losses.push_back(sum_elems(square(pick_range(wide, 1, 7))));
     if (step.variant % 4 == 3) step.losses.push_back(sum_elems(wide));
@@ -79,7 +79,7 @@ TEST(ChainsSums, InputsThatAreEqualOrOverlap) {
       x = pick_range(both, 0, 4);
       y = pick_range(both, at, at + 4);
     }
-    const Expression a = tanh(product(step, 0, x)), b = logistic(product(step, 1, y));
+    const Expression a = tanh(product(step, 0, x)), b = sigmoid(product(step, 1, y));
     return cmult(a, x) + cmult(b, y) + cmult(a, b);
   });
 }
@@ -88,7 +88,7 @@ TEST(ChainsSums, InputsThatManyStepsRead) {
   expect_same_chains([](Step& step) {
     const Expression shared = step.variant % 2 == 0 ? step.fixed : step.before;
     const Expression a = tanh(product(step, 0, step.state) + shared);
-    return cmult(a, shared) + cmult(logistic(a), shared);
+    return cmult(a, shared) + cmult(sigmoid(a), shared);
   });
 }
 
@@ -103,7 +103,7 @@ TEST(ChainsSums, InputsThatAreParametersOrConstants) {
                                  lookup(step.graph, step.model.table4, step.variant % 9),
                                  nobackprop(step.state)};
     const Expression x = inputs[step.variant];
-    return cmult(tanh(product(step, 0, step.state) + x), logistic(x));
+    return cmult(tanh(product(step, 0, step.state) + x), sigmoid(x));
   });
 }
 
@@ -111,7 +111,7 @@ TEST(ChainsSums, InputsThatAreParametersOrConstants) {
 TEST(ChainsSums, StepsThatTakePartInPart) {
   expect_same_chains([](Step& step) {
     const Expression x = step.variant % 3 == 1 ? step.fixed : step.state;
-    const Expression a = logistic(x), b = tanh(cmult(a, x));
+    const Expression a = sigmoid(x), b = tanh(cmult(a, x));
     const Expression c = product(step, 0, b), d = tanh(c);
     if (step.variant == 2) return step.state;
     if (step.variant == 4) return nobackprop(d) + step.state;

@@ -68,7 +68,7 @@ std::vector<OpCall> long_calls() {
   };
   std::vector<OpCall> calls = {line(ops::softmax),
                                line(ops::log_softmax),
-                               line(ops::pickneglogsoftmax, {}),
+                               line(ops::cross_entropy, {}),
                                line(ops::sum_dim),
                                line(ops::mean_dim),
                                line(ops::norm_dim),

@@ -210,7 +210,7 @@ std::vector<Case> cases() {
       return OpCase{{dimension == 0 ? Dim({size, 3}) : Dim({3, size})}, {dimension}};
     };
   };
-  std::vector<Case> all = {{"pickneglogsoftmax", inputs(1)},
+  std::vector<Case> all = {{"cross_entropy", inputs(1)},
                            {"softmax", along(0)},
                            {"log_softmax", along(1)},
                            {"sum", inputs(3)},

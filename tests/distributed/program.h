@@ -72,7 +72,7 @@ struct Program {
     for (const std::uint32_t word : sentence(sample)) {
       state = lstm.step(state, dropout(words(graph, word), 0.2f));
     }
-    return pickneglogsoftmax(output(dropout(state.h, 0.3f)), sentence(sample).front());
+    return cross_entropy(output(dropout(state.h, 0.3f)), sentence(sample).front());
   }
 
   double dev_score() const {

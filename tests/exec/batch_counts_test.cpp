@@ -31,8 +31,8 @@ class CellOfOps {
     const auto gate = [&](unsigned g) {
       return affine_transform({parameter(graph, bias_[g]), parameter(graph, left_[g]), x});
     };
-    const Expression c = cmult(logistic(gate(0)), tanh(gate(1)));
-    return {cmult(logistic(gate(2)), tanh(c)), c};
+    const Expression c = cmult(sigmoid(gate(0)), tanh(gate(1)));
+    return {cmult(sigmoid(gate(2)), tanh(c)), c};
   }
 
   nn::TreeLSTM::State inner(const nn::TreeLSTM::State& l, const nn::TreeLSTM::State& r) const {
@@ -41,9 +41,9 @@ class CellOfOps {
       return affine_transform({parameter(graph, bias_[g]), parameter(graph, left_[g]), l.h,
                                parameter(graph, right_[g]), r.h});
     };
-    const Expression c = cmult(logistic(gate(3)), tanh(gate(4))) + cmult(logistic(gate(5)), l.c) +
-                         cmult(logistic(gate(6)), r.c);
-    return {cmult(logistic(gate(7)), tanh(c)), c};
+    const Expression c = cmult(sigmoid(gate(3)), tanh(gate(4))) + cmult(sigmoid(gate(5)), l.c) +
+                         cmult(sigmoid(gate(6)), r.c);
+    return {cmult(sigmoid(gate(7)), tanh(c)), c};
   }
 
  private:
@@ -69,8 +69,8 @@ class CellOfOwnForgets {
 
   nn::TreeLSTM::State inner(const nn::TreeLSTM::State& l, const nn::TreeLSTM::State& r) const {
     ComputationGraph& graph = *l.h.pg;
-    const Expression left = logistic(map(graph, bias_[3], forget_[0], l.h));
-    const Expression right = logistic(map(graph, bias_[3], forget_[1], r.h));
+    const Expression left = sigmoid(map(graph, bias_[3], forget_[0], l.h));
+    const Expression right = sigmoid(map(graph, bias_[3], forget_[1], r.h));
     return cell(graph, both_, concatenate({l.h, r.h}), {cmult(left, l.c), cmult(right, r.c)});
   }
 
@@ -82,8 +82,8 @@ class CellOfOwnForgets {
   }
   nn::TreeLSTM::State cell(ComputationGraph& graph, const std::vector<Parameter>& weights,
                            const Expression& x, const std::vector<Expression>& kept) const {
-    const Expression i = logistic(map(graph, bias_[0], weights[0], x));
-    const Expression o = logistic(map(graph, bias_[1], weights[1], x));
+    const Expression i = sigmoid(map(graph, bias_[0], weights[0], x));
+    const Expression o = sigmoid(map(graph, bias_[1], weights[1], x));
     const Expression u = tanh(map(graph, bias_[2], weights[2], x));
     Expression c = cmult(i, u);
     for (const Expression& part : kept) c = c + part;
@@ -108,7 +108,7 @@ Report run(ParameterCollection& model, const Cell& cell, std::span<const nn::Tre
       states.push_back(tree.is_leaf(node)
                            ? cell.leaf(lookup(graph, table, node % kWords))
                            : cell.inner(states[tree.left(node)], states[tree.right(node)]));
-      losses.push_back(pickneglogsoftmax(output(states.back().h), node % 5));
+      losses.push_back(cross_entropy(output(states.back().h), node % 5));
     }
     batch.add_loss(sum(losses));
   }

@@ -333,7 +333,7 @@ TEST_F(EngineFaults, ZerosHaveOneSign) {
 TEST_F(EngineFaults, EdgesForgetTheGraphBefore) {
   ComputationGraph used;
   Expression y = tanh(parameter(used, a) + input(used, Dim({2}), {1, 1}));
-  for (int i = 0; i < 10; ++i) y = tanh(y) + logistic(y);  // two consumers: the second adds
+  for (int i = 0; i < 10; ++i) y = tanh(y) + sigmoid(y);  // two consumers: the second adds
   used.backward(sum_elems(y));
   for (int more = 0; more < 12; ++more) {
     used.clear();
@@ -448,7 +448,7 @@ TEST_F(EngineFaults, AClearedMinibatchIsAsGoodAsNew) {
   const Parameter p = more.add_parameters({64});
   Minibatch used, fresh;
   ComputationGraph& before = used.new_graph();
-  logistic(parameter(before, p));
+  sigmoid(parameter(before, p));
   tanh(parameter(before, p));
   exp(parameter(before, p));
   used.clear();
@@ -460,7 +460,7 @@ TEST_F(EngineFaults, AClearedMinibatchIsAsGoodAsNew) {
     const Expression x = input(graph, Dim({64}), numbers);
     const Expression first = exp(parameter(graph, p));
     const Expression second = tanh(parameter(graph, p));
-    const Expression third = logistic(parameter(graph, p));
+    const Expression third = sigmoid(parameter(graph, p));
     batch->add_loss(sum_elems(cmult(x, first) + cmult(x, second) + cmult(x, third)));
     batch->forward();
     gradients.push_back(batch->backward().values(p));

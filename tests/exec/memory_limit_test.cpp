@@ -16,16 +16,16 @@ class MemoryPrograms : public ::testing::Test {
     Expression x = lookup(graph, table_, sample % 10);
     for (unsigned i = 0; i < 3 + sample % 5; ++i) {
       const Expression a = parameter(graph, w_) * x, b = parameter(graph, bias_);
-      x = cmult(tanh(a + b), logistic(a - b)) + 0.5f * x;
+      x = cmult(tanh(a + b), sigmoid(a - b)) + 0.5f * x;
     }
-    return pickneglogsoftmax(x, sample % 16);
+    return cross_entropy(x, sample % 16);
   }
   Expression cells(ComputationGraph& graph, unsigned sample) const {
     nn::LSTM::State state = lstm_.start(graph);
     std::vector<Expression> losses;
     for (unsigned i = 0; i < 2 + sample % 7; ++i) {
       state = lstm_.step(state, lookup(graph, table_, (sample + i) % 10));
-      losses.push_back(pickneglogsoftmax(state.h, i));
+      losses.push_back(cross_entropy(state.h, i));
     }
     return sum(losses);
   }
@@ -50,14 +50,14 @@ class MemoryPrograms : public ::testing::Test {
     for (unsigned i = random.below(8) == 0 ? 60 : random.below(4); i > 0; --i) {
       x = tanh(parameter(graph, w_) * x + parameter(graph, bias_));
     }
-    return pickneglogsoftmax(x, sample % 16);
+    return cross_entropy(x, sample % 16);
   }
   // Much that all samples share, which counts once, and little of their own.
   Expression derived(ComputationGraph& graph, unsigned sample) const {
     Expression weights = parameter(graph, w_);
     for (unsigned i = 0; i < 30; ++i) weights = tanh(weights) * 0.9f;
     const Expression x = lookup(graph, table_, sample % 10);
-    return pickneglogsoftmax(weights * x, sample % 16);
+    return cross_entropy(weights * x, sample % 16);
   }
 
   static constexpr unsigned kSamples = 64;

@@ -137,7 +137,7 @@ class RandomSample {
       case 2:  // a view, which is no node
         return keep(pick_range(x, x.dim().rows() / 2, x.dim().rows()), {i}, false);
       default:
-        return keep(logistic(x), {i});
+        return keep(sigmoid(x), {i});
     }
   }
 

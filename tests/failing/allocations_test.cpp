@@ -87,7 +87,7 @@ struct World {
     batch->compute({exp(y), y - x});
     graph.revert();
     graph.revert();
-    batch->add_loss(sum_elems(logistic(y)));
+    batch->add_loss(sum_elems(sigmoid(y)));
     y.label("a label that is longer than a string without memory of its own");
     batch->explain();
   }

@@ -36,7 +36,7 @@ struct Program {
     lstm->new_graph(graph);
     lstm->start_new_sequence();
     for (const unsigned word : {1u, 4u, 2u}) lstm->add_input(lookup(graph, words, word));
-    return pickneglogsoftmax(parameter(graph, w) * lstm->back(), 1u);
+    return cross_entropy(parameter(graph, w) * lstm->back(), 1u);
   }
 
   // The loss, and the gradient of w.

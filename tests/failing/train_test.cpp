@@ -45,7 +45,7 @@ struct Program {
         for (const std::uint32_t sample : samples) {
           ComputationGraph& graph = batch->new_graph();
           const Expression x = dropout(lookup(graph, table, sample), 0.3f);
-          batch->add_loss(pickneglogsoftmax(parameter(graph, w) * x, sample % 2));
+          batch->add_loss(cross_entropy(parameter(graph, w) * x, sample % 2));
         }
         run->update(*batch);
       }

@@ -89,7 +89,7 @@ TEST_F(IncrementalTest, ComputesExpressionsTogether) {
 
 TEST_F(IncrementalTest, ForwardAddsWhatIsNew) {
   const auto loss = [](const Expression& scores, unsigned i) {
-    return pickneglogsoftmax(scores, i % 5);
+    return cross_entropy(scores, i % 5);
   };
   Minibatch at_once;
   Decoder whole(*this, at_once);
@@ -119,8 +119,8 @@ TEST_F(IncrementalTest, ForwardInTwoStepsIsForward) {
   Decoder of_whole(*this, whole), of_halves(*this, halves);
   for (unsigned step = 0; step < 3; ++step) {
     for (unsigned i = 0; i < kSamples; ++i) {
-      whole.add_loss(pickneglogsoftmax(of_whole.step(i, step), i % 5));
-      halves.add_loss(pickneglogsoftmax(of_halves.step(i, step), i % 5));
+      whole.add_loss(cross_entropy(of_whole.step(i, step), i % 5));
+      halves.add_loss(cross_entropy(of_halves.step(i, step), i % 5));
     }
     // The losses of two starts may be read together, and after a backward pass.
     halves.start();
@@ -137,7 +137,7 @@ TEST_F(IncrementalTest, LossIsWhatStartHasComputed) {
   Minibatch batch;
   EXPECT_THROW(batch.loss(), UsageError);
   Decoder decoder(*this, batch);
-  batch.add_loss(pickneglogsoftmax(decoder.step(0, 1), 0));
+  batch.add_loss(cross_entropy(decoder.step(0, 1), 0));
   EXPECT_THROW(batch.loss(), UsageError);
   const float expected = batch.forward();
   SimpleSGDTrainer trainer(model, 0.5f);
@@ -148,7 +148,7 @@ TEST_F(IncrementalTest, LossIsWhatStartHasComputed) {
   EXPECT_EQ(batch.loss(), expected) << "of the values before the update";
   batch.start();
   EXPECT_LT(batch.loss(), expected);
-  batch.add_loss(pickneglogsoftmax(decoder.step(1, 2), 0));
+  batch.add_loss(cross_entropy(decoder.step(1, 2), 0));
   batch.start();
   trainer.update(batch.backward());
   batch.compute(std::span(&decoder.states[2].h, 1));  // forgets what followed from other parameters
@@ -160,7 +160,7 @@ TEST_F(IncrementalTest, LossIsWhatStartHasComputed) {
 TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
   Minibatch batch;
   Decoder decoder(*this, batch);
-  batch.add_loss(pickneglogsoftmax(decoder.step(0, 1), 2u));
+  batch.add_loss(cross_entropy(decoder.step(0, 1), 2u));
   const float first = batch.forward();
   batch.graph(1).checkpoint();
   batch.compute({decoder.step(1, 2)});
@@ -169,7 +169,7 @@ TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
   EXPECT_NO_THROW(batch.backward());
   // A loss that is gone is refused, not forgotten.
   batch.graph(2).checkpoint();
-  batch.add_loss(pickneglogsoftmax(decoder.step(2, 2), 2u));
+  batch.add_loss(cross_entropy(decoder.step(2, 2), 2u));
   batch.forward();
   batch.graph(2).revert();
   EXPECT_NE(message_of<StateError>([&] { batch.forward(); }).find("reverted"), std::string::npos);
@@ -248,12 +248,12 @@ TEST_F(IncrementalTest, BackwardNeedsTheParametersOfForward) {
   limited.memory_limit = 10000;
   Minibatch parts(limited);
   Decoder in_parts(*this, parts);
-  for (const Expression& e : in_parts.step_all(0)) parts.add_loss(pickneglogsoftmax(e, 1u));
+  for (const Expression& e : in_parts.step_all(0)) parts.add_loss(cross_entropy(e, 1u));
   parts.forward();
   EXPECT_GT(parts.parts(), 1u);
   Minibatch batch;
   Decoder decoder(*this, batch);
-  for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(cross_entropy(e, 1u));
   const float loss = batch.forward();
   changed.scale(0.5f);
   refused([&] { batch.backward(); });
@@ -281,7 +281,7 @@ TEST_F(IncrementalTest, ParametersMayBeLookedAtBeforeBackward) {
   const Parameter looked_at = weights();
   const auto loss_of = [&](Minibatch& batch) {
     Decoder decoder(*this, batch);
-    for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+    for (const Expression& e : decoder.step_all(0)) batch.add_loss(cross_entropy(e, 1u));
     return batch.forward();
   };
   for (unsigned round = 0; round < 2; ++round) {  // handed out the first time, and again
@@ -314,7 +314,7 @@ TEST_F(IncrementalTest, ParametersMayBeLookedAtBeforeBackward) {
 TEST_F(IncrementalTest, ForwardSeesWhatWasWrittenInPlace) {
   Minibatch batch;
   Decoder decoder(*this, batch);
-  for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(cross_entropy(e, 1u));
   float* const values = weights().values().v;
   const float loss = batch.forward();
   values[0] += 1;
@@ -327,7 +327,7 @@ TEST_F(IncrementalTest, ForwardSeesWhatWasWrittenInPlace) {
 TEST_F(IncrementalTest, BackwardIsOfTheLossesThatForwardReturned) {
   Minibatch batch;
   Decoder decoder(*this, batch);
-  for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(cross_entropy(e, 1u));
   batch.forward();
   batch.graph(0).invalidate();
   EXPECT_NO_THROW(batch.backward());

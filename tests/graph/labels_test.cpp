@@ -81,10 +81,10 @@ TEST_F(LabelsTest, ParametersAndTablesAreNamed) {
 
 TEST_F(LabelsTest, IntegersThatAreTooLarge) {
   const Expression x = vector(6).label("scores");
-  EXPECT_EQ(message_of<UsageError>([&] { pickneglogsoftmax(x, 6); }),
-            "[pickneglogsoftmax] need an integer below 6; got 6, where \"scores\" is {6}");
+  EXPECT_EQ(message_of<UsageError>([&] { cross_entropy(x, 6); }),
+            "[cross_entropy] need an integer below 6; got 6, where \"scores\" is {6}");
   const unsigned later = 9;
-  const Expression loss = pickneglogsoftmax(x, &later);
+  const Expression loss = cross_entropy(x, &later);
   EXPECT_TRUE(message_of<UsageError>([&] { loss.value(); }).ends_with("\"scores\" is {6}"));
 }
 

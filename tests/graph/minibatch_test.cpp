@@ -24,7 +24,7 @@ class MinibatchTest : public ::testing::Test {
     for (unsigned i = 0; i < 2 + sample % 4; ++i) {
       x = tanh(affine_transform({parameter(graph, bias), parameter(graph, w), x}));
     }
-    return pickneglogsoftmax(x, sample % 8);
+    return cross_entropy(x, sample % 8);
   }
   void record(Minibatch& batch, unsigned samples) {
     for (unsigned i = 0; i < samples; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
@@ -221,7 +221,7 @@ TEST_F(MinibatchTest, ReportsMemory) {
     const Report report = batch.explain();
     std::uint64_t sum = 0;
     for (const Report::Type& type : report.types) {
-      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "pickneglogsoftmax" ? 12 : 32))
+      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "cross_entropy" ? 12 : 32))
           << type.op;
       sum += type.value_bytes;
     }

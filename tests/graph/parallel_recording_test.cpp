@@ -63,7 +63,7 @@ class ParallelRecordingTest : public ::testing::Test {
         cmult(parameter(graph, w), derived * (1.0f + static_cast<float>(s % 7)));
     const Expression part = pick_range(scaled * x, s % 5, s % 5 + 1 + s % 3);
     const Expression odd = input(graph, Dim({1 + s % 6}), std::vector<float>(1 + s % 6, 0.5f));
-    return pickneglogsoftmax(x, s % 8) + sum_elems(square(part)) + sum_elems(exp(odd));
+    return cross_entropy(x, s % 8) + sum_elems(square(part)) + sum_elems(exp(odd));
   }
 
   void record(Minibatch& batch, unsigned threads) {

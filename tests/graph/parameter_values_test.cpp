@@ -118,7 +118,7 @@ TEST_F(ParameterValues, HaveAShapeAndANameButNoGraph) {
   EXPECT_THROW(alone.value(), UsageError);
   EXPECT_THROW(alone.gradient(), UsageError);
   EXPECT_THROW(alone.graph(), UsageError);
-  EXPECT_THROW(Expression(Parameter()), UsageError);
+  EXPECT_THROW(tanh(Parameter{}), UsageError);
   EXPECT_EQ(message_of<UsageError>([&] { table[5]; }), "[/table] need a row below 5; got 5");
   EXPECT_THROW(w * (x + input(graph, {4}, Floats(4))), ShapeError);
   EXPECT_THROW(w * zeros(graph, {4}), ShapeError);

@@ -39,7 +39,7 @@ struct Model {
     const Expression h = cmult(state.h, tanh(parameter(graph, scale)));
     const Expression scores =
         output(dropout(h, 0.5f)) + 0.1f * (transpose(parameter(graph, whole)) * h);
-    return pickneglogsoftmax(scores, sample % 5);
+    return cross_entropy(scores, sample % 5);
   }
 
   std::vector<std::vector<float>> values(const Gradients& gradients) const {

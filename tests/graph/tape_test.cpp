@@ -165,14 +165,14 @@ TEST(TapeTest, GoesOnAfterAnError) {
     const std::size_t nodes = record.tape.size(), edges = record.tape.edges().size();
     EXPECT_THROW(record.writer.add(elementwise<formulas::Add>, pair), ShapeError);
     EXPECT_THROW(
-        record.writer.add(ops::pickneglogsoftmax, std::span(&a, 1), {}, {std::span(&large, 1)}),
+        record.writer.add(ops::cross_entropy, std::span(&a, 1), {}, {std::span(&large, 1)}),
         UsageError);
-    EXPECT_THROW(record.writer.add(ops::pickneglogsoftmax, std::span(&a, 1)), UsageError);
+    EXPECT_THROW(record.writer.add(ops::cross_entropy, std::span(&a, 1)), UsageError);
     EXPECT_EQ(record.tape.size(), nodes);
     EXPECT_EQ(record.tape.edges().size(), edges);
     const ValueId sum = record.writer.add(elementwise<formulas::Add>, same);
     const ValueId losses =
-        record.writer.add(ops::pickneglogsoftmax, std::span(&sum, 1), {}, {classes});
+        record.writer.add(ops::cross_entropy, std::span(&sum, 1), {}, {classes});
     EXPECT_EQ(record.tape.dim_of(losses), Dim({1}, 2));
     const NodeId node = record.tape.value(losses).node;
     EXPECT_EQ(record.tape.inputs_of(node)[0], sum);

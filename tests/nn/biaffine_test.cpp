@@ -142,9 +142,9 @@ std::size_t batches_of(const Scorers& scorers, const std::function<unsigned(unsi
     const std::vector<unsigned> heads(words, sample % words);
     const Expression arcs = scorers.arcs(all, own),
                      labels = scorers.labels(select_cols(all, heads), own);
-    batch.add_loss(pickneglogsoftmax(reshape(arcs, Dim({words + 1}, words)), heads));
+    batch.add_loss(cross_entropy(reshape(arcs, Dim({words + 1}, words)), heads));
     batch.add_loss(
-        pickneglogsoftmax(reshape(labels, Dim({kLabels}, words)), std::vector<unsigned>(words, 1)));
+        cross_entropy(reshape(labels, Dim({kLabels}, words)), std::vector<unsigned>(words, 1)));
   }
   batch.forward();
   return batch.explain().batches;

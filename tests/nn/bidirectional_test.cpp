@@ -109,9 +109,9 @@ TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
   randomise(model, 4);
   const auto loss_in = [&](ComputationGraph& graph) {
     const std::vector<Expression> xs = sentence(graph, inputs, 4);
-    std::vector<Expression> losses = {pickneglogsoftmax(output(bilstm.final_states(xs)), 2)};
+    std::vector<Expression> losses = {cross_entropy(output(bilstm.final_states(xs)), 2)};
     for (const Expression& h : bilstm(xs)) {
-      losses.push_back(pickneglogsoftmax(output(h), 1));
+      losses.push_back(cross_entropy(output(h), 1));
     }
     return sum(losses);
   };

@@ -100,7 +100,7 @@ Expression tied_loss(ComputationGraph& graph, const Embedding& embedding, const 
                      const Rows& words) {
   std::vector<Expression> losses;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    losses.push_back(pickneglogsoftmax(output(tanh(embedding(graph, words[i]))), words[i + 1]));
+    losses.push_back(cross_entropy(output(tanh(embedding(graph, words[i]))), words[i + 1]));
   }
   return sum(losses);
 }

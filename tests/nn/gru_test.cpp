@@ -94,7 +94,7 @@ struct SmallModel {
       states.push_back(gru.step_without_input(states[i] + states[i + 1]));
     }
     for (const Expression& state : states) {
-      losses.push_back(pickneglogsoftmax(output(state), 1));
+      losses.push_back(cross_entropy(output(state), 1));
     }
     return sum(losses);
   }
@@ -185,7 +185,7 @@ TEST(GruTest, LearnsParity) {
         xs.push_back(bits(graph, number >> bit & 1u));
         parity ^= number >> bit & 1u;
       }
-      minibatch.add_loss(pickneglogsoftmax(output(gru(xs).back()), parity));
+      minibatch.add_loss(cross_entropy(output(gru(xs).back()), parity));
     }
     loss = static_cast<double>(minibatch.forward());
     trainer.update(minibatch.backward());

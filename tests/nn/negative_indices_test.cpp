@@ -50,7 +50,7 @@ TEST(NegativeIndices, AreShownAsTheyWereWritten) {
       {"select_rows", [&] { select_rows(x, std::vector<unsigned>{none}); }},
       {"one_hot", [&] { one_hot(graph, 3, minus); }},
       {"input of some", [&] { input(graph, {3}, std::vector<unsigned>{none}, {1.0f}); }},
-      {"pickneglogsoftmax", [&] { pickneglogsoftmax(column, minus); }},
+      {"cross_entropy", [&] { cross_entropy(column, minus); }},
       {"hinge", [&] { hinge(column, minus); }},
       {"log_softmax", [&] { log_softmax(column, std::vector<unsigned>{none}); }},
       {"batch_elem", [&] { x.value().batch_elem(minus); }},

@@ -160,7 +160,7 @@ struct AllLayers {
     }
     for (const TreeLSTM::State& state : tree_lstm(tree, words)) hidden.push_back(state.h);
     for (const LSTM::State& state : lstm(hidden)) {
-      losses.push_back(pickneglogsoftmax(linear(state.h), 1));
+      losses.push_back(cross_entropy(linear(state.h), 1));
     }
     return sum(losses);
   }
@@ -366,7 +366,7 @@ TEST(NnTest, LSTMLearnsParity) {
         xs.push_back(bits(graph, number >> bit & 1u));
         parity ^= number >> bit & 1u;
       }
-      minibatch.add_loss(pickneglogsoftmax(output(lstm(xs).back().h), parity));
+      minibatch.add_loss(cross_entropy(output(lstm(xs).back().h), parity));
     }
   });
   EXPECT_LT(loss / 16, 0.05);
@@ -388,7 +388,7 @@ TEST(NnTest, TreeLSTMLearnsWhichSideIsDeeper) {
       ComputationGraph& graph = minibatch.new_graph();
       const std::vector<Expression> words(tree.leaf_count(), word(graph, 0));
       const Expression scores = output(tree_lstm(tree, words).back().h);
-      minibatch.add_loss(pickneglogsoftmax(scores, static_cast<unsigned>(tree.label(tree.root()))));
+      minibatch.add_loss(cross_entropy(scores, static_cast<unsigned>(tree.label(tree.root()))));
     }
   });
   EXPECT_LT(loss / 4, 0.05);

@@ -132,7 +132,7 @@ TEST(TransformerTest, GradientsAreThoseOfCentralDifferences) {
   const Parameter x = model.add_parameters({4, 3});
   randomise(model, 5);
   expect_gradients(model, [&](ComputationGraph& graph) {
-    return pickneglogsoftmax(sum_cols(first(last(parameter(graph, x)))), 1);
+    return cross_entropy(sum_cols(first(last(parameter(graph, x)))), 1);
   });
 }
 
@@ -188,7 +188,7 @@ TEST(TransformerTest, LearnsToCopyWhatIsAtTheStart) {
       std::vector<unsigned> sequence(3 + sample % 4);
       for (unsigned& symbol : sequence) symbol = static_cast<unsigned>(random.below(4));
       const Expression h = encoder(positions(symbols.columns(graph, sequence)));
-      minibatch.add_loss(pickneglogsoftmax(output(pick(h, h.dim().cols() - 1, 1)), sequence[0]));
+      minibatch.add_loss(cross_entropy(output(pick(h, h.dim().cols() - 1, 1)), sequence[0]));
     }
     loss = static_cast<double>(minibatch.forward());
     trainer.update(minibatch.backward());

@@ -7,7 +7,7 @@
 //   through the same kernel: for a sum of products, the sum of their absolute values. Cells and
 //   layer_norm, where errors of sums go through further functions: 16 epsilon;
 // - over all floats and all doubles, in units in the last place: exp 1.1, log 1, tanh and
-//   logistic 2.75, log_sigmoid and softplus 3, silu 6, gelu 8, softsign 1.5, sqrt 0.5. Results
+//   sigmoid 2.75, log_sigmoid and softplus 3, silu 6, gelu 8, softsign 1.5, sqrt 0.5. Results
 //   below 64 times the smallest normal number may be other such numbers, such as 0, of some.
 #include <gtest/gtest.h>
 
@@ -343,7 +343,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Function{"exp", [](long double x) { return std::exp(x); }, 1.1},
                       Function{"log", [](long double x) { return std::log(x); }, 1},
                       Function{"tanh", [](long double x) { return std::tanh(x); }, 2.75},
-                      Function{"logistic", plain_logistic, 2.75, true},
+                      Function{"sigmoid", plain_logistic, 2.75, true},
                       Function{"log_sigmoid", plain_log_sigmoid, 3, true},
                       Function{"silu", plain_silu, 6, true}, Function{"gelu", plain_gelu, 8, true},
                       Function{"softplus", plain_softplus, 3, true},

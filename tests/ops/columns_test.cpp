@@ -24,7 +24,7 @@ class ColumnsTest : public ::testing::Test {
     ComputationGraph& graph = *x.pg;
     const auto w = [&](unsigned i) { return parameter(graph, weights[i]); };
     const Expression a = affine_transform({parameter(graph, bias), w(0), x});
-    const Expression b = rectify(w(1) * a) + x * 0.5f;
+    const Expression b = relu(w(1) * a) + x * 0.5f;
     const Expression c = concatenate({cmult(a, b), softmax(b)});
     const Expression d = colwise_add(pick_range(c, 0, kRows, 0), parameter(graph, bias));
     return sum({d, a, dropout(b, 0.3f)}) + cmult(a, reshape(max_dim(c), Dim({1, x.dim().cols()})));
@@ -43,7 +43,7 @@ TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepNodesApart) {
     const Expression x = matrix(batch.new_graph(), length(sample), sample);
     const Expression a =
         affine_transform({parameter(*x.pg, bias), parameter(*x.pg, weights[0]), x});
-    const Expression b = cmult(tanh(a), x) - logistic(parameter(*x.pg, weights[1]) * a);
+    const Expression b = cmult(tanh(a), x) - sigmoid(parameter(*x.pg, weights[1]) * a);
     const Expression c = concatenate({softmax(b), colwise_add(b, parameter(*x.pg, bias))});
     batch.add_output(pick_range(concatenate({select_rows(c, {3, 1, 4}), min(c, c)}), 3, 15) * 2);
   }

@@ -386,21 +386,21 @@ TEST(OpErrorsTest, AListOfOneIsNotForSeveral) {
   ComputationGraph graph;
   const Expression matrix = ones(graph, {3, 2}), x = reshape(matrix, Dim({3}, 2));
   const std::vector<unsigned> one = {1}, two = {1, 2};
-  EXPECT_EQ(message_of<UsageError>([&] { pickneglogsoftmax(x, one); }),
-            "[pickneglogsoftmax] need an integer for each of 2 minibatch elements; got a list of "
+  EXPECT_EQ(message_of<UsageError>([&] { cross_entropy(x, one); }),
+            "[cross_entropy] need an integer for each of 2 minibatch elements; got a list of "
             "1: give the integer itself if it is for all");
-  EXPECT_THROW(pickneglogsoftmax(x, &one), UsageError);
+  EXPECT_THROW(cross_entropy(x, &one), UsageError);
   EXPECT_THROW(cross_entropy(x, one), UsageError);
   EXPECT_THROW(hinge(x, one), UsageError);
   EXPECT_THROW(hinge(x, &one), UsageError);
   EXPECT_THROW(pick(x, one), UsageError);
   EXPECT_THROW(pick(x, &one), UsageError);
-  EXPECT_EQ(pickneglogsoftmax(x, 1).dim(), Dim({1}, 2));
-  EXPECT_EQ(pickneglogsoftmax(x, two).dim(), Dim({1}, 2));
-  EXPECT_EQ(pickneglogsoftmax(x, &one[0]).dim(), Dim({1}, 2));
+  EXPECT_EQ(cross_entropy(x, 1).dim(), Dim({1}, 2));
+  EXPECT_EQ(cross_entropy(x, two).dim(), Dim({1}, 2));
+  EXPECT_EQ(cross_entropy(x, &one[0]).dim(), Dim({1}, 2));
   EXPECT_EQ(pick(ones(graph, {3}), one).dim(), Dim({1}));
-  EXPECT_EQ(message_of<ShapeError>([&] { pickneglogsoftmax(matrix, two); }),
-            "[pickneglogsoftmax] need a vector, which every column becomes in reshape(scores, "
+  EXPECT_EQ(message_of<ShapeError>([&] { cross_entropy(matrix, two); }),
+            "[cross_entropy] need a vector, which every column becomes in reshape(scores, "
             "Dim({3}, 2)); got {3,2}");
 }
 

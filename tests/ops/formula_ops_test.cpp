@@ -38,14 +38,14 @@ TEST(FormulaOpTest, IsWhatItsOperationsAreComposed) {
   using Xs = std::vector<Expression>;
   static const FormulaOp curves("curves", [](Term x) {
     const Term positive = square(x) + 0.5;
-    return exp(-x) + log(positive) * sqrt(positive) - abs(x) / positive + tanh(x) * logistic(x) +
-           rectify(x) + softplus(x) - log_sigmoid(x) * softsign(x) + gelu(x);
+    return exp(-x) + log(positive) * sqrt(positive) - abs(x) / positive + tanh(x) * sigmoid(x) +
+           relu(x) + softplus(x) - log_sigmoid(x) * softsign(x) + gelu(x);
   });
   const auto composed_curves = [](const Xs& xs) {
     const Expression& x = xs[0];
     const Expression positive = square(x) + 0.5f;
     return exp(-x) + cmult(log(positive), sqrt(positive)) - cdiv(abs(x), positive) +
-           cmult(tanh(x), logistic(x)) + rectify(x) + softplus(x) -
+           cmult(tanh(x), sigmoid(x)) + relu(x) + softplus(x) -
            cmult(log_sigmoid(x), softsign(x)) + gelu(x);
   };
   static const FormulaOp choices("choices", [](Term a, Term b, Term c) {

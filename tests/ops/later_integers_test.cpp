@@ -85,12 +85,12 @@ const std::vector<Form>& forms() {
        [](Givens& g) {
          return select_cols(g.matrix, Integers{1, 0, 1});
        }},
-      {"pickneglogsoftmax", [](Givens& g) { return pickneglogsoftmax(g.vector, &g.one); },
-       [](Givens& g) { return pickneglogsoftmax(g.vector, 1); }},
+      {"cross_entropy", [](Givens& g) { return cross_entropy(g.vector, &g.one); },
+       [](Givens& g) { return cross_entropy(g.vector, 1); }},
       {"pickneglogsoftmax_of_several",
-       [](Givens& g) { return pickneglogsoftmax(g.vectors, &g.two); },
+       [](Givens& g) { return cross_entropy(g.vectors, &g.two); },
        [](Givens& g) {
-         return pickneglogsoftmax(g.vectors, Integers{2, 1});
+         return cross_entropy(g.vectors, Integers{2, 1});
        }},
       {"hinge", [](Givens& g) { return hinge(g.vector, &g.one); },
        [](Givens& g) { return hinge(g.vector, 1); }},

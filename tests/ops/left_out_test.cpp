@@ -83,7 +83,7 @@ TEST_P(OpLeftOutTest, ByMasksOfASoftmax) {
     const Expression masked = fill_rows(x, {0, 3}, -kInf);
     EXPECT_EQ(values(softmax(masked)), (Doubles{0, 0.5, 0.5, 0}));
     expect_near(slopes(softmax(masked), x), {0, 0, 0, 0});
-    expect_near(gradient(pickneglogsoftmax(masked, 1), x), {0, -0.5, 0.5, 0});
+    expect_near(gradient(cross_entropy(masked, 1), x), {0, -0.5, 0.5, 0});
     expect_near(gradient(pick(log_softmax(masked), 1), x), {0, 0.5, -0.5, 0});
     const Expression some = log_softmax(x, std::vector<unsigned>{1, 2});
     expect_near(gradient(pick(some, 2), x), {0, -0.5, 0.5, 0});
@@ -105,7 +105,7 @@ TEST_P(OpLeftOutTest, NothingHasNoSoftmax) {
       for (const Expression& y : {softmax(x), log_softmax(x)}) {
         for (const double each : values(y)) EXPECT_TRUE(std::isnan(each)) << each;
       }
-      EXPECT_TRUE(std::isnan(values(pickneglogsoftmax(x, 0u))[0]));
+      EXPECT_TRUE(std::isnan(values(cross_entropy(x, 0u))[0]));
     }
   }
 }
@@ -113,8 +113,8 @@ TEST_P(OpLeftOutTest, NothingHasNoSoftmax) {
 // An impossible class has an infinite loss, which moves the others only.
 TEST_P(OpLeftOutTest, LossesOfImpossibleClasses) {
   const Expression x = vector({-kInf, 0, 0});
-  EXPECT_EQ(values(pickneglogsoftmax(x, 0u)), Doubles{kInfinity});
-  expect_near(gradient(pickneglogsoftmax(x, 0u), x), {-1, 0.5, 0.5});
+  EXPECT_EQ(values(cross_entropy(x, 0u)), Doubles{kInfinity});
+  expect_near(gradient(cross_entropy(x, 0u), x), {-1, 0.5, 0.5});
   EXPECT_EQ(values(-pick(log_softmax(x), 0)), Doubles{kInfinity});
 }
 

@@ -51,7 +51,7 @@ TEST_F(OpNotationTest, BracesForCellsAndAnyOp) {
             as_vector(lstm_cell(b, xs, std::vector<Expression>()).h.value()));
   const Expression both = apply_op(ops::concatenate, {x_, y_}, {0});
   EXPECT_EQ(as_vector(both.value()), (std::vector<float>{1, -2, 3, 5}));
-  EXPECT_EQ(as_scalar(apply_op(ops::pickneglogsoftmax, {x_}, {}, {1}).value()),
+  EXPECT_EQ(as_scalar(apply_op(ops::cross_entropy, {x_}, {}, {1}).value()),
             as_scalar(cross_entropy(x_, 1).value()));
 }
 

@@ -29,13 +29,13 @@ inline Long one(Long, Long, Long) { return 1; }
 inline Long minus_one(Long, Long, Long) { return -1; }
 inline Long number(Long, Long, Long c) { return c; }
 
-inline Long logistic(Long z) { return 1 / (1 + std::exp(-z)); }
+inline Long sigmoid(Long z) { return 1 / (1 + std::exp(-z)); }
 inline Long silu(Long x, Long c) {
   if (c * x == -std::numeric_limits<Long>::infinity()) return 0;
-  return x * logistic(c * x);
+  return x * sigmoid(c * x);
 }
 inline Long slope_of_silu(Long z) {
-  return std::isinf(z) ? Long(z > 0) : logistic(z) * (1 + z * logistic(-z));
+  return std::isinf(z) ? Long(z > 0) : sigmoid(z) * (1 + z * sigmoid(-z));
 }
 inline Long normal_cdf(Long x) { return std::erfc(-x / std::sqrt(Long(2))) / 2; }
 inline Long gelu(Long x) {
@@ -46,12 +46,12 @@ inline Long slope_of_gelu(Long x) {
 }
 inline Long tanh_argument(Long x) { return std::sqrt(2 / kPi) * (x + 0.044715L * x * x * x); }
 inline Long gelu_tanh(Long x) {
-  return x == -std::numeric_limits<Long>::infinity() ? 0 : x * logistic(2 * tanh_argument(x));
+  return x == -std::numeric_limits<Long>::infinity() ? 0 : x * sigmoid(2 * tanh_argument(x));
 }
 inline Long slope_of_gelu_tanh(Long x) {
   if (std::abs(x) > 1000) return Long(x > 0);
   const Long z = 2 * tanh_argument(x), w = 2 * std::sqrt(2 / kPi) * (x + 3 * 0.044715L * x * x * x);
-  return logistic(z) * (1 + w * logistic(-z));
+  return sigmoid(z) * (1 + w * sigmoid(-z));
 }
 inline Long zero(Long, Long, Long) { return 0; }
 inline Long elu(Long x, Long c) { return x > 0 ? x : c * std::expm1(x); }
@@ -128,10 +128,10 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
        {[](L a, L b, L) { return std::tanh(a + b); },
         [](L a, L b, L) { return 1 / (std::cosh(a + b) * std::cosh(a + b)); },
         [](L a, L b, L) { return 1 / (std::cosh(a + b) * std::cosh(a + b)); }, 0, 1}},
-      {"logistic",
-       {[](L a, L, L) { return logistic(a); }, [](L a, L, L) { return logistic(a) * logistic(-a); },
+      {"sigmoid",
+       {[](L a, L, L) { return sigmoid(a); }, [](L a, L, L) { return sigmoid(a) * sigmoid(-a); },
         nullptr, 0, 1}},
-      {"rectify", {[](L a, L, L) { return plain::max(a, 0); }, [](L a, L, L) { return L(a > 0); }}},
+      {"relu", {[](L a, L, L) { return plain::max(a, 0); }, [](L a, L, L) { return L(a > 0); }}},
       {"exp", {[](L a, L, L) { return std::exp(a); }, [](L a, L, L) { return std::exp(a); }}},
       {"log", {[](L a, L, L) { return std::log(a); }, [](L a, L, L) { return 1 / a; }}},
       {"sqrt",
@@ -143,7 +143,7 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
       {"cube", {[](L a, L, L) { return a * a * a; }, [](L a, L, L) { return 3 * a * a; }}},
       {"log_sigmoid",
        {[](L a, L, L) { return a < 0 ? a - std::log1p(std::exp(a)) : -std::log1p(std::exp(-a)); },
-        [](L a, L, L) { return logistic(-a); }}},
+        [](L a, L, L) { return sigmoid(-a); }}},
       {"elu",
        {[](L a, L, L c) { return elu(a, c); }, [](L a, L, L c) { return slope_of_elu(a, c); }}},
       {"selu",
@@ -157,7 +157,7 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
       {"gelu_tanh",
        {[](L a, L, L) { return gelu_tanh(a); }, [](L a, L, L) { return slope_of_gelu_tanh(a); },
         nullptr, 1, 1}},
-      {"softplus", {[](L a, L, L) { return softplus(a); }, [](L a, L, L) { return logistic(a); }}},
+      {"softplus", {[](L a, L, L) { return softplus(a); }, [](L a, L, L) { return sigmoid(a); }}},
       {"leaky_relu",
        {[](L a, L, L c) { return a > 0 ? a : c * a; }, [](L a, L, L c) { return a > 0 ? 1 : c; }}},
       {"softsign",
@@ -188,7 +188,7 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
                                                : 0; },
         [](L, L b, L) { return L(b == 0); }, plain::zero}},
       {"logit_loss",
-       {[](L a, L b, L) { return logit_loss(a, b); }, [](L a, L b, L) { return logistic(a) - b; },
+       {[](L a, L b, L) { return logit_loss(a, b); }, [](L a, L b, L) { return sigmoid(a) - b; },
         [](L a, L, L) { return -a; }, 0, 1}},
       {"divergence_term",
        {[](L a, L b, L) { return std::exp(a) == 0 ? 0 : std::exp(a) * (a - b); },

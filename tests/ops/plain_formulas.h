@@ -324,9 +324,9 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
         [](const Givens& g) {
           return segment_softmax(g.a, {1, 3});
         }}},
-      {"pickneglogsoftmax",
+      {"cross_entropy",
        {[](Type, const Item& item, const Index&) { return loss_of_class(item); },
-        [](const Givens& g) { return pickneglogsoftmax(reshape(g.a, Dim({12})), 3); }}},
+        [](const Givens& g) { return cross_entropy(reshape(g.a, Dim({12})), 3); }}},
       {"dropout", {dropped, [](const Givens& g) { return dropout(g.a, 0.5f); }}},
   };
   return all;
@@ -347,8 +347,8 @@ inline std::map<std::string_view, Plain> plain_formula_ops() {
   using L = Long;
   const auto gates = [](const Signature& type, const Item& item, const Index& index) {
     const auto x = [&](std::size_t j) { return at(type, item, j, index); };
-    const auto logistic = [](double z) { return 1 / (1 + std::exp(-z)); };
-    return logistic(x(0)) * x(1) + logistic(x(2)) * std::tanh(x(3));
+    const auto sigmoid = [](double z) { return 1 / (1 + std::exp(-z)); };
+    return sigmoid(x(0)) * x(1) + sigmoid(x(2)) * std::tanh(x(3));
   };
   return {
       {"mish", of_elementwise([](L x, L, L) { return x * std::tanh(plain::softplus(x)); })},

@@ -123,7 +123,7 @@ TEST_F(SentenceLengthsTest, WeightsOfAttentionShareBatches) {
 TEST_F(SentenceLengthsTest, WhatIsDoneToEveryColumnSharesBatches) {
   EXPECT_TRUE(share_batches([&](const Expression& x) {
     const Expression w = parameter(*x.pg, weights);
-    const Expression y = tanh(w * x) + cmult(x, x) - logistic(tanh(w) * x) * 2.0f;
+    const Expression y = tanh(w * x) + cmult(x, x) - sigmoid(tanh(w) * x) * 2.0f;
     return concatenate({softmax(y), pick_range(y, 2, 14), log_softmax(x)});
   }));
   EXPECT_TRUE(share_batches([](const Expression& x) { return max_dim(x, 0); }));
@@ -143,7 +143,7 @@ TEST_F(SentenceLengthsTest, ColumnsOfFewElementsDoNot) {
   EXPECT_TRUE(share_batches([&](const Expression& x) { return softmax(words_of(tags(x))); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) {
     const std::vector<unsigned> gold(x.dim().cols(), 1);
-    return pickneglogsoftmax(words_of(product(x)), gold);
+    return cross_entropy(words_of(product(x)), gold);
   }));
 }
 

@@ -67,7 +67,7 @@ TEST_F(Cells, AreOneNodePerCallAndBatch) {
 // A step reads a column and a matrix; elementwise operations are one step.
 TEST_F(Cells, TellWhatTheyRun) {
   const auto gated = cell([](const Expression& x, const Expression& h) {
-    const Expression a = tanh(x), b = logistic(h);
+    const Expression a = tanh(x), b = sigmoid(h);
     return cmult(a, b) + h;
   });
   ComputationGraph graph;
@@ -88,7 +88,7 @@ TEST_F(Cells, CallTheirFunctionOncePerKindOfArguments) {
   unsigned calls = 0;
   const auto counted = cell([&](const std::vector<Expression>& xs, unsigned kind) {
     ++calls;
-    return kind == 0 ? tanh(sum(xs)) : logistic(sum(xs));
+    return kind == 0 ? tanh(sum(xs)) : sigmoid(sum(xs));
   });
   for (unsigned pass = 0; pass < 3; ++pass) {
     Minibatch batch;
@@ -96,7 +96,7 @@ TEST_F(Cells, CallTheirFunctionOncePerKindOfArguments) {
       ComputationGraph& graph = batch.new_graph();
       std::vector<Expression> xs(1 + i % 3, word(graph, i));
       const Expression got = counted(xs, i % 2), total = sum(xs);
-      EXPECT_EQ(numbers_of(got), numbers_of(i % 2 == 0 ? tanh(total) : logistic(total)));
+      EXPECT_EQ(numbers_of(got), numbers_of(i % 2 == 0 ? tanh(total) : sigmoid(total)));
     }
   }
   EXPECT_EQ(calls, 6u);
@@ -130,7 +130,7 @@ TEST_F(Cells, TakeArgumentsOfAllKinds) {
                             std::span<const Expression> more) -> CellState {
     std::vector<Expression> values{state.h, tanh(parameter(graph, b))};
     for (const Gated& g : all) {
-      values.push_back(cmult(logistic(g.gate), g.nothing.empty() ? g.value : g.nothing));
+      values.push_back(cmult(sigmoid(g.gate), g.nothing.empty() ? g.value : g.nothing));
     }
     for (const Expression& e : more) values.push_back(e * scale);
     const Expression h = mode == Mode::sum ? sum(values) : values[0] - values[1];
@@ -425,7 +425,7 @@ TEST_F(Cells, AreNotToBeMadeForEverySample) {
 TEST_F(Cells, AreVerified) {
   bool other = false;
   const auto moody =
-      cell([&](const Expression& x) { return other ? tanh(x) : logistic(x); }, "moody");
+      cell([&](const Expression& x) { return other ? tanh(x) : sigmoid(x); }, "moody");
   GraphOptions options;
   options.verify_batching = true;
   ComputationGraph graph(options);

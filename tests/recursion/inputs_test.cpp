@@ -37,7 +37,7 @@ struct Network {
     const Expression c = tanh(sum);
     if (kind == 1) return {Expression(), c};
     if (kind == 2) return {tanh(parameter(graph, b)), c};
-    return {logistic(sum), c};
+    return {sigmoid(sum), c};
   }
   Recursion<CellState> recursion() const {
     return dynet_like::recursion<CellState>(

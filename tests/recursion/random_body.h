@@ -132,7 +132,7 @@ class Body {
         return transpose(any(values, dice, wide));
       case 8: {
         const Expression a = any(values, dice, shape);
-        return cmult(logistic(a), reshape(nobackprop(any(values, dice)), shape));
+        return cmult(sigmoid(a), reshape(nobackprop(any(values, dice)), shape));
       }
       case 9: {
         const Expression a = any(values, dice, shape);

@@ -77,13 +77,13 @@ class RandomFunction {
       case 8:
         return -a;
       case 9:
-        return logistic(a);
+        return sigmoid(a);
       case 10:
         return max(a, b);
       case 11:
-        return rectify(a);
+        return relu(a);
       case 12:
-        return cmult(logistic(a), nobackprop(b));
+        return cmult(sigmoid(a), nobackprop(b));
       case 13:
         return log(1.5f + square(a));
       case 14:
@@ -212,9 +212,9 @@ TEST(RandomFunctions, RunElementwiseOperationsTogether) {
         if (!before.empty()) terms.insert(terms.end(), {parameter(graph, u), before[0].h});
         const Expression sums = affine_transform(terms);
         const auto gate = [&](unsigned g) { return pick_range(sums, g * kSize, (g + 1) * kSize); };
-        Expression c = cmult(logistic(gate(0)), tanh(gate(1)));
-        if (!before.empty()) c = c + cmult(logistic(gate(2)), before[0].c);
-        return CellState{cmult(logistic(gate(3)), tanh(c)), c};
+        Expression c = cmult(sigmoid(gate(0)), tanh(gate(1)));
+        if (!before.empty()) c = c + cmult(sigmoid(gate(2)), before[0].c);
+        return CellState{cmult(sigmoid(gate(3)), tanh(c)), c};
       },
       "lstm");
   Minibatch batch;

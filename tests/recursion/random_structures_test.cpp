@@ -42,7 +42,7 @@ struct Network {
     Expression sum = pick_range(parameter(graph, bias[g]), kind * kHidden, (kind + 1) * kHidden);
     if (!x.empty()) sum = sum + parameter(graph, of_x[g]) * x;
     if (!h.empty()) sum = affine_transform({sum, parameter(graph, of_h[g]), h});
-    return g == 2 ? tanh(sum) : logistic(sum);
+    return g == 2 ? tanh(sum) : sigmoid(sum);
   }
   CellState operator()(unsigned kind, const Expression& x,
                        const std::vector<CellState>& before) const {

@@ -30,7 +30,7 @@ calls_with_pointers(const LookupParameter& table) {
   return {
       {"lookup", [=](auto& x, auto at) { return lookup(*x.pg, table, at); }},
       {"const_lookup", [=](auto& x, auto at) { return const_lookup(*x.pg, table, at); }},
-      {"pickneglogsoftmax", [=](auto& x, auto at) { return pickneglogsoftmax(column(x), at); }},
+      {"cross_entropy", [=](auto& x, auto at) { return cross_entropy(column(x), at); }},
       {"cross_entropy", [=](auto& x, auto at) { return cross_entropy(column(x), at); }},
       {"hinge", [=](auto& x, auto at) { return hinge(column(x), at); }},
       {"hinge_dim", [=](auto& x, auto at) { return hinge_dim(column(x), at); }},

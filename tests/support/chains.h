@@ -48,7 +48,7 @@ inline void run_chains(const RecordStep& record, const ChainOptions& chains,
       Step step{graph, model, {}, {}, {}, 0, random, losses, notes};
       step.fixed = step.input(Dim({4}));
       step.before = lookup(graph, model.table4, sample % 9);
-      step.state = rectify(parameter(graph, model.weights44[8]) * step.before);
+      step.state = relu(parameter(graph, model.weights44[8]) * step.before);
       states.insert(states.end(), {step.before, step.state});
       for (unsigned i = 0; i < chains.steps; ++i) {
         step.variant = round == 0 ? 0 : random.below(chains.variants);

@@ -47,7 +47,7 @@ struct KnownModel {
     const Expression scores = affine_transform(
         {parameter(graph, bias), exp(parameter(graph, w)), leaves.back().h + state.h});
     const Expression odd = input(graph, Dim({1 + s % 3}), std::vector<float>(1 + s % 3, 0.5f));
-    return pickneglogsoftmax(scores, s % kWidth) + sum_elems(square(part)) +
+    return cross_entropy(scores, s % kWidth) + sum_elems(square(part)) +
            sum_elems(cmult(shared, exp(parameter(graph, w)))) + sum_elems(exp(odd)) +
            sum_elems(parameter(graph, words)) * 0.01f;
   }

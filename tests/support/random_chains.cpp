@@ -33,7 +33,7 @@ class StepRecorder {
     }
     const Expression a = values_[count() - 1], b = values_[count() - 1 - choice_.below(2)];
     add(tanh(a));  // so that numbers stay small
-    add(logistic(b));
+    add(sigmoid(b));
     return {values_[count() - 2], values_[count() - 1]};
   }
 
@@ -87,9 +87,9 @@ class StepRecorder {
       const auto weights = [&] { return is_wide ? parameter(graph_, model_.w74) : any_weights(); };
       const Expression b = parameter(graph_, is_wide ? model_.bias7 : model_.bias4), w = weights();
       Expression gate = is_affine ? affine_transform({b, w, y, weights(), x}) : w * y;
-      if (is_wide) gate = parameter(graph_, model_.w47) * logistic(gate);
+      if (is_wide) gate = parameter(graph_, model_.w47) * sigmoid(gate);
       add(gate);
-      result = gates % 2 == 0 ? result + gate : cmult(result, logistic(gate));
+      result = gates % 2 == 0 ? result + gate : cmult(result, sigmoid(gate));
     }
     return tanh(result);
   }
@@ -105,7 +105,7 @@ class StepRecorder {
     for (const Expression& side : sides) {
       for (const Expression& w : weights) {
         add(is_affine ? affine_transform({b, w, side}) : w * side);
-        result = cmult(result, logistic(values_.back())) + tanh(values_.back());
+        result = cmult(result, sigmoid(values_.back())) + tanh(values_.back());
       }
     }
     return tanh(result);
@@ -175,7 +175,7 @@ class StepRecorder {
       case 24:
         return gates_of_two();
       default:
-        return choice_.below(2) == 0 ? tanh(x) : logistic(x);
+        return choice_.below(2) == 0 ? tanh(x) : sigmoid(x);
     }
   }
 
@@ -237,7 +237,7 @@ RandomGraph record_random_chains(ComputationGraph& graph, const RandomModel& mod
     for (const Expression& x : recorder.record(inputs)) states.push_back(x);
     if (choice.below(3) != 0) {
       losses.push_back(
-          pickneglogsoftmax(parameter(graph, model.w74) * states.back(), random.below(7)));
+          cross_entropy(parameter(graph, model.w74) * states.back(), random.below(7)));
       result.all.push_back(losses.back());
     }
     if (options.noise && random.below(6) == 0) states.push_back(tanh(state()));

@@ -107,15 +107,15 @@ class Recorder {
     const Expression x = recent();
     switch (random_.below(14)) {
       case 0:
-        return keep(logistic(x));
+        return keep(sigmoid(x));
       case 1:
-        return keep(rectify(x));
+        return keep(relu(x));
       case 2:
         return keep(exp(tanh(x)));
       case 3:
         return keep(log(square(x) + 0.5f));
       case 4:
-        return keep(sqrt(logistic(x)));
+        return keep(sqrt(sigmoid(x)));
       case 5:
         return keep(-x);
       case 6:
@@ -195,7 +195,7 @@ class Recorder {
       case 4:
         return keep(sum_dim(x, {x.dim().nd - 1}));
       default:
-        return keep(pickneglogsoftmax(vector_of(7), random_.below(7)));
+        return keep(cross_entropy(vector_of(7), random_.below(7)));
     }
   }
 

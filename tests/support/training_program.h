@@ -72,7 +72,7 @@ struct Program {
   Expression loss(ComputationGraph& graph, std::uint32_t sample, bool training) {
     const bool is_hidden = training && run->random().below(8) == 0;
     const Expression x = numbers(graph, is_hidden ? 0 : sample);
-    return pickneglogsoftmax(output(training ? dropout(x, 0.2f) : x), sample % 2);
+    return cross_entropy(output(training ? dropout(x, 0.2f) : x), sample % 2);
   }
 
   double dev_score() {

@@ -35,7 +35,7 @@ struct Walker {
     for (unsigned i = 0; i < steps && i < 20; ++i) {
       state = tanh(affine_transform({parameter(graph, b), parameter(graph, W), state}));
       const Expression scores = parameter(graph, V) * state;
-      losses.push_back(pickneglogsoftmax(scores, i % kActions));
+      losses.push_back(cross_entropy(scores, i % kActions));
       const std::vector<float> values = as_vector(scores.value());
       const auto best =
           static_cast<unsigned>(std::max_element(values.begin(), values.end()) - values.begin());

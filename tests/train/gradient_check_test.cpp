@@ -20,7 +20,7 @@ struct Model {
   Expression loss(ComputationGraph& graph) const {
     const Expression x = lookup(graph, table, 2), y = lookup(graph, table, 0);
     const auto state = lstm.step(lstm.step(lstm.start(graph), x), y);
-    return pickneglogsoftmax(parameter(graph, w) * state.h, 1) + squared_norm(x);
+    return cross_entropy(parameter(graph, w) * state.h, 1) + squared_norm(x);
   }
   std::vector<double> values() const {
     std::vector<double> all;

@@ -33,7 +33,7 @@ Metadata saved(const fs::path& folder, bool resume, const Metadata& arguments) {
     for (const auto& samples : run.minibatches(1)) {
       Minibatch batch;
       batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t) {
-        return pickneglogsoftmax(linear(input(graph, {2}, {1, 2})), 0);
+        return cross_entropy(linear(input(graph, {2}, {1, 2})), 0);
       });
       run.update(batch);
     }

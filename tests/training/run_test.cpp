@@ -217,7 +217,7 @@ TEST(TrainingRunsTest, AccumulationIsOneLargeMinibatch) {
       for (const auto& samples : run.minibatches(list)) {
         batch.clear();
         batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
-          return pickneglogsoftmax(output(numbers(graph, samples[i])), samples[i] % 2);
+          return cross_entropy(output(numbers(graph, samples[i])), samples[i] % 2);
         });
         run.update(batch);
       }

@@ -70,7 +70,6 @@ using dynet_like::log;
 using dynet_like::log_sigmoid;
 using dynet_like::log_softmax;
 using dynet_like::logdet;
-using dynet_like::logistic;
 using dynet_like::logsumexp;
 using dynet_like::logsumexp_dim;
 using dynet_like::lookup;
@@ -95,14 +94,12 @@ using dynet_like::pick;
 using dynet_like::pick_batch_elem;
 using dynet_like::pick_batch_elems;
 using dynet_like::pick_range;
-using dynet_like::pickneglogsoftmax;
 using dynet_like::poisson_loss;
 using dynet_like::pow;
 using dynet_like::random_bernoulli;
 using dynet_like::random_gumbel;
 using dynet_like::random_normal;
 using dynet_like::random_uniform;
-using dynet_like::rectify;
 using dynet_like::reshape;
 using dynet_like::round;
 using dynet_like::scale_gradient;
@@ -198,6 +195,20 @@ inline Expression pickrange(const Expression& x, unsigned s, unsigned e) {
 /// The namespace of these functions in DyNet 1.
 namespace expr {
 using namespace dynet;
+}
+
+// Operations that have another name in the library.
+
+inline Expression logistic(const Expression& x) { return dynet_like::sigmoid(x); }
+inline Expression rectify(const Expression& x) { return dynet_like::relu(x); }
+inline Expression pickneglogsoftmax(const Expression& x, unsigned v) {
+  return dynet_like::cross_entropy(x, v);
+}
+inline Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
+  return dynet_like::cross_entropy(x, v);
+}
+inline Expression pickneglogsoftmax(const Expression& x, dynet_like::IntegersAt v) {
+  return dynet_like::cross_entropy(x, v);
 }
 
 }  // namespace dynet

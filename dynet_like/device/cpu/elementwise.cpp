@@ -116,7 +116,7 @@ namespace ops {
 DYNET_LIKE_SPAN_FUNCTION(exp, Exp)
 DYNET_LIKE_SPAN_FUNCTION(log, Log)
 DYNET_LIKE_SPAN_FUNCTION(tanh, Tanh)
-DYNET_LIKE_SPAN_FUNCTION(logistic, Logistic)
+DYNET_LIKE_SPAN_FUNCTION(sigmoid, Sigmoid)
 #undef DYNET_LIKE_SPAN_FUNCTION
 }  // namespace ops
 

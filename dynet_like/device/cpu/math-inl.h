@@ -1,4 +1,4 @@
-// exp, log, tanh, logistic and normal probabilities over SIMD lanes, for one target. They have no
+// exp, log, tanh, sigmoid and normal probabilities over SIMD lanes, for one target. They have no
 // branches and no tables, and the bits of an element do not depend on its place in a vector.
 // tests/ops/accuracy_test.cpp has the error bounds. Included once per target, after
 // hwy/foreach_target.h; the include guard is per target.
@@ -155,7 +155,7 @@ HWY_INLINE T exp_of_negative(T x) {
 
 /// 1 / (1 + e^-x): 2.75 ulp, also in both tails; a subnormal result may be 0.
 template <LaneType T>
-HWY_INLINE T logistic(T x) {
+HWY_INLINE T sigmoid(T x) {
   using C = MathConstants<typename T::Element>;
   const SplitExp<T> split(within(C::exp_is_normal, C::exp_is_inf, -x), C::bias);
   const T one(1);

@@ -313,7 +313,7 @@ std::span<const cpu::KernelEntry> softmax_table() {
   static const cpu::KernelEntry table[] = {
       {"softmax", along_kernels<Softmax>()},
       {"log_softmax", along_kernels<LogSoftmax>()},
-      {"pickneglogsoftmax",
+      {"cross_entropy",
        {{loss_forward<float>, loss_forward<double>},
         {loss_backward<float>, loss_backward<double>}}},
       {"segment_softmax",

@@ -31,7 +31,7 @@ struct Here {
 };
 
 // The formulas over plain numbers.
-using formulas::fused, formulas::logistic, formulas::tanh;
+using formulas::fused, formulas::sigmoid, formulas::tanh;
 #define LANE __device__ inline
 #include "dynet_like/device/cell_formulas.h"
 #undef LANE

@@ -236,7 +236,7 @@ std::span<const KernelEntry> softmax_kernels() {
   static const KernelEntry table[] = {
       {"softmax", along<Softmax>()},
       {"log_softmax", along<LogSoftmax>()},
-      {"pickneglogsoftmax",
+      {"cross_entropy",
        {{launch_loss<float>, launch_loss<double>}, {launch_loss<float>, launch_loss<double>}}},
       {"segment_softmax",
        {{launch_segments<float>, launch_segments<double>},

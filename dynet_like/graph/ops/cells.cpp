@@ -78,7 +78,7 @@ const Op lstm_cell = [] {
   Op op;
   op.name = "lstm_cell";
   op.formula =
-      "i, f_k, o = logistic and u = tanh of the blocks of b + W1 x1 + ...; c = i u + f_1 c_1 + "
+      "i, f_k, o = sigmoid and u = tanh of the blocks of b + W1 x1 + ...; c = i u + f_1 c_1 + "
       "...; "
       "h = o tanh c (Hochreiter and Schmidhuber 1997; Gers et al. 2000; Tai et al. 2015)";
   op.min_inputs = 3;
@@ -109,7 +109,7 @@ const Op gru_cell = [] {
   Op op;
   op.name = "gru_cell";
   op.formula =
-      "r, z = logistic(b_x + W x + b_h + U h) in their blocks; n = tanh(b_x + W x + r (b_h + U "
+      "r, z = sigmoid(b_x + W x + b_h + U h) in their blocks; n = tanh(b_x + W x + r (b_h + U "
       "h)); "
       "(1 - z) n + z h (Cho et al. 2014, with the reset gate behind the product)";
   op.min_inputs = 3;

@@ -81,11 +81,11 @@ Expression tanh(const Expression& x) { return unary(ops::elementwise<ops::formul
 Expression tanh_of_sum(const Expression& a, const Expression& b) {
   return binary(ops::elementwise<ops::formulas::TanhOfSum>, a, b);
 }
-Expression logistic(const Expression& x) {
-  return unary(ops::elementwise<ops::formulas::Logistic>, x);
+Expression sigmoid(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Sigmoid>, x);
 }
-Expression rectify(const Expression& x) {
-  return unary(ops::elementwise<ops::formulas::Rectify>, x);
+Expression relu(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Relu>, x);
 }
 Expression exp(const Expression& x) { return unary(ops::elementwise<ops::formulas::Exp>, x); }
 Expression log(const Expression& x) { return unary(ops::elementwise<ops::formulas::Log>, x); }
@@ -127,8 +127,6 @@ Expression softplus(const Expression& x) {
 Expression leaky_relu(const Expression& x, float slope) {
   return with_number(ops::elementwise<ops::formulas::LeakyRelu>, x, slope);
 }
-Expression relu(const Expression& x) { return rectify(x); }
-Expression sigmoid(const Expression& x) { return logistic(x); }
 Expression softsign(const Expression& x) {
   return unary(ops::elementwise<ops::formulas::Softsign>, x);
 }

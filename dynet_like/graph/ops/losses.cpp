@@ -150,7 +150,7 @@ Expression cosine_similarity(const Expression& a, const Expression& b) {
 }
 Expression triplet_loss(const Expression& anchor, const Expression& positive,
                         const Expression& negative, float margin) {
-  return rectify(squared_distance(anchor, positive) - squared_distance(anchor, negative) + margin);
+  return relu(squared_distance(anchor, positive) - squared_distance(anchor, negative) + margin);
 }
 Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
                             float margin) {
@@ -159,10 +159,10 @@ Expression contrastive_loss(const Expression& x, const Expression& y, const Expr
     refuse_shapes("contrastive_loss", "one number that says whether two are the same", {same});
   }
   const Expression distance = l2_norm(x - y);
-  return cmult(same, square(distance)) + cmult(1.0f - same, square(rectify(margin - distance)));
+  return cmult(same, square(distance)) + cmult(1.0f - same, square(relu(margin - distance)));
 }
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin) {
-  return rectify(margin - x + y);
+  return relu(margin - x + y);
 }
 Expression poisson_loss(const Expression& x, unsigned y) {
   return unary(ops::poisson_loss, x, {}, {std::span(&y, 1)});

@@ -39,9 +39,9 @@ const Op log_softmax = [] {
   return op;
 }();
 
-const Op pickneglogsoftmax = [] {
+const Op cross_entropy = [] {
   Op op;
-  op.name = "pickneglogsoftmax";
+  op.name = "cross_entropy";
   op.formula = "(max - x[i]) + log sum e^(x - max)";
   op.gradient.needs = Needs::inputs;
   op.numbers.integers = 1;
@@ -49,12 +49,7 @@ const Op pickneglogsoftmax = [] {
   op.gradient.saved_size = [](const Signature&) -> std::size_t { return 2; };
   op.shape = [](Inputs in, Attributes) {
     if (in[0].size() != in[0].rows()) {
-      std::string rule = "a vector";
-      if (in[0].nd == 2) {
-        rule += ", which every column becomes in reshape(scores, Dim({" +
-                std::to_string(in[0].rows()) + "}, " + std::to_string(in[0].cols()) + "))";
-      }
-      throw_shape_error("pickneglogsoftmax", rule, in);
+      throw_shape_error("cross_entropy", "a vector, or a class for each column of a matrix", in);
     }
     return Dim({1});
   };
@@ -83,7 +78,7 @@ const Op segment_softmax = [] {
 }();
 
 std::span<const Op* const> softmax_ops() {
-  static const Op* const all[] = {&softmax, &log_softmax, &pickneglogsoftmax, &segment_softmax};
+  static const Op* const all[] = {&softmax, &log_softmax, &cross_entropy, &segment_softmax};
   return all;
 }
 
@@ -94,14 +89,22 @@ using namespace detail::recording;
 namespace {
 
 // With l = logsumexp(x): (1 - s) (l - x[v]) + s (l - mean(x)).
+// Columns of scores become elements of a minibatch.
+Expression by_element(const Expression& x, std::size_t classes) {
+  const Dim dim = x.dim();
+  const bool by_column = dim.nd == 2 && classes == std::size_t{dim.cols()} * dim.bd;
+  return by_column ? reshape(x, Dim({dim.rows()}, dim.cols() * dim.bd)) : x;
+}
+
 template <class Classes>
-Expression smoothed(const Expression& x, const Classes& v, float smoothing) {
+Expression negative_log_likelihood(const Expression& x, const Classes& right,
+                                   const Numbers& numbers, float smoothing) {
   if (!(smoothing >= 0 && smoothing <= 1)) {
     throw UsageError("[cross_entropy] need a smoothing of 0 to 1; got " +
                      std::to_string(smoothing) + labels_of(x));
   }
-  const Expression loss = pickneglogsoftmax(x, v);
-  return smoothing == 0 ? loss : loss + smoothing * (pick(x, v) - mean_elems(x));
+  const Expression loss = unary(ops::cross_entropy, x, {}, numbers);
+  return smoothing == 0 ? loss : loss + smoothing * (pick(x, right) - mean_elems(x));
 }
 
 }  // namespace
@@ -112,25 +115,19 @@ Expression softmax(const Expression& x, unsigned d) {
 Expression log_softmax(const Expression& x, unsigned d) {
   return unary(ops::log_softmax, x, std::span(&d, 1));
 }
-Expression pickneglogsoftmax(const Expression& x, unsigned v) {
-  return unary(ops::pickneglogsoftmax, x, {}, {std::span(&v, 1)});
+Expression cross_entropy(const Expression& x, unsigned right, float smoothing) {
+  return negative_log_likelihood(x, right, {std::span(&right, 1)}, smoothing);
 }
-Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
-  check_one_each("pickneglogsoftmax", x, v);
-  return unary(ops::pickneglogsoftmax, x, {}, {{}, {}, v});
+Expression cross_entropy(const Expression& scores, IntegersAt right, float smoothing) {
+  const Expression x = by_element(scores, right.size());
+  check_one_each("cross_entropy", x, right);
+  return negative_log_likelihood(x, right, {{}, {}, right}, smoothing);
 }
-Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
-  check_one_each("pickneglogsoftmax", x, v.size());
-  return unary(ops::pickneglogsoftmax, x, {}, {v});
-}
-Expression cross_entropy(const Expression& x, unsigned v, float smoothing) {
-  return smoothed(x, v, smoothing);
-}
-Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing) {
-  return smoothed(x, v, smoothing);
-}
-Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, float smoothing) {
-  return smoothed(x, v, smoothing);
+Expression cross_entropy(const Expression& scores, const std::vector<unsigned>& right,
+                         float smoothing) {
+  const Expression x = by_element(scores, right.size());
+  check_one_each("cross_entropy", x, right.size());
+  return negative_log_likelihood(x, right, {right}, smoothing);
 }
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
   const Recorder graph = graph_of("log_softmax", x);

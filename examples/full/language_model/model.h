@@ -45,7 +45,7 @@ class LanguageModel {
     std::vector<Expression> losses;
     for (std::size_t i = 0; i + 1 < units.size(); ++i) {
       state = step(graph, state, units[i]);
-      losses.push_back(pickneglogsoftmax(scores(state), units[i + 1]));
+      losses.push_back(cross_entropy(scores(state), units[i + 1]));
     }
     return {sum(losses), std::move(state)};
   }

@@ -87,7 +87,7 @@ TEST(LanguageModelTest, StreamsNeedSomethingToPredict) {
 
 // ---------------------------------------------------------------------------------- evaluation
 
-double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// The model again, as plain loops over the numbers of its parameters.
 class PlainModel {
@@ -127,8 +127,8 @@ class PlainModel {
     add_product(a, name + "/U", h);
     const std::size_t n = h.size();
     for (std::size_t e = 0; e < n; ++e) {
-      c[e] = logistic(a[e]) * c[e] + logistic(a[n + e]) * std::tanh(a[3 * n + e]);
-      h[e] = logistic(a[2 * n + e]) * std::tanh(c[e]);
+      c[e] = sigmoid(a[e]) * c[e] + sigmoid(a[n + e]) * std::tanh(a[3 * n + e]);
+      h[e] = sigmoid(a[2 * n + e]) * std::tanh(c[e]);
     }
     return h;
   }
