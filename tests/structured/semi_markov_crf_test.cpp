@@ -38,7 +38,7 @@ std::vector<Segments> all_segmentations(unsigned start, unsigned words, unsigned
 /// A CRF with drawn scores, and scores of segments that are parameters {labels, n - l + 1}.
 struct Fixture {
   Fixture(unsigned words, unsigned labels, unsigned max_length, DType dtype = DType::f64)
-      : model(1, dtype), crf(model, labels, max_length) {
+      : model(1, dtype), crf(model, labels, {.max_length = max_length}) {
     for (unsigned length = 1; length <= std::min(words, max_length); ++length) {
       lengths.push_back(model.add_parameters({labels, words - length + 1}));
     }
