@@ -39,6 +39,8 @@ class Embedding {
 
   /// The vector of a row. Shapes: {size}. Throws UsageError for a row that is not there.
   Expression operator()(ComputationGraph& graph, std::uint32_t row) const;
+  /// The same where an operation or a layer knows the graph: `lstm.step(state, words[row])`.
+  Expression operator[](std::uint32_t row) const { return table_[row]; }
 
   // Of several rows, in any order; one may come several times. All of the following throw
   // UsageError for a row that is not there, and the first two for no rows.

@@ -72,7 +72,7 @@ struct GraphNetwork {
       const Expression messages = relu(gather(message(h), molecules.from, 1) + kinds);
       const Expression received = segment_sum(messages, molecules.degrees);
       h = relu(affine_transform({parameter(graph, bias), parameter(graph, of_own), h,
-                                    parameter(graph, of_received), received}));
+                                 parameter(graph, of_received), received}));
     }
     const Expression scores = output(segment_sum(h, molecules.sizes));
     const auto count = static_cast<unsigned>(molecules.sizes.size());

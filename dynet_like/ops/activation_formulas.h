@@ -32,8 +32,7 @@ struct TanhOfSum : BinaryFormula {
 };
 
 struct Sigmoid : UnaryFormula {
-  static constexpr std::string_view name = "sigmoid",
-                                    formula = "1 / (1 + e^-x); dy/dx = y (1 - y)";
+  static constexpr std::string_view name = "sigmoid", formula = "1 / (1 + e^-x); dy/dx = y (1 - y)";
   static constexpr Needs needs = Needs::output;
   template <class T>
   LANE static T value(T x) {

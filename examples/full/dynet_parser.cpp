@@ -1,6 +1,6 @@
-// A transition-based parser in DyNet's style. It is a program for DyNet, which works on one sentence
-// at a time. With --batched its sentences wait for each other when they ask for scores: see
-// "Programs that ask for values" in docs/migration.md.
+// A transition-based parser in DyNet's style. It is a program for DyNet, which works on one
+// sentence at a time. With --batched its sentences wait for each other when they ask for scores:
+// see "Programs that ask for values" in docs/migration.md.
 //
 //   dynet_parser [--batched] [--dynet-seed N]
 //

@@ -91,7 +91,7 @@ struct Model {
     const unsigned end = x.dim().cols();
     const Expression windows =
         relu(before(pick_range(x, 0, end - 2, 1)) + here(pick_range(x, 1, end - 1, 1)) +
-                behind(pick_range(x, 2, end, 1)));
+             behind(pick_range(x, 2, end, 1)));
     const Expression q = parameter(graph, query);
     return output(dropout(attention(q, windows, windows, options.whole("heads")), rate));
   }

@@ -55,6 +55,18 @@ std::uint32_t Tree::add_parent(std::int32_t label, std::uint32_t child_count) {
   return number;
 }
 
+std::vector<std::uint32_t> Tree::labels() const {
+  std::vector<std::uint32_t> labels;
+  for (const Node& node : nodes_) {
+    if (node.label < 0) {
+      throw UsageError("[Tree] need a label at every node; got none at node " +
+                       std::to_string(labels.size()));
+    }
+    labels.push_back(static_cast<std::uint32_t>(node.label));
+  }
+  return labels;
+}
+
 void Tree::reserve(std::size_t node_count, std::size_t leaf_count) {
   nodes_.reserve(node_count);
   children_.reserve(node_count);

@@ -59,6 +59,8 @@ class Tree {
   }
 
   std::int32_t label(std::uint32_t node) const { return at(node).label; }
+  /// The labels of all nodes, in their order. Throws UsageError if a node has none.
+  std::vector<std::uint32_t> labels() const;
   bool is_leaf(std::uint32_t node) const { return at(node).child_count == 0; }
   /// The word of a leaf. Throws UsageError for a node that is not a leaf.
   const std::string& word(std::uint32_t leaf) const {

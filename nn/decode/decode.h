@@ -126,4 +126,22 @@ Hypothesis<State> sample(const State& start, const BatchedSteps<std::type_identi
   return std::move(samples(start, steps, 1, random, options).front());
 }
 
+/// The loss of each of these actions, where the decoder takes them one after the other: teacher
+/// forcing (Williams and Zipser 1989). Shapes: {1} each. Throws UsageError for an action that does
+/// not exist, and if a function is missing.
+template <class State>
+std::vector<Expression> losses(State state, const Steps<std::type_identity_t<State>>& steps,
+                               ListOf<unsigned> actions) {
+  complete(steps);
+  const std::span<const unsigned> all = actions;
+  std::vector<Expression> losses;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) state = steps.advance(state, all[i - 1]);
+    Expression scores = steps.scores(state);
+    if (steps.allowed) scores = masked(scores, steps.allowed(state));
+    losses.push_back(cross_entropy(scores, all[i]));
+  }
+  return losses;
+}
+
 }  // namespace dynet_like::nn

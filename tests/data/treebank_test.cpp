@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "nn/data/splits.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -281,6 +282,28 @@ TEST_F(SentimentTreebank, IsWrittenAsItWasRead) {
   for (const Tree& tree : read("train.txt")) {
     ASSERT_EQ(parse_tree(to_string(tree), "written", 1), tree);
   }
+}
+
+TEST(TreebankTest, LabelsOfAllNodes) {
+  Tree tree;
+  tree.add_leaf(3, "the");
+  tree.add_leaf(1, "cat");
+  tree.add_parent(4, 2);
+  EXPECT_EQ(tree.labels(), (std::vector<std::uint32_t>{3, 1, 4}));
+  tree.set_label(1, Tree::kNoLabel);
+  EXPECT_EQ(message_of<UsageError>([&] { tree.labels(); }),
+            "[Tree] need a label at every node; got none at node 1");
+  EXPECT_TRUE(Tree().labels().empty());
+}
+
+TEST(SplitTest, FirstOnesAndTheRest) {
+  const std::vector<int> samples = {1, 2, 3, 4, 5};
+  const auto [first, rest] = split(samples, 0.6);
+  EXPECT_EQ(std::vector(first.begin(), first.end()), (std::vector{1, 2, 3}));
+  EXPECT_EQ(std::vector(rest.begin(), rest.end()), (std::vector{4, 5}));
+  EXPECT_TRUE(split(samples, 1).second.empty());
+  EXPECT_TRUE(split(std::vector<int>(), 0.5).first.empty());
+  EXPECT_EQ(message_of<UsageError>([&] { split(samples, 1.5); }), "[split] need a share of 0 to 1; got 1.500000");
 }
 
 }  // namespace

@@ -27,8 +27,7 @@ const Function kFunctions[] = {
     {"exp", ops::exp, ops::exp, [](long double x) { return std::exp(x); }},
     {"log", ops::log, ops::log, [](long double x) { return std::log(x); }},
     {"tanh", ops::tanh, ops::tanh, [](long double x) { return std::tanh(x); }},
-    {"sigmoid", ops::sigmoid, ops::sigmoid,
-     [](long double x) { return 1 / (1 + std::exp(-x)); }}};
+    {"sigmoid", ops::sigmoid, ops::sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }}};
 
 /// Calls f() with every instruction set of this machine.
 void with_every_target(const std::function<void()>& f) {

@@ -221,8 +221,7 @@ TEST_F(MinibatchTest, ReportsMemory) {
     const Report report = batch.explain();
     std::uint64_t sum = 0;
     for (const Report::Type& type : report.types) {
-      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "cross_entropy" ? 12 : 32))
-          << type.op;
+      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "cross_entropy" ? 12 : 32)) << type.op;
       sum += type.value_bytes;
     }
     // A batch has at most two pieces of memory, each rounded up to 64 bytes.

@@ -171,8 +171,7 @@ TEST(TapeTest, GoesOnAfterAnError) {
     EXPECT_EQ(record.tape.size(), nodes);
     EXPECT_EQ(record.tape.edges().size(), edges);
     const ValueId sum = record.writer.add(elementwise<formulas::Add>, same);
-    const ValueId losses =
-        record.writer.add(ops::cross_entropy, std::span(&sum, 1), {}, {classes});
+    const ValueId losses = record.writer.add(ops::cross_entropy, std::span(&sum, 1), {}, {classes});
     EXPECT_EQ(record.tape.dim_of(losses), Dim({1}, 2));
     const NodeId node = record.tape.value(losses).node;
     EXPECT_EQ(record.tape.inputs_of(node)[0], sum);

@@ -225,6 +225,29 @@ TEST_F(ComposedLossesTest, RefusesWhatHasNoMeaning) {
   EXPECT_THROW(triplet_loss(x, x, input(graph_, {2}, {1, 2})), ShapeError);
 }
 
+// A tagger's scores: a column for every word, and the words' labels.
+TEST_F(ComposedLossesTest, CrossEntropyOfColumnsIsThatOfEachColumn) {
+  const std::vector<unsigned> labels = {2, 0, 1, 2};
+  std::vector<float> numbers(12);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * i % 7) - 3;
+  const Expression scores = input(graph_, {3, 4}, numbers);
+  for (const float smoothing : {0.0f, 0.25f}) {
+    const Expression loss = cross_entropy(scores, labels, smoothing);
+    EXPECT_EQ(loss.dim(), Dim({1}, 4));
+    EXPECT_EQ(as_vector(cross_entropy(scores, &labels, smoothing).value()),
+              as_vector(loss.value()));
+    for (unsigned i = 0; i < labels.size(); ++i) {
+      EXPECT_EQ(as_vector(cross_entropy(pick(scores, i, 1), labels[i], smoothing).value())[0],
+                as_vector(loss.value())[i]);
+    }
+  }
+  const Expression two = concatenate_to_batch({scores, scores + 1.0f});
+  EXPECT_EQ(cross_entropy(two, {2, 0, 1, 2, 0, 0, 1, 1}).dim(), Dim({1}, 8));
+  EXPECT_THROW(cross_entropy(scores, {2, 0, 1}), ShapeError);
+  EXPECT_THROW(cross_entropy(scores, 2), ShapeError);
+  EXPECT_THROW(cross_entropy(scores, {2, 0, 1, 3}), UsageError);
+}
+
 // What could be stretched is not meant to be; messages have the names that programs use.
 TEST_F(ComposedLossesTest, NeedEqualShapes) {
   const Expression x = zeros(graph_, {3, 2}), y = zeros(graph_, {3}) + input(graph_, 1.0f);

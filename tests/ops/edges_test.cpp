@@ -119,8 +119,7 @@ TEST_P(OpEdgesTest, LossOfLargeNumbers) {
       slopes[0] = 0.5;
       slopes[2] = -0.5;
       expect_near(gradient(cross_entropy(x, 2), x), slopes);
-      expect_near(values(cross_entropy(x, 1)),
-                  {2 * static_cast<double>(huge) + std::numbers::ln2});
+      expect_near(values(cross_entropy(x, 1)), {2 * static_cast<double>(huge) + std::numbers::ln2});
     }
   }
 }

@@ -45,8 +45,8 @@ TEST(FormulaOpTest, IsWhatItsOperationsAreComposed) {
     const Expression& x = xs[0];
     const Expression positive = square(x) + 0.5f;
     return exp(-x) + cmult(log(positive), sqrt(positive)) - cdiv(abs(x), positive) +
-           cmult(tanh(x), sigmoid(x)) + relu(x) + softplus(x) -
-           cmult(log_sigmoid(x), softsign(x)) + gelu(x);
+           cmult(tanh(x), sigmoid(x)) + relu(x) + softplus(x) - cmult(log_sigmoid(x), softsign(x)) +
+           gelu(x);
   };
   static const FormulaOp choices("choices", [](Term a, Term b, Term c) {
     return where(less(a, b), a * c, min(b, 2 - c)) + max(a, sign(b)) * less_equal(c, a) +

@@ -87,8 +87,7 @@ const std::vector<Form>& forms() {
        }},
       {"cross_entropy", [](Givens& g) { return cross_entropy(g.vector, &g.one); },
        [](Givens& g) { return cross_entropy(g.vector, 1); }},
-      {"pickneglogsoftmax_of_several",
-       [](Givens& g) { return cross_entropy(g.vectors, &g.two); },
+      {"pickneglogsoftmax_of_several", [](Givens& g) { return cross_entropy(g.vectors, &g.two); },
        [](Givens& g) {
          return cross_entropy(g.vectors, Integers{2, 1});
        }},

@@ -236,8 +236,7 @@ RandomGraph record_random_chains(ComputationGraph& graph, const RandomModel& mod
     if (choice.below(6) == 0) inputs = views(state(), state());
     for (const Expression& x : recorder.record(inputs)) states.push_back(x);
     if (choice.below(3) != 0) {
-      losses.push_back(
-          cross_entropy(parameter(graph, model.w74) * states.back(), random.below(7)));
+      losses.push_back(cross_entropy(parameter(graph, model.w74) * states.back(), random.below(7)));
       result.all.push_back(losses.back());
     }
     if (options.noise && random.below(6) == 0) states.push_back(tanh(state()));

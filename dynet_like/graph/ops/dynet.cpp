@@ -33,8 +33,8 @@ Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Ex
     return weightnoise_std == 0 ? w : noise(w, weightnoise_std);
   };
   const Expression sums = affine_transform({noisy(b), noisy(wx), x, noisy(wh), h});
-  return concatenate({sigmoid(gate(sums, 0)), sigmoid(gate(sums, 1) + 1.0f),
-                      sigmoid(gate(sums, 2)), tanh(gate(sums, 3))});
+  return concatenate({sigmoid(gate(sums, 0)), sigmoid(gate(sums, 1) + 1.0f), sigmoid(gate(sums, 2)),
+                      tanh(gate(sums, 3))});
 }
 Expression vanilla_lstm_gates_concat(const std::vector<Expression>& xs, const Expression& h,
                                      const Expression& wx, const Expression& wh,

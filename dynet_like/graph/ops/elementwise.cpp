@@ -84,9 +84,7 @@ Expression tanh_of_sum(const Expression& a, const Expression& b) {
 Expression sigmoid(const Expression& x) {
   return unary(ops::elementwise<ops::formulas::Sigmoid>, x);
 }
-Expression relu(const Expression& x) {
-  return unary(ops::elementwise<ops::formulas::Relu>, x);
-}
+Expression relu(const Expression& x) { return unary(ops::elementwise<ops::formulas::Relu>, x); }
 Expression exp(const Expression& x) { return unary(ops::elementwise<ops::formulas::Exp>, x); }
 Expression log(const Expression& x) { return unary(ops::elementwise<ops::formulas::Log>, x); }
 Expression sqrt(const Expression& x) { return unary(ops::elementwise<ops::formulas::Sqrt>, x); }
