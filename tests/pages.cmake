@@ -67,8 +67,10 @@ int main() {
   const ScaledResidual first(model, 16, 32), second(model, 16, 32);
   const bool named = model.find("/scaled_residual/mlp/layer_0/W") != nullptr &&
                      model.find("/scaled_residual_1/scale") != nullptr && model.size() == 10;
+  Random random(1);
   GraphOptions options;
   options.verify_batching = true;
+  options.random = &random;
   Minibatch batch(options);
   for (const unsigned n : {3, 5}) {
     const Expression x = input(batch.new_graph(), {16, n}, std::vector<float>(16 * n, 1));

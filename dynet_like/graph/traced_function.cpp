@@ -74,8 +74,7 @@ SharedGradient recursion_gradient(const Signature& type, unsigned input) {
 
 }  // namespace
 
-/// What the function does with arguments of these shapes, in one type of numbers, in graphs of
-/// training or of inference.
+/// What the function does with arguments of these shapes and this type, in training or inference.
 struct TracedFunction::Definition {
   DType dtype = DType::f32;
   std::vector<Dim> columns;
@@ -102,8 +101,7 @@ struct TracedFunction::Definitions {
 
   Definition& find(const ComputationGraph& graph, std::span<const Dim* const> columns, bool is_call,
                    std::span<const std::uint64_t> key);
-  Definition& find(const ComputationGraph& graph, std::span<const Dim> columns,
-                   std::uint32_t starts);
+  Definition& find(const ComputationGraph& graph, std::span<const Dim> columns, unsigned starts);
   std::shared_ptr<const RecursionOp> op_of(Definition& definition, const Vertices& vertices,
                                            const Record& record);
   void complete(RecursionOp& op, const Definition& definition) const;
@@ -120,8 +118,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationG
                                                               bool is_call,
                                                               std::span<const std::uint64_t> key) {
   const DType dtype = graph.record().tape().dtype();
-  const bool inference = !graph.trains();
-  words = {static_cast<std::uint64_t>(dtype), inference, is_call, key.size()};
+  words = {static_cast<std::uint64_t>(dtype), graph.trains(), is_call, key.size()};
   words.insert(words.end(), key.begin(), key.end());
   for (const Dim* column : columns) {
     words.push_back(std::uint64_t{column->bd} << 32 | column->nd);
@@ -146,7 +143,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationG
   definition->is_call = is_call;
   GraphOptions options;
   options.dtype = dtype;
-  options.inference = inference;
+  options.inference = !graph.trains();
   options.device = cpu_device();
   static Random never_drawn;
   options.random = &never_drawn;
@@ -157,7 +154,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationG
 
 TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationGraph& graph,
                                                               std::span<const Dim> columns,
-                                                              std::uint32_t starts) {
+                                                              unsigned starts) {
   std::vector<const Dim*> places;
   for (const Dim& dim : columns) places.push_back(&dim);
   const std::uint64_t key = starts;
@@ -407,8 +404,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
     dims.push_back(state.dim());
   }
   std::unique_lock lock(definitions_->mutex);
-  Definition& definition =
-      definitions_->find(graph, dims, static_cast<std::uint32_t>(start.size()));
+  Definition& definition = definitions_->find(graph, dims, static_cast<unsigned>(start.size()));
   const std::shared_ptr<const RecursionOp> op = definitions_->op_of(definition, vertices, record);
   if (graph.record().options().verify_batching) definitions_->verify(definition, vertices, record);
   lock.unlock();

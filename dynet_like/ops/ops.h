@@ -234,8 +234,8 @@ Expression attention_weights(const Expression& q, const Expression& k, unsigned 
 
 // -------------------------------------------------------------------- dropout and random numbers
 
-/// Random numbers. All of these need GraphOptions::random. Parameters are
-/// finite, left <= right, and deviations and scales (beta) are at least 0.
+/// Random numbers; noise adds normal ones, in inference none. All need GraphOptions::random.
+/// Parameters are finite, left <= right, and deviations and scales (beta) are at least 0.
 Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right);
 Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0.0f,
                          float stddev = 1.0f);
@@ -243,10 +243,8 @@ Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0
 Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale = 1.0f);
 Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu = 0.0f,
                          float beta = 1.0f);
-/// x with normal numbers added; in a graph of inference x itself, without a node.
 Expression noise(const Expression& x, float stddev);
-/// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014); in a graph of inference x
-/// itself, without a node.
+/// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). In inference p is 0.
 Expression dropout(const Expression& x, float p);
 /// The same for what stays or goes together, by a product: dropout_dim for all elements along
 /// dimension d, dropout_batch for a whole minibatch element, block_dropout for all of x.
