@@ -42,8 +42,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 30, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(data.size())) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, data.size())) {
       for (const unsigned i : samples) {
         const Expression x = scores(batch.new_graph(), data[i].text);
         batch.add_loss(pickneglogsoftmax(x, labels.id(data[i].label)));

@@ -33,8 +33,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, train)) {
       for (const unsigned i : samples) {
         const Expression x = scores(batch.new_graph(), data[i].text);
         batch.add_loss(pickneglogsoftmax(x, labels.id(data[i].label)));

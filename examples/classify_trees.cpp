@@ -31,8 +31,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 10, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, train)) {
       for (const unsigned i : samples) {
         const Expression columns = scores(batch.new_graph(), trees[i]);
         const Expression by_node = reshape(columns, Dim({5}, trees[i].size()));

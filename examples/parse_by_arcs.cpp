@@ -32,8 +32,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, train)) {
       for (const unsigned i : samples) {
         const unsigned n = data[i].words.size();
         const Expression x = reshape(scores(batch.new_graph(), data[i]), Dim({n + 1}, n));

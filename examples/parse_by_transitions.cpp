@@ -40,8 +40,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, train)) {
       for (const auto& [heads, losses] : for_each_sample(batch, samples, parse))
         batch.add_losses(losses);
       run.update(batch);

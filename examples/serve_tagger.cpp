@@ -29,8 +29,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 10, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(data.size())) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, data.size())) {
       for (const unsigned i : samples) {
         std::vector<unsigned> ids = words.ids(data[i].words);
         for (unsigned& id : ids) id = run.random().below(10) == 0 ? unknown : id;

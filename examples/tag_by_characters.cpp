@@ -37,8 +37,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 8, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, train)) {
       for (const unsigned i : samples) {
         const auto x = scores(batch.new_graph(), data[i].words);
         for (std::size_t k = 0; k < x.size(); ++k) {

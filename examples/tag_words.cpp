@@ -9,10 +9,11 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto data = nn::read_conllu_tags(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
-  const std::size_t train = data.size() * 9 / 10;
+  const std::size_t count = data.size() * 9 / 10;
+  const auto train = std::span(data).first(count), test = std::span(data).subspan(count);
   nn::Vocabulary words, tags;
   const unsigned unknown = words.set_unknown("<unknown>");
-  for (const nn::TaggedSentence& sentence : std::span(data).first(train)) {
+  for (const nn::TaggedSentence& sentence : train) {
     words.add_all(sentence.words);
     tags.add_all(sentence.tags);
   }
@@ -27,31 +28,23 @@ int main(int argc, char** argv) {
   };
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 10, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        std::vector<unsigned> ids = words.ids(data[i].words);
-        for (unsigned& id : ids)
-          id = run.random().below(10) == 0 ? unknown : id;       // to know what to do
-        const Dim by_word({tags.size()}, data[i].words.size());  // each is a minibatch element
-        const Expression x = reshape(scores(batch.new_graph(), ids), by_word);
-        batch.add_loss(pickneglogsoftmax(x, tags.ids(data[i].tags)));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
+    std::vector<unsigned> ids = words.ids(sentence.words);
+    ids = nn::drop_words(graph, ids, unknown, 0.1f);  // to know what to do
+    const Dim by_word({tags.size()}, ids.size());     // each is a minibatch element
+    return pickneglogsoftmax(reshape(scores(graph, ids), by_word), tags.ids(sentence.tags));
+  };
+  nn::train(model, trainer, train, loss, {.epochs = 10, .batch_size = 16});
 
+  const auto best = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
+    return argmax_of_columns(scores(graph, words.ids(sentence.words)).value());
+  };
+  const auto found = nn::predict(test, best);
   nn::Accuracy accuracy;
-  for (std::size_t i = train; i < data.size(); ++i) {
-    ComputationGraph graph;
-    const auto found = argmax_of_columns(scores(graph, words.ids(data[i].words)).value());
-    for (std::size_t k = 0; k < found.size(); ++k) {
-      std::printf("%s\t%s\n", data[i].words[k].c_str(), tags.word(found[k]).c_str());
-      accuracy.add(tags.word(found[k]) == data[i].tags[k]);
+  for (std::size_t i = 0; i < test.size(); ++i) {
+    for (std::size_t k = 0; k < found[i].size(); ++k) {
+      std::printf("%s\t%s\n", test[i].words[k].c_str(), tags.word(found[i][k]).c_str());
+      accuracy.add(tags.word(found[i][k]) == test[i].tags[k]);
     }
   }
   std::printf("%.1f %% of %zu words are right\n", 100 * accuracy.value(), accuracy.count());

@@ -32,8 +32,7 @@ int main(int argc, char** argv) {
   nn::TrainingRun run(model, trainer, {.epochs = 20, .batch_size = 16});
   Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, train)) {
       for (const unsigned i : samples) {
         ComputationGraph& graph = batch.new_graph();
         const auto steps = steps_of(graph, data[i].first);

@@ -6,15 +6,14 @@
 namespace dynet_like::nn {
 
 /// In training, zero with probability `rate` and else x / (1 - rate); otherwise x itself, without a
-/// node (Srivastava et al. 2014). The numbers come from GraphOptions::random: they depend on the
-/// step, the sample and the place in the sample, not on how nodes are batched.
+/// node (Srivastava et al. 2014). The numbers follow from the graph's seed
+/// (GraphOptions::seed).
 class Dropout {
  public:
   /// Throws UsageError unless 0 <= rate < 1.
   explicit Dropout(float rate);
 
-  /// Shapes: any. Throws UsageError in training if the graph has no random numbers and rate is not
-  /// 0.
+  /// Shapes: any. Throws UsageError in training if the graph has no seed and rate is not 0.
   Expression operator()(const Expression& x, bool training) const;
 
   float rate() const { return rate_; }

@@ -9,7 +9,7 @@ namespace dynet_like::nn {
 
 /// Dropout with one mask per sequence, for inputs, outputs or states of a recurrent layer (Gal and
 /// Ghahramani 2016): `const auto mask = dropout.start(graph, size, training)`, then `mask(x)` at
-/// every position. The numbers come from GraphOptions::random, as those of Dropout do.
+/// every position. The numbers follow from the graph's seed, as those of Dropout do.
 class VariationalDropout {
  public:
   /// Of one sequence. In training it multiplies by 0 with probability `rate` and else by

@@ -73,11 +73,11 @@ struct Rows {
 /// The items from `first` on, so many. Their lists live in `lists`.
 Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& lists);
 
-ForwardCall forward_call(const Rows& rows, const RandomKey& random);
+ForwardCall forward_call(const Rows& rows);
 
 /// For the items of these numbers, or for all if there are none: each has a contribution to each
 /// input at its place in `dx`. No operand is packed.
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
-                           const Destination* dx, const RandomKey& random, Arena& lists);
+                           const Destination* dx, Arena& lists);
 
 }  // namespace dynet_like::detail

@@ -23,6 +23,14 @@ std::unique_lock<std::mutex> lock_executor(const GraphRun& run, const char* user
   return {};
 }
 
+// Without one, the seed that was set is forgotten.
+void seed_of_options(GraphMemory& memory, std::uint64_t clears) {
+  const std::optional<std::uint64_t>& seed = memory.executor.options().seed;
+  std::optional<std::uint64_t>& own = memory.writer.tape().random.seed;
+  own.reset();
+  if (seed.has_value()) own = derived_seed(*seed, clears, 0);
+}
+
 }  // namespace
 
 Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
@@ -56,7 +64,9 @@ std::string Expression::get_device_name() const {
 }
 
 const Expression& Expression::label(std::string name) const {
-  graph("label").label(*this, std::move(name));
+  ComputationGraph& owner = graph("label");
+  const OneThread::Use use(owner.record().user());
+  owner.record().label(*this, std::move(name));
   return *this;
 }
 
@@ -102,7 +112,7 @@ ComputationGraph::ComputationGraph(std::unique_ptr<GraphMemory> memory)
       run_{record_, own_->executor} {
   record_.set_index(run_.executor.add_tape(own_->writer.tape()));
   record_.use(true);
-  run_.executor.common().take_step();
+  seed_of_options(*own_, clears_);
 }
 
 ComputationGraph::ComputationGraph(TapeWriter& writer, Executor& executor)
@@ -246,8 +256,31 @@ void ComputationGraph::clear() {
   }
   const OneThread::Use use(record_.user());
   forget_all();
-  run_.executor.common().take_step();
+  seed_of_options(*own_, ++clears_);
   run_.executor.add_tape(own_->writer.tape());
+}
+
+void ComputationGraph::set_seed(std::uint64_t seed) {
+  const OneThread::Use use(record_.user());
+  RandomNodes& random = record_.writer().tape().random;
+  if (random.count > 0) {
+    throw UsageError(
+        "[set_seed] need a graph without random numbers; got one that has drawn some: call it "
+        "before, or after clear()");
+  }
+  random.seed = seed;
+}
+
+Random ComputationGraph::random() {
+  const OneThread::Use use(record_.user());
+  if (record_.records_a_function()) {
+    throw UsageError(
+        "[random] need the graph of a sample; got that of a function, which is called once for all "
+        "arguments of the same shapes and numbers: draw outside");
+  }
+  RandomNodes& random = record_.writer().tape().random;
+  const std::uint64_t seed = random.seed_for("random");
+  return Random(seed, std::uint64_t{random.count++} << 32);
 }
 
 std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {
@@ -268,11 +301,6 @@ void ComputationGraph::forget_all() {
 void ComputationGraph::forget_records() {
   record_.forget();
   run_.last = nullptr;
-}
-
-void ComputationGraph::label(const Expression& e, std::string name) {
-  const OneThread::Use use(record_.user());
-  record_.label(e, std::move(name));
 }
 
 }  // namespace dynet_like

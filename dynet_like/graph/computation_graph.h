@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/random.h"
 #include "dynet_like/report/report.h"
 #include "dynet_like/graph/graph_record.h"
 #include "dynet_like/ops/ops.h"
@@ -55,7 +56,6 @@ class ComputationGraph {
   /// forget their values. Inside for_each_sample nothing is forgotten: it is get_value there.
   Tensor forward(const Expression& last);
   /// Computes what has not been computed yet.
-  Tensor incremental_forward(const Expression& last) { return get_value(last); }
   Tensor get_value(const Expression& e);
   /// What values_of does, which see, for expressions of this graph.
   std::vector<Tensor> get_values(Expressions expressions);
@@ -70,6 +70,15 @@ class ComputationGraph {
   void backward(const Expression& loss, Gradients& gradients, bool full = false);
   Tensor get_gradient(const Expression& e) const;
 
+  /// What all random numbers of the graph follow from now on, with the order in which they are
+  /// recorded, and nothing else: the same seed is the same dropout in any minibatch, and alone.
+  /// Throws UsageError if the graph has drawn some since it was made or cleared. `clear` forgets
+  /// the seed.
+  void set_seed(std::uint64_t seed);
+  /// Random numbers for choices of the sample, which follow from the graph's seed, too; every call
+  /// gives others. Throws UsageError if the graph has no seed: see GraphOptions::seed.
+  Random random();
+
   /// `revert` forgets what was recorded since the last `checkpoint`; they nest.
   void checkpoint();
   void revert();
@@ -83,8 +92,6 @@ class ComputationGraph {
   /// memory ran out, the graph is as good as new then.
   void clear();
 
-  /// Names a node in error messages.
-  void label(const Expression& e, std::string name);
   /// From now on as GraphOptions::detect_anomaly; in a minibatch for all graphs.
   void detect_anomaly(bool detect);
   /// How nodes were batched so far; for graphs of a minibatch, of all of them.
@@ -126,6 +133,7 @@ class ComputationGraph {
   std::unique_ptr<detail::GraphMemory> own_;  ///< null in a minibatch
   detail::GraphRecord record_;
   detail::GraphRun run_;
+  std::uint64_t clears_ = 0;
 };
 
 /// The values of expressions of one graph, which are computed together, in their order: for a beam

@@ -48,7 +48,7 @@ void use_graph(ComputationGraph& graph) {
   ATTEMPT(graph.revert());
   ATTEMPT(graph.invalidate());
   ATTEMPT(graph.forget_values(0, 0));
-  ATTEMPT(graph.label(none, "name"));
+  ATTEMPT(none.label("name"));
   ATTEMPT(graph.detect_anomaly(true));
   ATTEMPT(text_of(graph.explain()));
   ATTEMPT(graph.record().dim_of(0));
@@ -204,12 +204,8 @@ void use_graphs(Types& types) {
   });
   types.use("Random", Random(1), [](Random& random) {
     random();
-    random.next_step();
     EXPECT_LT(random.below(3), 3u);
   });
-  types.data<RandomKey>("RandomKey");
-  types.use("RandomStream", RandomStream({1, 2, 3}, 1, 2),
-            [](const RandomStream& stream) { stream.block(0); });
   types.use_where_it_is<Timeline>("Timeline", [](Timeline& timeline) {
     EXPECT_EQ(timeline.size() + timeline.dropped(), 0u);
     timeline.json();

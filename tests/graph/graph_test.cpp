@@ -49,7 +49,7 @@ TEST(Graph, ForwardReadsEverythingAnew) {
   number = 10;
   many[1] = 7;
   w.set_value({5});
-  EXPECT_EQ(as_scalar(graph.incremental_forward(y)), 6);
+  EXPECT_EQ(as_scalar(graph.get_value(y)), 6);
   EXPECT_EQ(as_scalar(graph.forward(y)), 50);
   EXPECT_EQ(as_scalar(graph.forward(z)), 8);
 }
@@ -395,7 +395,7 @@ TEST(Graph, ExplainsWhatIsWrong) {
   expect_error<UsageError>([&] { lookup(graph, table, 3); },
                            "[lookup] need an integer below 3; got 3");
   expect_error<UsageError>([&] { pickneglogsoftmax(x, 3); }, "below 3; got 3");
-  expect_error<UsageError>([&] { dropout(x, 0.5f); }, "GraphOptions::random");
+  expect_error<UsageError>([&] { dropout(x, 0.5f); }, "set GraphOptions::seed");
   expect_error<UsageError>([&] { dropout(x, 1.0f); }, "[dropout] need a probability");
   expect_error<UsageError>([&] { parameter(graph, Parameter()); }, "got an empty one");
   expect_error<ShapeError>([&] { graph.backward(x); },

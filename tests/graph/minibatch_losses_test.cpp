@@ -16,7 +16,7 @@ class MinibatchLossesTest : public testing::Test {
   void add_loss(Minibatch& batch, float x) {
     ComputationGraph& graph = batch.new_graph();
     const Expression logarithm = log(parameter(graph, w) * x);
-    graph.label(logarithm, "logarithm");
+    logarithm.label("logarithm");
     batch.add_loss(squared_norm(logarithm));
   }
 

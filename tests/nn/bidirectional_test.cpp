@@ -159,9 +159,8 @@ TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {
   const BidirectionalLSTM one(model, kInputs, kHidden, 1, 0.5f),
       two(model, kInputs, kHidden, 2, 0.5f);
   const Embedding inputs(model, 3, kInputs);
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const std::vector<Expression> xs = sentence(graph, inputs, 3);
   const auto outputs = [&](const BidirectionalLSTM& layers, bool training) {

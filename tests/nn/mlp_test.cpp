@@ -44,9 +44,8 @@ TEST(MLPTest, FollowsTheFormula) {
 TEST(MLPTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model;
   const MLP two(model, 4, {50, 3}, {.dropout = 0.5f}), one(model, 4, {3}, {.dropout = 0.5f});
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const Expression x = ones(graph, {4});
   EXPECT_NE(as_vector(two(x, true).value()), as_vector(two(x).value()));

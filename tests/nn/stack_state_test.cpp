@@ -79,9 +79,8 @@ TEST(StackStateTest, PassesOptionsToTheLayer) {
   ParameterCollection model(1);
   const StackedLSTM lstm(model, 4, 50, 2, 0.5f);
   const auto top = [&](bool training) {
-    Random random(2);
     GraphOptions options;
-    options.random = &random;
+    options.seed = 2;
     ComputationGraph graph(options);
     StackState stack(lstm, lstm.start(graph));
     stack.push(input(graph, {4}, {1, 2, 3, 4}), training);

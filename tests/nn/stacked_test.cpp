@@ -158,9 +158,8 @@ TEST(StackedTest, LayersOfAProgramsOwn) {
 TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model(3);
   const StackedLSTM lstm(model, 4, 50, 2, 0.5f, "lstm"), one(model, 4, 50, 1, 0.5f, "one");
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const std::vector<Expression> xs = some_inputs(graph, 2, 4);
   const auto top = [&](const StackedLSTM& stacked, bool training) {

@@ -228,7 +228,7 @@ TEST_F(ComposedLossesTest, RefusesWhatHasNoMeaning) {
 // What could be stretched is not meant to be; messages have the names that programs use.
 TEST_F(ComposedLossesTest, NeedEqualShapes) {
   const Expression x = zeros(graph_, {3, 2}), y = zeros(graph_, {3}) + input(graph_, 1.0f);
-  graph_.label(y, "target");
+  y.label("target");
   const std::pair<const char*, Expression (*)(const Expression&, const Expression&)> functions[] = {
       {"l1_distance", l1_distance},
       {"huber_distance", [](auto& a, auto& b) { return huber_distance(a, b); }},

@@ -42,6 +42,8 @@ std::vector<std::weak_ptr<dynet_like::ParameterStorage>>& shared_parameters();
 /// Where dropout and initial values get their numbers from: another sequence whenever somebody has
 /// drawn from `rndeng`, seeded or replaced it.
 dynet_like::Random& random();
+/// A seed of that sequence, for the random numbers of a graph. Several threads may call it.
+std::uint64_t next_seed();
 /// The gradients of all parameters since the last update of their trainer.
 dynet_like::Gradients& gradients();
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/philox.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/source.h"
@@ -19,7 +20,7 @@ Op distribution(std::string_view name, std::string_view formula) {
   Op op = source(name, formula);
   op.numbers.random = true;
   op.batching.shareable = false;
-  op.numbers.integers = 3;
+  op.numbers.integers = detail::kRandomIntegers;
   op.numbers.reals = 2;
   op.cost = [](const Signature& type) { return 30.0 * type.output_size; };
   return op;
@@ -39,7 +40,7 @@ const Op dropout = [] {
   op.name = "dropout";
   op.formula = "0 with probability p, else x / (1 - p) (Srivastava et al. 2014)";
   op.gradient.needs = Needs::nothing;
-  op.numbers.integers = 3;
+  op.numbers.integers = detail::kRandomIntegers;
   op.numbers.reals = 1;
   op.numbers.random = true;
   op.batching.shareable = false;
@@ -61,12 +62,6 @@ using namespace detail::recording;
 
 namespace {
 
-void check_random(std::string_view user, const ComputationGraph& graph) {
-  if (graph.record().options().random != nullptr) return;
-  throw UsageError("[" + std::string(user) +
-                   "] need random numbers; got a graph without: set GraphOptions::random");
-}
-
 void check_probability(const char* user, const Expression& x, float p) {
   if (p >= 0 && p < 1) return;
   throw UsageError(std::string("[") + user +
@@ -82,7 +77,6 @@ void check(const char* distribution, bool is_good, const char* rule, float a, fl
 }
 
 Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim, float a, float b) {
-  check_random(distribution.name, graph);
   const double parameters[] = {static_cast<double>(a), static_cast<double>(b)};
   const Recorder here(graph);
   return here.expression(here.writer().add_source(distribution, dim, parameters));
@@ -101,7 +95,6 @@ Expression masked(const char* user, const Expression& x, const Dim& mask, float 
   check_probability(user, x, p);
   if (p == 0) return x;
   const Recorder graph = graph_of(user, x);
-  check_random(user, graph);
   return cmult(x, reshape(random_bernoulli(graph, by_column(mask), 1 - p, 1 / (1 - p)), mask));
 }
 
@@ -132,7 +125,6 @@ Expression noise(const Expression& x, float stddev) {
 Expression dropout(const Expression& x, float p) {
   check_probability("dropout", x, p);
   if (p == 0) return x;
-  check_random("dropout", graph_of("dropout", x));
   return with_number(ops::dropout, x, p);
 }
 Expression dropout_dim(const Expression& x, unsigned d, float p) {
