@@ -7,54 +7,39 @@
 #include <cstdio>
 using namespace dynet_like;
 
-struct Molecule {
-  Molecule(const std::string& smiles) {
-    std::vector<unsigned> last = {0};  // the last atom, behind those at open brackets
-    for (const char c : smiles) {
-      if (c == '(') last.push_back(last.back());
-      if (c == ')') last.pop_back();
-      if (c == '(' || c == ')') continue;
-      before.push_back(last.back());
-      last.back() = atoms.size();
-      atoms.push_back({c});
-    }
+std::vector<unsigned> bonds_of(const std::string& smiles) {  // of each atom, to one before it
+  std::vector<unsigned> bonds, last = {0};  // the last atom, behind those at open brackets
+  for (const char c : smiles) {
+    if (c == '(') last.push_back(last.back());
+    if (c == ')') last.pop_back();
+    if (c != '(' && c != ')') bonds.push_back(std::exchange(last.back(), bonds.size()));
   }
-  std::vector<std::string> atoms;
-  std::vector<unsigned> before;  // the atom that each has a bond to; of the first one itself
-};
+  return bonds;
+}
 
 int main(int argc, char** argv) {
   const auto data = nn::read_labelled_texts(argc > 1 ? argv[1] : "examples/data/molecules.tsv");
-  nn::Vocabulary atoms, labels;
-  for (const nn::LabelledText& each : data) atoms.add_all(Molecule(each.text).atoms);
+  nn::Vocabulary labels;
   for (const nn::LabelledText& each : data) labels.add(each.label);
   ParameterCollection model(1);
-  const nn::Embedding embedding(model, atoms.size(), 32);
+  const nn::Embedding embedding(model, 128, 32);
   const nn::Linear first(model, 32, 32), second(model, 32, 32), output(model, 32, labels.size());
-  const auto scores = [&](ComputationGraph& graph, const Molecule& m) {
-    const unsigned n = m.atoms.size();
-    Expression h = embedding.columns(graph, atoms.ids(m.atoms));
+  const auto scores = [&](ComputationGraph& graph, const std::string& smiles) {
+    std::vector<unsigned> atoms(smiles.begin(), smiles.end()), bonds = bonds_of(smiles);
+    std::erase_if(atoms, [](unsigned c) { return c == '(' || c == ')'; });
+    Expression h = embedding.columns(graph, atoms);
     for (const nn::Linear& layer : {first, second})
-      h = relu(h + layer(gather(h, m.before, 1) + scatter_add(h, m.before, n, 1)));
-    return output(reshape(segment_max(h, {n}), {32}));
+      h = relu(h + layer(gather(h, bonds, 1) + scatter_add(h, bonds, bonds.size(), 1)));
+    return output(max_dim(h, 1));
   };
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 30, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(data.size())) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        const Expression x = scores(batch.new_graph(), data[i].text);
-        batch.add_loss(cross_entropy(x, labels.id(data[i].label)));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
-  for (const std::string smiles : {"CCCCCCO", "CCCCOC", "CNCC(C)C"}) {  // not in the data
-    ComputationGraph graph;
-    std::printf("%s: %s\n", smiles.c_str(),
-                labels.word(argmax(scores(graph, smiles).value())).c_str());
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::LabelledText& each) {
+    return cross_entropy(scores(graph, each.text), labels.id(each.label));
+  };
+  nn::train(model, trainer, data, loss, {.epochs = 30, .batch_size = 16});
+  const std::vector<std::string> others = {"CCCCCCO", "CCCCOC", "CNCC(C)C"};  // not in the data
+  const auto found = nn::predict(others, [&](ComputationGraph& graph, const auto& smiles) {
+    return labels.word(argmax(scores(graph, smiles).value()));
+  });
+  for (int i : {0, 1, 2}) std::printf("%s: %s\n", others[i].c_str(), found[i].c_str());
 }

@@ -1,5 +1,5 @@
 // Classifies texts: attention finds the words that count, and their mean tells the class.
-//   classify_texts [FILE]    lines "label TAB text"
+//   classify_texts [FILE]    lines "label TAB text"; the last tenth is for testing
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>
 #include <nn/nn.h>
@@ -9,13 +9,12 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto data = nn::read_labelled_texts(argc > 1 ? argv[1] : "examples/data/reviews.tsv");
-  const std::size_t train = data.size() * 9 / 10;
+  const auto [train, test] = nn::split(data, 0.9);
+  const auto split = [](const auto& text) { return nn::split_line(text, nn::TextUnit::word); };
   nn::Vocabulary words, labels;
   words.set_unknown("<unknown>");
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    labels.add(data[i].label);
-    if (i < train) words.add_all(nn::split_line(data[i].text, nn::TextUnit::word));
-  }
+  for (const nn::LabelledText& each : train) words.add_all(split(each.text));
+  for (const nn::LabelledText& each : data) labels.add(each.label);
 
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
@@ -23,33 +22,24 @@ int main(int argc, char** argv) {
   const Parameter query = model.add_parameters({64});
   const nn::BilinearAttention attention(model, 64, 64);
   const nn::Linear output(model, 64, labels.size());
-  const auto scores = [&](ComputationGraph& graph, const std::string& text) {
-    const auto ids = words.ids(nn::split_line(text, nn::TextUnit::word));
-    const nn::AttentionMemory memory = attention.read(encoder(embedding.columns(graph, ids)));
-    return output(attention(memory, parameter(graph, query)));
+  const auto scores = [&](ComputationGraph& graph, const nn::LabelledText& each) {
+    const Expression columns = embedding.columns(graph, words.ids(split(each.text)));
+    return output(attention(attention.read(encoder(columns)), query));
   };
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        const Expression x = scores(batch.new_graph(), data[i].text);
-        batch.add_loss(cross_entropy(x, labels.id(data[i].label)));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::LabelledText& each) {
+    return cross_entropy(scores(graph, each), labels.id(each.label));
+  };
+  nn::train(model, trainer, train, loss, {.epochs = 15, .batch_size = 16});
 
+  const auto found = nn::predict(test, [&](ComputationGraph& graph, const auto& each) {
+    return labels.word(argmax(scores(graph, each).value()));
+  });
   nn::Accuracy accuracy;
-  for (std::size_t i = train; i < data.size(); ++i) {
-    ComputationGraph graph;
-    const std::string& found = labels.word(argmax(scores(graph, data[i].text).value()));
-    accuracy.add(found == data[i].label);
-    std::printf("%s: %s\n", found.c_str(), data[i].text.c_str());
+  for (std::size_t i = 0; i < test.size(); ++i) {
+    std::printf("%s: %s\n", found[i].c_str(), test[i].text.c_str());
+    accuracy.add(found[i] == test[i].label);
   }
   std::printf("%.1f %% of %zu texts are right\n", 100 * accuracy.value(), accuracy.count());
 }

@@ -9,8 +9,8 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto trees = nn::read_treebank(argc > 1 ? argv[1] : "examples/data/sentiment.txt");
-  const std::size_t train = trees.size() * 9 / 10;
-  const nn::Vocabulary words = nn::vocabulary_of(std::span(trees).first(train));
+  const auto [train, test] = nn::split(trees, 0.9);
+  const nn::Vocabulary words = nn::vocabulary_of(train);
 
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
@@ -21,36 +21,22 @@ int main(int argc, char** argv) {
     const auto states = tree_lstm(tree, embedding.columns(graph, words.ids(tree.words())));
     return output(states.all().h);
   };
-  const auto labels_of = [](const nn::Tree& tree) {
-    std::vector<unsigned> labels;
-    for (unsigned node = 0; node < tree.size(); ++node) labels.push_back(tree.label(node));
-    return labels;
-  };
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 10, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        const Expression columns = scores(batch.new_graph(), trees[i]);
-        const Expression by_node = reshape(columns, Dim({5}, trees[i].size()));
-        batch.add_loss(cross_entropy(by_node, labels_of(trees[i])));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::Tree& tree) {
+    return cross_entropy(scores(graph, tree), tree.labels());
+  };
+  nn::train(model, trainer, train, loss, {.epochs = 10, .batch_size = 16});
 
+  const auto found = nn::predict(test, [&](ComputationGraph& graph, const nn::Tree& tree) {
+    return argmax_of_columns(scores(graph, tree).value());
+  });
   nn::Accuracy accuracy;
-  for (std::size_t i = train; i < trees.size(); ++i) {
-    ComputationGraph graph;
-    const auto best = argmax_of_columns(scores(graph, trees[i]).value());
-    nn::Tree found = trees[i];
-    for (unsigned node = 0; node < found.size(); ++node) found.set_label(node, best[node]);
-    accuracy.add(best.back() == labels_of(trees[i]).back());
-    std::printf("%s\n", nn::to_string(found).c_str());
+  for (std::size_t i = 0; i < test.size(); ++i) {
+    nn::Tree tree = test[i];
+    for (unsigned node = 0; node < tree.size(); ++node) tree.set_label(node, found[i][node]);
+    std::printf("%s\n", nn::to_string(tree).c_str());
+    accuracy.add(tree.label(tree.root()) == test[i].label(tree.root()));
   }
   std::printf("%.1f %% of %zu sentences are right\n", 100 * accuracy.value(), accuracy.count());
 }

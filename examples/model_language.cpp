@@ -11,7 +11,6 @@ using namespace dynet_like;
 int main(int argc, char** argv) {
   const nn::Text text = nn::read_text(argc > 1 ? argv[1] : "LICENSE", nn::TextUnit::character);
   const unsigned characters = text.vocabulary.size(), length = 64;  // of a sample
-  const std::size_t train = (text.units.size() - 1) / length;
 
   ParameterCollection model(1);
   const nn::Embedding embedding(model, characters, 32);
@@ -19,27 +18,15 @@ int main(int argc, char** argv) {
   const nn::Linear output(model, 128, characters);
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        const auto begin = text.units.begin() + i * length;
-        const std::vector<unsigned> read(begin, begin + length),
-            next(begin + 1, begin + length + 1);
-        const Expression states = lstm(embedding.columns(batch.new_graph(), read)).all().h;
-        const Expression scores = reshape(output(states), Dim({characters}, length));
-        batch.add_loss(cross_entropy(scores, next));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, std::size_t sample) {
+    const auto begin = text.units.begin() + sample * length;
+    const std::vector<unsigned> read(begin, begin + length), next(begin + 1, begin + length + 1);
+    return cross_entropy(output(lstm(embedding.columns(graph, read)).all().h), next);
+  };
+  const std::size_t samples = (text.units.size() - 1) / length;
+  nn::train(model, trainer, samples, loss, {.epochs = 15, .batch_size = 16});
 
-  GraphOptions options;
-  options.inference = true;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.inference = true});
   const nn::Steps<nn::LSTM::State> steps = {
       .scores = [&](const auto& state) { return output(state.h); },
       .advance = [&](const auto& state,

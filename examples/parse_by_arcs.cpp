@@ -9,11 +9,11 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto data = nn::read_conllu(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
-  const std::size_t train = data.size() * 9 / 10;
+  const auto [train, test] = nn::split(data, 0.9);
   const auto forms = &nn::ConlluColumns::form;
   nn::Vocabulary words;
-  const unsigned root = words.set_unknown("<root>");  // or what is unknown
-  for (std::size_t i = 0; i < train; ++i) words.add_all(data[i].column(forms));
+  const unsigned root = words.set_unknown("<root>");  // or a word that is unknown
+  for (const nn::ConlluSentence& sentence : train) words.add_all(sentence.column(forms));
 
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
@@ -29,28 +29,16 @@ int main(int argc, char** argv) {
   };
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        const unsigned n = data[i].words.size();
-        const Expression x = reshape(scores(batch.new_graph(), data[i]), Dim({n + 1}, n));
-        batch.add_loss(cross_entropy(x, data[i].heads()));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::ConlluSentence& sentence) {
+    return cross_entropy(scores(graph, sentence), sentence.heads());
+  };
+  nn::train(model, trainer, train, loss, {.epochs = 15, .batch_size = 16});
 
-  nn::AttachmentScores attachments;
-  for (const nn::ConlluSentence& gold : std::span(data).subspan(train)) {
-    ComputationGraph graph;
-    nn::ConlluSentence found = gold;
-    found.set_heads(nn::chu_liu_edmonds(scores(graph, gold).value()));
-    std::printf("%s", nn::to_conllu(std::span(&found, 1)).c_str());
-    attachments.add(gold, found);
-  }
+  auto found = nn::predict(test, [&](ComputationGraph& graph, nn::ConlluSentence sentence) {
+    sentence.set_heads(nn::chu_liu_edmonds(scores(graph, sentence).value()));
+    return sentence;
+  });
+  std::printf("%s", nn::to_conllu(found).c_str());
+  const nn::AttachmentScores attachments(test, found);
   std::printf("UAS %.1f %% of %zu words\n", 100 * attachments.unlabelled(), attachments.words());
 }

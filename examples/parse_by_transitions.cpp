@@ -10,51 +10,36 @@ using namespace dynet_like;
 int main(int argc, char** argv) {
   auto data = nn::read_conllu(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
   std::erase_if(data, [](auto& s) { return !nn::TransitionSystem::can_make(s.heads()); });
-  const std::size_t train = data.size() * 9 / 10;
-  const auto forms = &nn::ConlluColumns::form;
+  const auto [train, test] = nn::split(data, 0.9);
   nn::Vocabulary words;
-  const unsigned root = words.set_unknown("<root>");  // or what is unknown
-  for (std::size_t i = 0; i < train; ++i) words.add_all(data[i].column(forms));
+  const unsigned root = words.set_unknown("<root>");  // or a word that is unknown
+  for (const auto& sentence : train) words.add_all(sentence.column(&nn::ConlluColumns::form));
   constexpr nn::TransitionSystem system{nn::TransitionSystem::arc_hybrid};
-
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
   const nn::MLP mlp(model, 192, {32, system.size()});
-  const auto parse = [&](ComputationGraph& graph, unsigned i) {  // heads, and losses of decisions
-    std::vector<unsigned> ids = words.ids(data[i].column(forms));
+  // The sentence with the heads that it finds, and the losses of its decisions.
+  const auto parse = [&](ComputationGraph& graph, nn::ConlluSentence sentence) {
+    std::vector<unsigned> ids = words.ids(sentence.column(&nn::ConlluColumns::form));
     ids.insert(ids.begin(), root);
-    const Expression all = encoder(embedding.columns(graph, ids));
+    const Expression h = encoder(embedding.columns(graph, ids));
     std::vector<Expression> losses;
-    nn::ParserState s(system, data[i].words.size());
+    nn::ParserState s(system, sentence.words.size());
     while (s.apply_forced(), !s.is_done()) {
-      const Expression three = select_cols(all, {s.stack(1), s.stack(0), s.buffer()});
-      const Expression x = mlp(reshape(three, {192}));
+      const auto x = mlp(reshape(select_cols(h, {s.stack(1), s.stack(0), s.buffer()}), {192}));
       const Tensor scores = x.value();  // waits for the other sentences of a minibatch
-      losses.push_back(cross_entropy(x, argmax(scores, s.judge(data[i].heads()).right)));
+      losses.push_back(cross_entropy(x, argmax(scores, s.judge(sentence.heads()).right)));
       s.apply(argmax(scores, s.allowed()));
     }
-    return std::pair{s.heads(), losses};
+    sentence.set_heads(s.heads());
+    return std::pair{sentence, losses};
   };
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const auto& [heads, losses] : for_each_sample(batch, samples, parse))
-        batch.add_losses(losses);
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
-  nn::AttachmentScores scores;
-  for (std::size_t i = train; i < data.size(); ++i) {
-    ComputationGraph graph;
-    nn::ConlluSentence found = data[i];
-    found.set_heads(parse(graph, i).first);
-    std::printf("%s", nn::to_conllu(std::span(&found, 1)).c_str());
-    scores.add(data[i], found);
-  }
+  const auto losses = [&](auto& graph, auto& sentence) { return parse(graph, sentence).second; };
+  nn::train(model, trainer, train, losses, {.epochs = 15, .batch_size = 16});
+  const auto found = nn::predict(test, [&](auto& g, auto& s) { return parse(g, s).first; });
+  std::printf("%s", nn::to_conllu(found).c_str());
+  const nn::AttachmentScores scores(test, found);
   std::printf("UAS %.1f %% of %zu words\n", 100 * scores.unlabelled(), scores.words());
 }

@@ -1,4 +1,4 @@
-// Learns to tag words, then does so for whoever asks by HTTP, until Ctrl-C.
+// Learns to tag words, then tags what clients send by HTTP, until Ctrl-C.
 //   serve_tagger [PORT [FILE.conllu]]    curl -d "The cat sleeps ." http://127.0.0.1:8080/
 #include <dynet_like/dynet_like.h>
 #include <dynet_like/serve/server.h>
@@ -6,7 +6,6 @@
 #include <nn/nn.h>
 #include <nn/train.h>
 #include <iostream>
-#include <sstream>
 using namespace dynet_like;
 
 int main(int argc, char** argv) {
@@ -21,40 +20,26 @@ int main(int argc, char** argv) {
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
   const nn::Linear output(model, 64, tags.size());
-  const auto scores = [&](ComputationGraph& graph, const std::vector<unsigned>& sentence) {
-    return output(encoder(embedding.columns(graph, sentence)));
+  const auto scores = [&](ComputationGraph& graph, const auto& sentence) {
+    const auto ids = nn::drop_words(graph, words.ids(sentence), unknown, 0.1f);
+    return output(encoder(embedding.columns(graph, ids)));
   };
-
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 10, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(data.size())) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        std::vector<unsigned> ids = words.ids(data[i].words);
-        for (unsigned& id : ids) id = run.random().below(10) == 0 ? unknown : id;
-        const Dim by_word({tags.size()}, data[i].words.size());
-        const Expression x = reshape(scores(batch.new_graph(), ids), by_word);
-        batch.add_loss(cross_entropy(x, tags.ids(data[i].tags)));
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
+    return cross_entropy(scores(graph, sentence.words), tags.ids(sentence.tags));
+  };
+  nn::train(model, trainer, data, loss, {.epochs = 10, .batch_size = 16});
 
-  serve::Options options;
-  if (argc > 1) options.port = static_cast<unsigned short>(std::stoul(argv[1]));
   const auto tag = [&](ComputationGraph& graph, const std::string& text) {
-    std::istringstream stream(text);
-    const std::vector<std::string> sentence{std::istream_iterator<std::string>(stream), {}};
+    const auto sentence = nn::split_line(text, nn::TextUnit::word);
     if (sentence.empty()) throw serve::BadRequest("need words between spaces");
-    std::string tagged;  // the request waits here for others that are there, and shares batches
-    for (const unsigned id : argmax_of_columns(scores(graph, words.ids(sentence)).value()))
+    std::string tagged;  // the request waits here for others, and shares their batches
+    for (const unsigned id : argmax_of_columns(scores(graph, sentence).value()))
       tagged += tags.word(id) + "\n";
     return tagged;
   };
-  serve::Server server(tag, options);
+  const auto port = argc > 1 ? static_cast<unsigned short>(std::stoul(argv[1])) : 8080;
+  serve::Server server(tag, {.port = static_cast<unsigned short>(port)});
   std::cout << "http://127.0.0.1:" << server.port() << "/" << std::endl;
   server.run();
 }

@@ -10,7 +10,6 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto data = nn::read_conllu_tags(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
-  const std::size_t train = data.size();
   const auto split = [](const std::string& word) {
     return nn::split_line(word, nn::TextUnit::character);
   };
@@ -20,39 +19,27 @@ int main(int argc, char** argv) {
     for (const std::string& word : sentence.words) characters.add_all(split(word));
     tags.add_all(sentence.tags);
   }
-
   ParameterCollection model(1);
   const nn::CharacterLSTM spelling(model, characters.size(), 16, {.hidden = 32});
   const nn::BidirectionalLSTM encoder(model, spelling.outputs(), 32);
   const nn::Linear output(model, 64, tags.size());
-  // The scores of the tags of every word.
-  const auto scores = [&](ComputationGraph& graph, const std::vector<std::string>& sentence) {
-    std::vector<Expression> words, all;
-    for (const auto& word : sentence) words.push_back(spelling(graph, characters.ids(split(word))));
-    for (const Expression& state : encoder(words)) all.push_back(output(state));
-    return all;
+  // A column of scores for every word.
+  const auto scores = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
+    std::vector<Expression> words;
+    for (const std::string& word : sentence.words)
+      words.push_back(spelling(graph, characters.ids(split(word))));
+    return output(encoder(concatenate_cols(words)));
   };
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 8, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        const auto x = scores(batch.new_graph(), data[i].words);
-        for (std::size_t k = 0; k < x.size(); ++k) {
-          batch.add_loss(cross_entropy(x[k], tags.id(data[i].tags[k])));
-        }
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
+  const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
+    return cross_entropy(scores(graph, sentence), tags.ids(sentence.tags));
+  };
+  nn::train(model, trainer, data, loss, {.epochs = 8, .batch_size = 16});
 
-  const std::vector<std::string> sentence = {"the", "fearful", "sailors", "boldly", "cooked", "."};
-  ComputationGraph graph;
-  const auto x = scores(graph, sentence);
-  for (std::size_t k = 0; k < x.size(); ++k)
-    std::printf("%s\t%s\n", sentence[k].c_str(), tags.word(argmax(x[k].value())).c_str());
+  const nn::TaggedSentence sentence = {{"the", "fearful", "sailors", "boldly", "cooked", "."}, {}};
+  ComputationGraph graph({.inference = true});
+  const auto found = tags.words(argmax_of_columns(scores(graph, sentence).value()));
+  for (std::size_t k = 0; k < found.size(); ++k)
+    std::printf("%s\t%s\n", sentence.words[k].c_str(), found[k].c_str());
 }

@@ -9,7 +9,7 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto data = nn::read_text_pairs(argc > 1 ? argv[1] : "examples/data/numbers.tsv");
-  const std::size_t train = data.size() * 9 / 10;
+  const auto [train, test] = nn::split(data, 0.9);
   const auto split = [](const auto& text) { return nn::split_line(text, nn::TextUnit::word); };
   nn::Vocabulary words;  // of both languages
   const unsigned end = words.set_unknown("<end>");
@@ -29,32 +29,16 @@ int main(int argc, char** argv) {
   };
 
   AdamTrainer trainer(model, 0.01f);
-  nn::TrainingRun run(model, trainer, {.epochs = 20, .batch_size = 16});
-  Minibatch batch;
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train)) {
-      batch.clear();
-      for (const unsigned i : samples) {
-        ComputationGraph& graph = batch.new_graph();
-        const auto steps = steps_of(graph, data[i].first);
-        nn::LSTM::State state = decoder.start(graph);
-        for (const unsigned word : words.ids(split(data[i].second + " <end>"))) {
-          batch.add_loss(cross_entropy(steps.scores(state), word));
-          state = steps.advance(state, word);
-        }
-      }
-      run.update(batch);
-    }
-    run.finish_epoch();
-  }
-  nn::Accuracy accuracy;
-  for (std::size_t i = train; i < data.size(); ++i) {
-    ComputationGraph graph;
-    const auto steps = steps_of(graph, data[i].first);
-    const auto found = nn::greedy(decoder.start(graph), steps, {.end = end, .max_length = 50});
-    const std::string text = nn::join_units(words, found.actions, nn::TextUnit::word);
-    std::printf("%s: %s\n", data[i].first.c_str(), text.c_str());
-    accuracy.add(text == data[i].second);
-  }
-  std::printf("%.1f %% of %zu texts are right\n", 100 * accuracy.value(), accuracy.count());
+  const auto losses = [&](ComputationGraph& graph, const nn::TextPair& pair) {
+    const auto right = words.ids(split(pair.second + " <end>"));
+    return nn::losses(decoder.start(graph), steps_of(graph, pair.first), right);
+  };
+  nn::train(model, trainer, train, losses, {.epochs = 20, .batch_size = 16});
+  const auto found = nn::predict(test, [&](ComputationGraph& graph, const nn::TextPair& pair) {
+    const auto steps = steps_of(graph, pair.first);
+    const auto best = nn::greedy(decoder.start(graph), steps, {.end = end, .max_length = 50});
+    return nn::join_units(words, best.actions, nn::TextUnit::word);
+  });
+  for (std::size_t i = 0; i < test.size(); ++i)
+    std::printf("%s: %s\n", test[i].first.c_str(), found[i].c_str());
 }

@@ -10,6 +10,7 @@
 #include "nn/child_sum_tree_lstm.h"
 #include "nn/copy_output.h"
 #include "nn/decode/decode.h"
+#include "nn/drop_words.h"
 #include "nn/embedding.h"
 #include "nn/gru.h"
 #include "nn/highway.h"

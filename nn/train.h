@@ -13,4 +13,5 @@
 #include "nn/train/saved_model.h"
 #include "nn/train/schedules.h"
 #include "nn/train/span_scores.h"
+#include "nn/train/train.h"
 #include "nn/train/training_run.h"

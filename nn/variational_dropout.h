@@ -7,7 +7,7 @@ namespace dynet_like::nn {
 
 /// Dropout with one mask per sequence, for inputs, outputs or states of a recurrent layer (Gal and
 /// Ghahramani 2016): `const auto mask = dropout.start(graph, size)`, then `mask(x)` at every
-/// position. The numbers come from where those of `dropout` come from.
+/// position. The numbers follow from the graph's seed.
 class VariationalDropout {
  public:
   /// Of one sequence: it multiplies by 0 with probability `rate` and else by 1 / (1 - rate). For

@@ -6,6 +6,7 @@ file(MAKE_DIRECTORY ${WORK})
 # expect_error(TEXT CODE): what stands in a function, where `batch` is a Minibatch.
 function(expect_error text code)
   file(WRITE ${WORK}/program.cpp "#include <dynet_like/dynet_like.h>\n#include <nn/train/predict.h>\n"
+       "#include <nn/train/train.h>\n"
        "#include <optional>\nusing namespace dynet_like;\nvoid run(Minibatch& batch) { ${code} }\n")
   execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I ${ROOT} ${WORK}/program.cpp
                   RESULT_VARIABLE got ERROR_VARIABLE errors OUTPUT_QUIET)
@@ -26,8 +27,6 @@ expect_error("" "batch.add_losses(3, [](auto& graph, int) { return input(graph, 
 expect_error("${expression}" "batch.add_losses(3, [](auto& graph, int) { input(graph, 1.0f); });")
 expect_error("${expression}" "batch.add_losses(3, [](ComputationGraph&, int) { return 1.0f; });")
 expect_error("${expression}" "batch.record(3, [](ComputationGraph&) { return Expression(); });")
-expect_error("${expression}"
-             "nn::predict(3, [](auto&, auto) { return 1; }, [](const Tensor&) { return 1; });")
 
 set(samples "const std::vector<int> samples(3);")
 set(const_sample "const Sample& sample")
@@ -37,6 +36,16 @@ expect_error("${const_sample}"
              "${samples} for_each_sample(batch, samples, [](ComputationGraph&, int&) {});")
 expect_error("${const_sample}"
              "${samples} auto x = for_each_sample(batch, samples, [](int) { return 1; });")
+expect_error("" "${samples} nn::predict(samples, [](ComputationGraph&, int i) { return i; });")
+expect_error("${const_sample}" "nn::predict(3, [](ComputationGraph&, int&) { return 1; });")
+set(numbers "a function that returns numbers")
+expect_error("${numbers}" "nn::predict(3, [](auto& graph, int) { return input(graph, 1.0f); });")
+expect_error("${numbers}" "nn::predict(3, [](ComputationGraph&, int) {});")
+set(model "ParameterCollection model; SimpleSGDTrainer trainer(model);")
+expect_error("" "${model} nn::train(model, trainer, 3, [](auto& graph, int) { return input(graph, 1.0f); });")
+expect_error("${const_sample}" "${model} nn::train(model, trainer, 3, [](int) { return Expression(); });")
+expect_error("an Expression, or a vector"
+             "${model} nn::train(model, trainer, 3, [](ComputationGraph&, int) { return 1; });")
 expect_error("std::size_t i" "for_each_sample(batch, 3, [](ComputationGraph&, int&) {});")
 expect_error("count or a range" "for_each_sample(batch, 1.5, [](ComputationGraph&, int) {});")
 set(next "[](bool) { return std::optional<int>(); }")

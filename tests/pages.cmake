@@ -67,10 +67,8 @@ int main() {
   const ScaledResidual first(model, 16, 32), second(model, 16, 32);
   const bool named = model.find("/scaled_residual/mlp/layer_0/W") != nullptr &&
                      model.find("/scaled_residual_1/scale") != nullptr && model.size() == 10;
-  Random random(1);
   GraphOptions options;
   options.verify_batching = true;
-  options.random = &random;
   Minibatch batch(options);
   for (const unsigned n : {3, 5}) {
     const Expression x = input(batch.new_graph(), {16, n}, std::vector<float>(16 * n, 1));
@@ -140,7 +138,7 @@ set_tests_properties(decoding_program PROPERTIES LABELS "pages;training"
                      PASS_REGULAR_EXPRESSION "(100|9[0-9]) of 100 numbers are right")
 add_document_test(training_program docs/training.md "")
 set_tests_properties(training_program PROPERTIES
-                     PASS_REGULAR_EXPRESSION "best: epoch [0-9]+ of [0-9]+, dev accuracy [19]")
+                     PASS_REGULAR_EXPRESSION "accuracy (9|100)[^\n]* after epoch [0-9]+")
 add_document_test(custom_ops_program docs/custom_ops.md [[
 #include <cmath>
 

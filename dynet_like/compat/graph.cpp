@@ -28,11 +28,9 @@ bool batches_by_itself() {
   return detail::graph_options().policy != dynet_like::batching::Policy::none;
 }
 
-// The options of all graphs, but with another policy. Takes random numbers from the current state
-// of rndeng.
+// The options of all graphs, but with another policy.
 dynet_like::GraphOptions options_with(bool batched) {
   using dynet_like::batching::Policy;
-  detail::random();
   dynet_like::GraphOptions options = detail::graph_options();
   options.policy = batched ? Policy::automatic : Policy::none;
   return options;
@@ -44,7 +42,6 @@ class SpareMemory {
   SpareMemory() { all_.reserve(kMost); }  // destructors call give(), which must not fail
 
   std::unique_ptr<GraphMemory> take() {
-    detail::random();
     std::lock_guard lock(mutex_);
     drop_outdated();
     if (all_.empty()) return std::make_unique<GraphMemory>(detail::graph_options());
@@ -99,6 +96,7 @@ ComputationGraph::ComputationGraph(bool batched)
       is_profiled_(profiling_flag > 0),
       options_version_(detail::graph_options_version()) {
   run().collected = &detail::gradients();
+  set_seed(detail::next_seed());
   ++active_graphs;
 }
 ComputationGraph::ComputationGraph(dynet_like::detail::TapeWriter& writer,
@@ -175,8 +173,9 @@ VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
   if (!run().is_beside_others) {
-    detail::random();
-    run().executor.common().take_step();  // draws other random numbers
+    for (const auto& state : run().executor.common().tapes) {
+      if (state.tape->random.count > 0) state.tape->draw_again(detail::next_seed());
+    }
   }
   if (run().waiter == nullptr) invalidate();
   return get_value(last);
@@ -201,8 +200,8 @@ void ComputationGraph::forget_handed_out() {
 }
 void ComputationGraph::clear() {
   add_to_profile();
-  detail::random();
   dynet_like::ComputationGraph::clear();
+  set_seed(detail::next_seed());
   id_ = ++last_graph;
 }
 void ComputationGraph::forget_records() {

@@ -7,13 +7,11 @@ namespace dynet {
 
 namespace {
 
-// Takes random numbers from the current state of rndeng.
 dynet_like::GraphOptions with_settings(dynet_like::GraphOptions options) {
-  detail::random();
   const dynet_like::GraphOptions& settings = detail::graph_options();
   options.policy = settings.policy;
   options.device = settings.device;
-  options.random = settings.random;
+  options.seed = detail::next_seed();
   options.measure_time = settings.measure_time;
   return options;
 }
@@ -45,8 +43,8 @@ void Minibatch::backward() {
 
 void Minibatch::clear() {
   add_to_profile();
-  detail::random();
   dynet_like::Minibatch::clear();
+  set_seed(detail::next_seed());
 }
 
 void Minibatch::add_to_profile() const {

@@ -37,12 +37,14 @@ NamedTimer timer;
 
 bool detail::shares_parameters = false;
 
+namespace {
+
+std::mutex random_mutex;
+
 // The engine cannot tell that a program has used it. So its state is compared with the last one.
-dynet_like::Random& detail::random() {
-  static std::mutex mutex;
+dynet_like::Random& random_of_now() {
   static dynet_like::Random random;
   static std::mt19937 seen(0);
-  const std::lock_guard lock(mutex);
   if (rndeng == nullptr) rndeng = new_engine(chosen_seed(0));
   if (*rndeng != seen) {
     const std::uint64_t high = (*rndeng)();
@@ -50,6 +52,19 @@ dynet_like::Random& detail::random() {
     seen = *rndeng;
   }
   return random;
+}
+
+}  // namespace
+
+dynet_like::Random& detail::random() {
+  const std::lock_guard lock(random_mutex);
+  return random_of_now();
+}
+std::uint64_t detail::next_seed() {
+  const std::lock_guard lock(random_mutex);
+  dynet_like::Random& random = random_of_now();
+  const std::uint64_t high = random();
+  return high << 32 | random();
 }
 dynet_like::Gradients& detail::gradients() {
   static dynet_like::Gradients gradients;
@@ -75,11 +90,7 @@ struct GraphSettings {
 };
 
 GraphSettings& graph_settings() {
-  static GraphSettings settings = [] {
-    GraphSettings result;
-    result.options.random = &detail::random();
-    return result;
-  }();
+  static GraphSettings settings;
   return settings;
 }
 

@@ -23,4 +23,16 @@ constexpr std::array<std::uint32_t, 4> philox_block(std::array<std::uint32_t, 4>
   return counter;
 }
 
+/// What a random node has for every item: its graph's seed (the lower half first), its number among
+/// the graph's random nodes, and the first of the item's words.
+constexpr unsigned kRandomIntegers = 4;
+
+/// The block with this number, four words, of what these integers name.
+constexpr std::array<std::uint32_t, 4> random_block(const std::uint32_t* integers,
+                                                    std::uint64_t number) {
+  return philox_block({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),
+                       integers[2], 0},
+                      integers[0] | std::uint64_t{integers[1]} << 32);
+}
+
 }  // namespace dynet_like::detail

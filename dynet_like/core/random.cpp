@@ -1,4 +1,4 @@
-// Streams of random words, and the few distributions that the library needs.
+// Sequences of random words, and the few distributions that the library needs.
 #include "dynet_like/core/random.h"
 
 #include <cmath>
@@ -12,13 +12,20 @@ using namespace detail;
 
 namespace {
 
-// Keys of training steps and of sequences must not share counters: sequences use this "sample".
+// A sequence and the random nodes of a graph may have the same seed: their counters differ here.
 constexpr std::uint32_t kSequence = 0xFFFFFFFFu;
 
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
   return philox_block(counter, key);
+}
+
+std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t a, std::uint64_t b) {
+  const auto words = philox({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32),
+                             static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(b >> 32)},
+                            seed);
+  return std::uint64_t{words[0]} << 32 | words[1];
 }
 
 Random::result_type Random::operator()() {

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "dynet_like/core/dtype.h"
-#include "dynet_like/core/random.h"
 #include "dynet_like/ops/op.h"
 
 namespace dynet_like::ops {
@@ -95,7 +94,6 @@ struct ForwardCall {
   void* saved = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
-  RandomKey random;
   Workspace* workspace = nullptr;
 };
 
@@ -111,7 +109,6 @@ struct BackwardCall {
   void* const* deferred = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
-  RandomKey random;
   Workspace* workspace = nullptr;
 };
 

@@ -92,7 +92,9 @@ void refuse_not_finite(const std::string& node, const char* what, DType dtype,
                      std::to_string(at) + " of the " + what + " of " + node);
 }
 
-std::string text_of(const RunState& run, NodeRef ref) { return text_of(run.tape(ref), ref.node); }
+std::string text_of(const RunState& run, NodeRef ref) {
+  return text_of(run.tape(ref), ref.tape, ref.node);
+}
 
 NodeRef node_of_item(const RunState& run, std::span<const NodeRef> nodes, std::size_t item) {
   for (NodeRef ref : nodes) {
@@ -189,7 +191,7 @@ void verify_forward(RunState& run, const Batch& batch) {
     one.saved = saved.data();
     const std::vector<Operand> in = item_of(one.in, batch.type->inputs, 0);
     one.in = in.data();
-    run.queue->forward(batch.kernels->forward[dtype], forward_call(one, run.random()));
+    run.queue->forward(batch.kernels->forward[dtype], forward_call(one));
     const std::byte* batched = all.data() + i * batch.stride();
     const Seen alone(run.common, out.data(), out.size());
     const std::size_t at =

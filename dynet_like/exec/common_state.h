@@ -1,10 +1,12 @@
 // The state that all lanes of a run read, and shared values, which are computed once for all lanes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -108,11 +110,7 @@ struct CommonState {
         inputs(memory),
         shared_values(memory) {
     if (timeline != nullptr) options.measure_time = true;
-  }
-
-  /// From now on dropout draws new numbers.
-  void take_step() {
-    if (options.random != nullptr) random = options.random->next_step();
+    if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   }
 
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
@@ -148,7 +146,6 @@ struct CommonState {
   }
 
   GraphOptions options;
-  RandomKey random;
   Running runs_nothing;
   std::vector<TapeState> tapes;
   std::vector<SharedValue> shared;  ///< by identity

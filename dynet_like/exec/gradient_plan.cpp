@@ -209,7 +209,7 @@ std::string GradientPlan::line_of(NodeRef ref) const {
   static constexpr std::array<const char*, 5> kNames{"written", "added", "slot", "added slot",
                                                      "listed"};
   const NodeGradient& node = at(ref);
-  std::string line = text_of(run_.tape(ref), ref.node);
+  std::string line = text_of(run_.tape(ref), ref.tape, ref.node);
   if (node.place != kNowhere) line += fmt::format(" at {}", node.place);
   if (node.seeded) line += ", of the loss";
   const EdgeGradient* const edges = this->edges(ref.tape);

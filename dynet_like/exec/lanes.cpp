@@ -16,7 +16,7 @@ constexpr std::size_t kStepsWorthALane = 100;
 
 Lanes::Lanes(CommonState& common)
     : common_(common),
-      pool_(std::make_shared<ThreadPool>(std::max(1u, common.options.threads))),
+      pool_(std::make_shared<ThreadPool>(common.options.threads)),
       queue_(make_queue(pool_, clock_)) {
   use(1);
 }

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "batching/policy.h"
 #include "dynet_like/core/dtype.h"
-#include "dynet_like/core/random.h"
 #include "dynet_like/device/device.h"
 
 namespace dynet_like {
@@ -19,7 +20,8 @@ struct GraphOptions {
   /// How nodes are grouped into batches.
   batching::Policy policy = batching::Policy::automatic;
   /// Threads that record samples of a minibatch and run them beside each other; in a graph alone,
-  /// and where there are few samples, they share the work of large batches. If the system starts
+  /// and where there are few samples, they share the work of large batches. 0: as many as the
+  /// process may use processors. If the system starts
   /// fewer, making the graph or minibatch throws DeviceError.
   unsigned threads = 1;
   /// Recompute every batch node by node; throw NumericError where a bit of a number differs. Values
@@ -33,9 +35,11 @@ struct GraphOptions {
   /// asked for is computed again, see Report::recomputed; once that has happened, the minibatch
   /// frees none any more, unless there is a memory_limit.
   bool inference = false;
-  /// Where dropout and other random nodes get their numbers from. A graph or minibatch takes one
-  /// step of it when it is made, and one whenever it is cleared. Must outlive them.
-  Random* random = nullptr;
+  /// What dropout and other random numbers follow from. Every graph has a seed of its own: in a
+  /// minibatch it is a function of this one (0 if there is none), of how often the minibatch was
+  /// cleared, and of the graph's place in it; of a graph alone, of this one and of how often it was
+  /// cleared. A graph alone that has none refuses to draw: other graphs would draw the same.
+  std::optional<std::uint64_t> seed = {};
   /// The element type of inputs and constants. It must be that of the parameters in use.
   DType dtype = DType::f32;
   /// Where graphs run and their values lie; parameters in use must be there too. What a graph hands

@@ -233,7 +233,9 @@ void RecursionRun::list_numbers(std::size_t k, std::size_t s) {
       const NodeRef node = nodes_[row.sample];
       const std::uint32_t number = run_.tape(node).recursion_of(node.node).first_random +
                                    row.vertex * RecursionOp::kMostRandom + numbers.random;
-      const std::uint32_t draw[] = {run_.tape(node).random.sample, number, 0};
+      const std::uint64_t seed = *run_.tape(node).random.seed;
+      const std::uint32_t draw[] = {static_cast<std::uint32_t>(seed),
+                                    static_cast<std::uint32_t>(seed >> 32), number, 0};
       std::copy_n(draw, integers, all + i * integers);
     } else {
       std::ranges::copy(numbers.integers, all + i * integers);
@@ -299,9 +301,10 @@ void RecursionRun::check_finite(std::size_t k, std::size_t s, RowRange range,
       values += item * step.rows.stride();
     }
     const VertexRows::Row& row = rows_.kinds()[k].rows[range.begin + item / step.members];
+    const NodeRef ref = nodes_[row.sample];
     const std::string where = std::string(type.op->name) + " in vertex " +
                               std::to_string(row.vertex) + " of " +
-                              text_of(run_.tape(nodes_[row.sample]), nodes_[row.sample].node);
+                              text_of(run_.tape(ref), ref.tape, ref.node);
     detail::check_finite(run_.common, where, what, op_.dtype, values,
                          std::min(size, type.output_size));
   }

@@ -19,7 +19,7 @@ class Choice {
   Choice(const Rows& rows, const std::uint32_t* items, std::size_t count, Arena& lists)
       : rows_(rows), items_(items), count_(count), lists_(lists) {}
 
-  BackwardCall call(const Destination* dx, const RandomKey& random) const {
+  BackwardCall call(const Destination* dx) const {
     const Signature& signature = rows_.signature();
     const Op& op = *signature.op;
     BackwardCall call;
@@ -38,7 +38,6 @@ class Choice {
                      ? choose(static_cast<const float*>(rows_.reals), op.numbers.reals)
                      : static_cast<const void*>(
                            choose(static_cast<const double*>(rows_.reals), op.numbers.reals));
-    call.random = random;
     return call;
   }
 
@@ -105,7 +104,7 @@ Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& list
   return part;
 }
 
-ForwardCall forward_call(const Rows& rows, const RandomKey& random) {
+ForwardCall forward_call(const Rows& rows) {
   return {&rows.signature(),
           rows.items,
           rows.in,
@@ -114,15 +113,14 @@ ForwardCall forward_call(const Rows& rows, const RandomKey& random) {
           rows.saved,
           rows.integers,
           rows.reals,
-          random,
           nullptr};
 }
 
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
-                           const Destination* dx, const RandomKey& random, Arena& lists) {
+                           const Destination* dx, Arena& lists) {
   const bool all = items.empty() || items.size() == rows.items;
   const Choice choice(rows, all ? nullptr : items.data(), all ? rows.items : items.size(), lists);
-  return choice.call(dx, random);
+  return choice.call(dx);
 }
 
 }  // namespace dynet_like::detail

@@ -72,11 +72,11 @@ struct Rows {
 /// `count` items from `first` on. Their lists are allocated from `lists`.
 Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& lists);
 
-ForwardCall forward_call(const Rows& rows, const RandomKey& random);
+ForwardCall forward_call(const Rows& rows);
 
 /// A call for the items with these numbers, or for all items if the list is empty. Each contributes
 /// to each input at its place in `dx`. No operand is packed.
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
-                           const Destination* dx, const RandomKey& random, Arena& lists);
+                           const Destination* dx, Arena& lists);
 
 }  // namespace dynet_like::detail

@@ -11,7 +11,7 @@ namespace dynet_like::detail {
 void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t nodes) {
   const KernelTime time(run, seconds, nodes);
   const auto dtype = static_cast<int>(rows.signature().dtype);
-  run.queue->forward(rows.kernels->forward[dtype], forward_call(rows, run.random()));
+  run.queue->forward(rows.kernels->forward[dtype], forward_call(rows));
 }
 
 void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& wanted,
@@ -20,7 +20,7 @@ void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& w
   const Destination* const dx = wanted.dx;
   const bool any = std::any_of(dx, dx + type.inputs, [](const auto& to) { return to.wanted(); });
   if (!any && rows.deferred == nullptr) return;
-  BackwardCall call = backward_call(rows, wanted.items, dx, run.random(), lists);
+  BackwardCall call = backward_call(rows, wanted.items, dx, lists);
   auto* const in = const_cast<Operand*>(call.in);
   for (unsigned j = 0; in != nullptr && j + 1 < type.inputs; ++j) {
     if (in[j].shared == nullptr || !dx[j + 1].wanted()) continue;

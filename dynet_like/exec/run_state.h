@@ -50,7 +50,6 @@ struct RunState {
         held(common.timeline) {}
 
   const GraphOptions& options() const { return common.options; }
-  const RandomKey& random() const { return common.random; }
   std::vector<TapeState>& tapes() const { return common.tapes; }
   std::vector<SharedValue>& shared() const { return common.shared; }
   const NodeState& state(NodeRef ref) const { return common.state(ref); }

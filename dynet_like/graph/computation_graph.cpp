@@ -23,6 +23,14 @@ std::unique_lock<std::mutex> lock_executor(const GraphRun& run, const char* user
   return {};
 }
 
+// Without one, the seed that was set is forgotten.
+void seed_of_options(GraphMemory& memory, std::uint64_t clears) {
+  const std::optional<std::uint64_t>& seed = memory.executor.options().seed;
+  std::optional<std::uint64_t>& own = memory.writer.tape().random.seed;
+  own.reset();
+  if (seed.has_value()) own = derived_seed(*seed, clears, 0);
+}
+
 }  // namespace
 
 void detail::throw_not_derived() {
@@ -40,7 +48,7 @@ ComputationGraph::ComputationGraph(std::unique_ptr<GraphMemory> memory)
       run_{record_, own_->executor} {
   record_.set_index(run_.executor.add_tape(own_->writer.tape()));
   record_.use(true);
-  run_.executor.common().take_step();
+  seed_of_options(*own_, clears_);
 }
 
 ComputationGraph::ComputationGraph(TapeWriter& writer, Executor& executor)
@@ -117,8 +125,31 @@ void ComputationGraph::clear() {
   }
   const OneThread::Use use(record_.user());
   forget_all();
-  run_.executor.common().take_step();
+  seed_of_options(*own_, ++clears_);
   run_.executor.add_tape(own_->writer.tape());
+}
+
+void ComputationGraph::set_seed(std::uint64_t seed) {
+  const OneThread::Use use(record_.user());
+  RandomNodes& random = record_.writer().tape().random;
+  if (random.count > 0) {
+    throw UsageError(
+        "[set_seed] need a graph without random numbers; got one that has drawn some: call it "
+        "before, or after clear()");
+  }
+  random.seed = seed;
+}
+
+Random ComputationGraph::random() {
+  const OneThread::Use use(record_.user());
+  if (record_.records_a_function()) {
+    throw UsageError(
+        "[random] need the graph of a sample; got that of a function, which is called once for all "
+        "arguments of the same shapes and numbers: draw outside");
+  }
+  RandomNodes& random = record_.writer().tape().random;
+  const std::uint64_t seed = random.seed_for("random");
+  return Random(seed, std::uint64_t{random.count++} << 32);
 }
 
 std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "dynet_like/core/random.h"
 #include "dynet_like/report/report.h"
 #include "dynet_like/graph/graph_run.h"
 #include "dynet_like/ops/ops.h"
@@ -40,6 +41,15 @@ class ComputationGraph {
   /// The same, added to gradients of the caller; the parameters' `gradient()` is not to be had
   /// then. If it throws, some may have been added: clear them.
   void backward(const Expression& loss, Gradients& gradients, bool full = false);
+
+  /// What all random numbers of the graph follow from now on, with the order in which they are
+  /// recorded, and nothing else: the same seed is the same dropout in any minibatch, and alone.
+  /// Throws UsageError if the graph has drawn some since it was made or cleared. `clear` forgets
+  /// the seed.
+  void set_seed(std::uint64_t seed);
+  /// Random numbers for choices of the sample, which follow from the graph's seed, too; every call
+  /// gives others. Throws UsageError if the graph has no seed: see GraphOptions::seed.
+  Random random();
 
   /// `revert` forgets what was recorded since the last `checkpoint`; they nest.
   void checkpoint();
@@ -97,6 +107,7 @@ class ComputationGraph {
   std::unique_ptr<detail::GraphMemory> own_;  ///< null in a minibatch
   detail::GraphRecord record_;
   detail::GraphRun run_;
+  std::uint64_t clears_ = 0;
 };
 
 /// The values of expressions of one graph, which are computed together, in their order: for a beam

@@ -13,7 +13,7 @@ struct GraphMemory {
   explicit GraphMemory(const GraphOptions& options)
       : types(std::make_shared<TypeTable>()),
         cache(*types),
-        writer(types, cache, 0, options.dtype),
+        writer(types, cache, options.dtype),
         executor(options) {}
 
   std::shared_ptr<TypeTable> types;

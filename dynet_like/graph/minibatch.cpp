@@ -33,6 +33,11 @@ ComputationGraph& Minibatch::graph(std::size_t sample) {
                    detail::index_text(sample));
 }
 
+void Minibatch::seed_samples(std::span<const std::uint64_t> seeds) {
+  Alone(*samples_, *samples_, "seed_samples")->seed_samples(seeds);
+}
+void Minibatch::set_seed(std::uint64_t seed) { samples_->set_seed(seed); }
+
 void Minibatch::add_loss(const Expression& loss) {
   const Alone passes(*samples_, *passes_, "add_loss");
   passes->check_loss(loss, "add_loss");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -37,6 +38,10 @@ class Minibatch {
   std::size_t size() const;
   /// Throws UsageError if there is no such sample.
   ComputationGraph& graph(std::size_t sample);
+
+  /// After `clear`, the graphs of the first samples to come get these seeds, as by
+  /// ComputationGraph::set_seed. Throws UsageError if there are samples.
+  void seed_samples(std::span<const std::uint64_t> seeds);
 
   /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError;
   /// and UsageError if a trainer has used what backward() returned and the minibatch was not
@@ -96,8 +101,8 @@ class Minibatch {
   /// used them and they were not cleared since.
   void backward(Gradients& gradients);
 
-  /// Forgets all graphs; their expressions become stale. Dropout draws new numbers. Whatever was
-  /// thrown before, even because memory ran out, the minibatch is as good as new then.
+  /// Forgets all graphs; their expressions become stale. Later graphs have other seeds. Whatever
+  /// was thrown before, even because memory ran out, the minibatch is as good as new then.
   void clear();
 
   /// How the nodes were batched since the last clear, or since for_each_arriving last forgot what
@@ -111,6 +116,8 @@ class Minibatch {
   std::size_t parts() const;
 
  protected:
+  /// As GraphOptions::seed, for graphs to come.
+  void set_seed(std::uint64_t seed);
   /// Its graphs are of a class of its own, which `make` makes.
   Minibatch(const GraphOptions& options,
             std::unique_ptr<ComputationGraph> (*make)(detail::TapeWriter&, detail::Executor&));

@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/random.h"
 
 namespace dynet_like::detail {
 
@@ -29,13 +30,12 @@ template <class Error, class... Others>
 SampleGraphs::SampleGraphs(const GraphOptions& options, Make make)
     : make_(make), types_(std::make_shared<TypeTable>()), executor_(options) {
   caches_.push_back(std::make_unique<TypeCache>(*types_));
-  executor_.common().take_step();
 }
 
 ComputationGraph& SampleGraphs::add() {
   if (used_ == samples_.size()) {
     make_room(samples_);
-    auto writer = std::make_unique<TapeWriter>(types_, *caches_[0], 0, executor_.options().dtype);
+    auto writer = std::make_unique<TapeWriter>(types_, *caches_[0], executor_.options().dtype);
     std::unique_ptr<ComputationGraph> graph(make_ == nullptr
                                                 ? new ComputationGraph(*writer, executor_)
                                                 : make_(*writer, executor_).release());
@@ -43,11 +43,26 @@ ComputationGraph& SampleGraphs::add() {
   }
   const auto& [writer, graph] = samples_[used_];
   Tape& tape = writer->tape();
-  tape.random.sample = executor_.common().random.first_sample + static_cast<std::uint32_t>(used_);
+  tape.random.seed = next_seed();
   graph->record_.set_index(executor_.add_tape(tape));
   graph->record_.use(true);
   ++used_;
   return *graph;
+}
+
+std::uint64_t SampleGraphs::next_seed() {
+  const std::uint64_t sample = begun_++;
+  return sample < seeds_.size()
+             ? seeds_[sample]
+             : derived_seed(executor_.options().seed.value_or(0), clears_, sample);
+}
+
+void SampleGraphs::seed_samples(std::span<const std::uint64_t> seeds) {
+  if (begun_ > 0) {
+    throw UsageError("[seed_samples] need a minibatch without samples; got one with " +
+                     std::to_string(begun_) + ": clear() it first");
+  }
+  seeds_.assign(seeds.begin(), seeds.end());
 }
 
 void SampleGraphs::check(const Expression& e, const char* user) const {
@@ -154,6 +169,7 @@ void SampleGraphs::forget(std::size_t sample) {
   executor_.liveness().forget_tape(graph(sample).record_.index());
   graph(sample).forget_records();
   graph(sample).run_.waiter = nullptr;
+  tape(sample).random.seed = next_seed();
 }
 
 void SampleGraphs::forget_all() {
@@ -165,7 +181,9 @@ void SampleGraphs::forget_all() {
 
 void SampleGraphs::clear() {
   executor_.clear();
-  executor_.common().take_step();
+  seeds_.clear();
+  begun_ = 0;
+  ++clears_;
   for (std::size_t i = 0; i < used_; ++i) {
     graph(i).forget_records();
     graph(i).record_.use(false);

@@ -145,8 +145,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationG
   options.dtype = dtype;
   options.inference = !graph.trains();
   options.device = cpu_device();
-  static Random never_drawn;
-  options.random = &never_drawn;
+  options.seed = 0;  // of no number that is drawn
   definition->graph = std::make_unique<VertexGraph>(options);
   last = fresh = all.emplace(words, std::move(definition)).first;
   return *fresh->second;
@@ -448,10 +447,6 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
                                       std::span<const Expression> columns,
                                       const std::shared_ptr<const Vertices>& vertices) {
   const std::uint32_t most_random = op->most_random(*vertices);
-  if (most_random > 0 && graph.record().options().random == nullptr) {
-    throw UsageError("[" + name_ +
-                     "] need random numbers; got a graph without: set GraphOptions::random");
-  }
   TapeWriter& writer = graph.record().writer();
   const ValueId node =
       writer.add_recursion(RecursionOp::shared_inputs(op, writer),

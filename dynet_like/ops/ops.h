@@ -234,7 +234,8 @@ Expression attention_weights(const Expression& q, const Expression& k, unsigned 
 
 // -------------------------------------------------------------------- dropout and random numbers
 
-/// Random numbers; noise adds normal ones, in inference none. All need GraphOptions::random.
+/// Random numbers; noise adds normal ones, in inference none. A graph by itself needs
+/// GraphOptions::seed for them.
 /// Parameters are finite, left <= right, and deviations and scales (beta) are at least 0.
 Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right);
 Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0.0f,

@@ -19,11 +19,11 @@ std::string names_of_inputs(const Tape& tape, NodeId node) {
 
 }  // namespace
 
-std::string text_of(const Tape& tape, NodeId node) {
+std::string text_of(const Tape& tape, std::uint32_t sample, NodeId node) {
   const std::string& label = label_of(tape, node);
   return std::string(tape.type_of(node).op->name) + ", node " + std::to_string(node) +
-         " of sample " + std::to_string(tape.random.sample) +
-         (label.empty() ? "" : " (\"" + label + "\")") + names_of_inputs(tape, node);
+         " of sample " + std::to_string(sample) + (label.empty() ? "" : " (\"" + label + "\")") +
+         names_of_inputs(tape, node);
 }
 
 }  // namespace dynet_like::detail

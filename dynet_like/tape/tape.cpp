@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "dynet_like/core/counted.h"
+#include "dynet_like/core/philox.h"
 #include "dynet_like/core/text.h"
 
 namespace dynet_like::detail {
@@ -39,6 +40,14 @@ void repeat(std::span<const std::uint32_t> integers, std::span<std::uint32_t> to
 
 }  // namespace
 
+std::uint64_t RandomNodes::seed_for(std::string_view user) const {
+  if (seed.has_value()) return *seed;
+  throw UsageError("[" + std::string(user) +
+                   "] need a seed for random numbers; got a graph by itself, without one: set "
+                   "GraphOptions::seed, call set_seed, use a Minibatch, or set "
+                   "GraphOptions::inference if there is nothing to train");
+}
+
 void NodeNumbers::add(const NodeType& type, std::uint32_t items, const Numbers& numbers,
                       RandomNodes& random) {
   const Op& op = *type.op;
@@ -48,12 +57,14 @@ void NodeNumbers::add(const NodeType& type, std::uint32_t items, const Numbers& 
               integers.size());
   check_count(op, "real", op.numbers.reals, items, reals.size());
   if (op.numbers.random) {
+    const std::uint64_t seed = random.seed_for(op.name);
+    const std::size_t first = words_.size();
     for (std::uint32_t item = 0; item < items; ++item) {
-      std::uint32_t* const to = words_.append(3);
-      to[0] = random.sample;
-      to[1] = random.count;
-      to[2] = item * type.output_size;
+      std::uint32_t* const to = words_.append(kRandomIntegers);
+      to[2] = random.count;
+      to[3] = item * type.output_size;
     }
+    set_seed(first, items, seed);
     ++random.count;
   } else if (type.signature.integers > 0) {
     check_integers(type, integers);
@@ -70,6 +81,14 @@ void NodeNumbers::add(const NodeType& type, std::uint32_t items, const Numbers& 
 
 double NodeNumbers::real(std::size_t place) const {
   return std::bit_cast<double>(words_[place] | static_cast<std::uint64_t>(words_[place + 1]) << 32);
+}
+
+void NodeNumbers::set_seed(std::size_t first, std::uint32_t items, std::uint64_t seed) {
+  for (std::uint32_t item = 0; item < items; ++item) {
+    std::uint32_t* const to = words_.data() + first + item * std::size_t{kRandomIntegers};
+    to[0] = static_cast<std::uint32_t>(seed);
+    to[1] = static_cast<std::uint32_t>(seed >> 32);
+  }
 }
 
 const IntegersAt* NodeNumbers::find_later(NodeId node) const {
@@ -111,11 +130,12 @@ std::span<const std::uint32_t> Tape::integers_of(NodeId id) const {
       .first(std::size_t{type_of(id).signature.integers} * values_[node.value].items);
 }
 
-void Tape::read_integers(NodeId id, const IntegersAt& later) {
-  const std::vector<std::uint32_t> integers = later.now();
-  with_labels(*this, inputs_of(id), [&] {
-    numbers_.replace(type_of(id), items_of(id), nodes_[id].first_number, integers);
-  });
+void Tape::draw_again(std::uint64_t seed) {
+  random.seed = seed;
+  for (NodeId id = 0; id < nodes_.size() && random.count > 0; ++id) {
+    if (!type_of(id).op->numbers.random) continue;
+    numbers_.set_seed(nodes_[id].first_number, items_of(id), seed);
+  }
 }
 
 Dim Tape::dim_of(ValueId id) const {

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -80,8 +82,11 @@ struct OpCall {
 
 /// The source of the random numbers of a tape.
 struct RandomNodes {
-  std::uint32_t sample = 0;  ///< the sample's number; set before anything is recorded
-  std::uint32_t count = 0;   ///< of all random nodes so far
+  std::optional<std::uint64_t> seed = {};  ///< set before a random node is recorded
+  std::uint32_t count = 0;                 ///< of all random nodes so far
+
+  /// Throws UsageError, for `user`, if there is no seed.
+  std::uint64_t seed_for(std::string_view user) const;
 };
 
 /// The numbers of all nodes: for each node its integers, item by item, and then its reals. An
@@ -105,6 +110,8 @@ class NodeNumbers {
   void note_later(NodeId node, const IntegersAt& integers) { later_.push_back({node, integers}); }
   /// Where the integers of a node are to be read, or null.
   const IntegersAt* later(NodeId node) const { return later_.empty() ? nullptr : find_later(node); }
+  /// Overwrites the seed of a random node's items.
+  void set_seed(std::size_t first, std::uint32_t items, std::uint64_t seed);
   /// Overwrites integers. Throws like `add`.
   void replace(const NodeType& type, std::uint32_t items, std::size_t first,
                std::span<const std::uint32_t> integers);
@@ -145,8 +152,8 @@ class Tape {
   CallStacks calls;  ///< the calls that recorded nodes, if requested
   RandomNodes random;
 
-  Tape(std::shared_ptr<TypeTable> types, TypeCache& cache, std::uint32_t sample, DType dtype)
-      : random{sample}, types_(std::move(types)), cache_(&cache), dtype_(dtype) {}
+  Tape(std::shared_ptr<TypeTable> types, TypeCache& cache, DType dtype)
+      : types_(std::move(types)), cache_(&cache), dtype_(dtype) {}
 
   const TypeTable& types() const { return *types_; }
   const std::shared_ptr<TypeTable>& shared_types() const { return types_; }
@@ -168,9 +175,9 @@ class Tape {
   }
   std::span<const std::uint32_t> integers_of(NodeId id) const;
   /// Reads integers that the user had to write before the node runs. Throws UsageError.
-  void read_later_integers(NodeId id) {
-    if (const IntegersAt* later = numbers_.later(id)) read_integers(id, *later);
-  }
+  void read_later_integers(NodeId id);
+  /// Another seed, also for the random nodes that there are: they draw other numbers.
+  void draw_again(std::uint64_t seed);
   /// Real number i of a node, counted over its items.
   double real_of(NodeId id, std::size_t i) const {
     return numbers_.real(nodes_[id].first_number + integers_of(id).size() + 2 * i);
@@ -210,8 +217,6 @@ class Tape {
  private:
   friend class TapeWriter;
 
-  void read_integers(NodeId id, const IntegersAt& later);
-
   std::shared_ptr<TypeTable> types_;
   TypeCache* cache_;
   DType dtype_;
@@ -244,6 +249,14 @@ decltype(auto) with_labels(const Tape& tape, std::span<const ValueId> values, co
   } catch (const UsageError& error) {
     throw UsageError(error.what() + labels_of(tape, values));
   }
+}
+
+inline void Tape::read_later_integers(NodeId id) {
+  const IntegersAt* const later = numbers_.later(id);
+  if (later == nullptr) return;
+  with_labels(*this, inputs_of(id), [&] {
+    numbers_.replace(type_of(id), items_of(id), nodes_[id].first_number, later->now());
+  });
 }
 
 }  // namespace dynet_like::detail

@@ -320,6 +320,7 @@ ValueId TapeWriter::add_recursion(SharedInputs& shared, std::span<const ValueId>
   }
   check_size(Dim({state_size}), vertices->size());
   const NodeType& type = tape_.types()[shared.type];
+  if (most_random > 0) tape_.random.seed_for(type.op->name);
   tape_.recursions_.push_back({static_cast<NodeId>(tape_.size()), vertices, tape_.random.count});
   tape_.random.count += most_random * vertices->size();
   const ValueId result = add_numbered(type, vertices->size(), tape_.recursions_.size() - 1);

@@ -35,8 +35,8 @@ class TapeWriter {
   };
 
   /// The cache must belong to the table, and outlive the tape or be replaced.
-  TapeWriter(std::shared_ptr<TypeTable> types, TypeCache& cache, std::uint32_t sample, DType dtype)
-      : tape_(std::move(types), cache, sample, dtype) {}
+  TapeWriter(std::shared_ptr<TypeTable> types, TypeCache& cache, DType dtype)
+      : tape_(std::move(types), cache, dtype) {}
 
   Tape& tape() { return tape_; }
 

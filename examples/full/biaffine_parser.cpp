@@ -89,20 +89,19 @@ struct Model {
            cross_entropy(reshape(label_scores, Dim({v.labels.size()}, n)), gold);
   }
   /// The same sentences with predicted heads and labels.
-  Sentences parse(Sentences sentences) const {
+  Sentences parse(const Sentences& sentences) const {
     const std::vector<std::uint32_t> sizes = nn::sizes_of(sentences);
-    const auto scores = [&](auto& graph, auto i) -> std::vector<Expression> {
-      const Encoded x = encode(graph, sentences[i]);
-      return {arcs(x.arc_heads, x.arc_dependants),
-              labels.all_pairs(x.label_heads, x.label_dependants)};
-    };
-    const auto set_tree = [&](std::size_t i, std::span<const Tensor> scores) {
+    const auto with_tree = [&](ComputationGraph& graph, Sentence sentence) {
+      const Encoded x = encode(graph, sentence);
+      const std::vector<Tensor> scores =
+          values_of({arcs(x.arc_heads, x.arc_dependants),
+                     labels.all_pairs(x.label_heads, x.label_dependants)});
       const std::vector<unsigned> heads = nn::chu_liu_edmonds(scores[0]);
-      sentences[i].set_heads(heads);
-      sentences[i].set_column(&Word::deprel, v.labels.words(nn::best_labels(scores[1], heads)));
+      sentence.set_heads(heads);
+      sentence.set_column(&Word::deprel, v.labels.words(nn::best_labels(scores[1], heads)));
+      return sentence;
     };
-    nn::predict_outputs(sizes.size(), scores, set_tree, {.sizes = sizes, .graph = options.graph()});
-    return sentences;
+    return nn::predict(sentences, with_tree, {.sizes = sizes, .graph = options.graph()});
   }
 };
 
@@ -114,7 +113,6 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");
-  training.mean_losses = true;
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(data.train.size()),
                                  .floor = 1e-5f};
@@ -122,15 +120,14 @@ int train(const Options& options) {
   training.texts = model.v.texts();
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   const auto evaluate = [&](const Sentences& gold) {
     return nn::AttachmentScores(gold, model.parse(gold));
   };
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(sizes)) {
-      batch.clear();
+    for (const auto& some : run.minibatches(batch, sizes)) {
       batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
       run.update(batch, nn::total_size(sizes, some));
     }

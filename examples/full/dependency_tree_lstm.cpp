@@ -97,14 +97,13 @@ struct Model {
     return cross_entropy(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
   }
   /// The same sentences with predicted labels.
-  Sentences label(Sentences sentences) const {
-    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i]); };
-    const auto labels =
-        nn::predict(sentences.size(), record, argmax_of_columns, {.graph = options.graph()});
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      sentences[i].set_column(&Word::deprel, v.labels.words(labels[i]));
-    }
-    return sentences;
+  Sentences label(const Sentences& sentences) const {
+    const auto with_labels = [&](ComputationGraph& graph, Sentence sentence) {
+      const auto best = argmax_of_columns(scores(graph, sentence).value());
+      sentence.set_column(&Word::deprel, v.labels.words(best));
+      return sentence;
+    };
+    return nn::predict(sentences, with_labels, {.graph = options.graph()});
   }
 };
 
@@ -131,19 +130,17 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("trees", "accuracy");
-  training.mean_losses = true;
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(data.train.size())};
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(sizes.size())) {
-      batch.clear();
+    for (const auto& some : run.minibatches(batch, sizes.size())) {
       batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
       run.update(batch, nn::total_size(sizes, some));
     }

@@ -150,9 +150,10 @@ struct Model {
   }
   /// The best label of every molecule.
   std::vector<std::string> labels(const Texts& texts) const {
-    const auto record = [&](auto& graph, auto i) { return scores(graph, texts[i].text); };
-    const auto read = [&](const Tensor& s) { return v.labels.word(argmax_of_columns(s).front()); };
-    return nn::predict(texts.size(), record, read, {.graph = options.graph()});
+    const auto label = [&](ComputationGraph& graph, const Text& sample) {
+      return v.labels.word(argmax_of_columns(scores(graph, sample.text).value()).front());
+    };
+    return nn::predict(texts, label, {.graph = options.graph()});
   }
 };
 
@@ -162,17 +163,15 @@ int train(const Options& options) {
   const Model model{parameters, options, vocabularies_of(data.train)};
   AdamWTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("molecules", "accuracy");
-  training.mean_losses = true;
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"atoms", model.v.atoms.to_text()}, {"labels", model.v.labels.to_text()}};
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   while (run.next_epoch()) {
-    for (const auto& ids : run.minibatches(data.train.size())) {
-      batch.clear();
+    for (const auto& ids : run.minibatches(batch, data.train.size())) {
       batch.add_losses(ids.size(), [&](auto& graph, auto i) { return loss(graph, ids[i]); });
       run.update(batch);
     }

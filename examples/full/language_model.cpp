@@ -106,7 +106,6 @@ int train(const Options& options) {
         "need processes that share each minibatch, whose states go on in the next; got "
         "--staleness or --backup-ranks");
   }
-  training.mean_losses = true;
   training.better = nn::Better::smaller;
   training.score_text = [](double nats) { return fmt::format("{:.4f}", nats); };
   training.units_per_sample = static_cast<double>(task.train_characters) /
@@ -117,11 +116,10 @@ int train(const Options& options) {
              options.text("level"), parameters.parameter_count());
   flush_output();
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(streams.minibatches())) {
+    for (const auto& some : run.minibatches(batch, streams.minibatches())) {
       const std::size_t piece = run.progress().minibatches;
-      batch.clear();
       reader.add_losses(batch, some, piece);
       batch.forward();
       reader.read_states(options.ranks());  // before the parameters change
@@ -157,11 +155,10 @@ int train(const Options& options) {
 
 std::string nats_of_lines(std::span<const std::string> lines, const LanguageModel& model,
                           const Encoding& encoding, const Options& options) {
-  const auto record = [&](auto& graph, auto i) {
-    return model.read(graph, model.start(graph), encoding.line(lines[i])).loss;
+  const auto nats_of = [&](ComputationGraph& graph, const std::string& line) {
+    return as_scalar(model.read(graph, model.start(graph), encoding.line(line)).loss.value());
   };
-  const auto read = [](const Tensor& loss) { return loss.at(0); };
-  const auto nats = nn::predict(lines.size(), record, read, {.graph = options.graph()});
+  const auto nats = nn::predict(lines, nats_of, {.graph = options.graph()});
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto characters = static_cast<double>(nn::count_characters(lines[i]) + 1);

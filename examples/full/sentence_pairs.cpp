@@ -108,9 +108,10 @@ struct Model {
   }
   /// The best label of every pair.
   std::vector<std::string> labels(const Pairs& pairs) const {
-    const auto record = [&](auto& graph, auto i) { return scores(graph, pairs[i]); };
-    const auto read = [&](const Tensor& s) { return v.labels.word(argmax_of_columns(s).front()); };
-    return nn::predict(pairs.size(), record, read, {.graph = options.graph()});
+    const auto label = [&](ComputationGraph& graph, const Pair& pair) {
+      return v.labels.word(argmax_of_columns(scores(graph, pair).value()).front());
+    };
+    return nn::predict(pairs, label, {.graph = options.graph()});
   }
 };
 
@@ -121,17 +122,15 @@ int train(const Options& options) {
   load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("pairs", "accuracy");
-  training.mean_losses = true;
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   while (run.next_epoch()) {
-    for (const auto& pairs : run.minibatches(data.train.size())) {
-      batch.clear();
+    for (const auto& pairs : run.minibatches(batch, data.train.size())) {
       batch.add_losses(pairs.size(), [&](auto& graph, auto i) { return loss(graph, pairs[i]); });
       run.update(batch);
     }

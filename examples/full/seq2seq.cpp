@@ -203,17 +203,15 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters);
   trainer.enable_clipping(1);
   nn::TrainingOptions training = options.training("sentences", "exact match");
-  training.mean_losses = true;
   training.texts = {{"source", vocabularies.source.to_text()},
                     {"target", vocabularies.target.to_text()}};
   begin_training(options, parameters, {data.train.size(), data.dev.size(), data.test.size()});
   nn::TrainingRun run(parameters, trainer, training);
   std::vector<std::uint32_t> sizes;
   for (const auto& pair : data.train) sizes.push_back(words_of(pair.second).size());
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(sizes)) {
-      batch.clear();
+    for (const auto& samples : run.minibatches(batch, sizes)) {
       batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
         return model.loss(graph, data.train[samples[i]]);
       });

@@ -164,7 +164,6 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");
-  training.mean_losses = true;
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(possible.size()),
                                  .floor = 1e-5f};
@@ -174,14 +173,13 @@ int train(const Options& options) {
   fmt::print("left out {} training trees, which transitions cannot build\n",
              data.train.size() - possible.size());
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const std::vector<std::uint32_t> sizes = nn::sizes_of(possible);
   const auto evaluate = [&](const Sentences& gold) {
     return nn::AttachmentScores(gold, model.parse(gold, options.whole("threads")));
   };
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(sizes)) {
-      batch.clear();
+    for (const auto& some : run.minibatches(batch, sizes)) {
       const std::uint64_t seed = run.random()();
       batch.add_losses(for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
         return model.loss(graph, possible[i], Random(seed, std::uint64_t{i} << 32));

@@ -145,13 +145,12 @@ struct Model {
     const std::vector<std::uint32_t> sizes = sizes_of(sentences);
     std::vector<float> bias(v.labels.size(), 0.0f);
     if (v.labels.contains("O")) bias[v.labels.id("O")] = -options.real("outside-bias");
-    const auto record = [&](auto& graph, auto i) {
+    const auto best = [&](ComputationGraph& graph, const Strings& words) {
       const Expression b = input(graph, {v.labels.size()}, bias);
-      const Expression all = scores(graph, sentences[i]) + b;
-      return crf ? crf->best(all) : all;
+      const Expression all = scores(graph, words) + b;
+      return v.labels.words(argmax_of_columns((crf ? crf->best(all) : all).value()));
     };
-    const auto read = [&](const Tensor& all) { return v.labels.words(argmax_of_columns(all)); };
-    return nn::predict(sizes.size(), record, read,
+    return nn::predict(sentences, best,
                        {.sizes = sizes, .graph = options.graph(), .ranks = &options.ranks()});
   }
 };
@@ -163,6 +162,7 @@ int train(const Options& options) {
   load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("sentences", data.score_name);
+  training.sum_losses = true;
   // Averages over about the last epoch are better than the last values, and depend less on chance.
   const auto updates = static_cast<double>(training.updates(data.train.size()) / training.epochs);
   trainer.exponential_moving_average(static_cast<float>(1 - 1 / std::max(updates, 2.0)));
@@ -171,13 +171,12 @@ int train(const Options& options) {
                     {"labels", model.v.labels.to_text()}};
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   const auto labels = [&](const auto& sentences) { return model.labels(sentences); };
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(sizes)) {
-      batch.clear();
+    for (const auto& some : run.minibatches(batch, sizes)) {
       batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
       run.update(batch, nn::total_size(sizes, some));
     }

@@ -140,9 +140,10 @@ struct Model {
   /// The best tags of the words of every sentence.
   std::vector<Strings> tags(const std::vector<Strings>& sentences) const {
     const std::vector<std::uint32_t> sizes = sizes_of(sentences);
-    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i]); };
-    const auto read = [&](const Tensor& scores) { return v.tags.words(argmax_of_columns(scores)); };
-    return nn::predict(sizes.size(), record, read, {.sizes = sizes, .graph = options.graph()});
+    const auto best = [&](ComputationGraph& graph, const Strings& words) {
+      return v.tags.words(argmax_of_columns(scores(graph, words).value()));
+    };
+    return nn::predict(sentences, best, {.sizes = sizes, .graph = options.graph()});
   }
 };
 
@@ -154,7 +155,6 @@ int train(const Options& options) {
   AdamWTrainer trainer(parameters);
   trainer.exponential_moving_average(0.999f);
   nn::TrainingOptions training = options.training("sentences", "accuracy");
-  training.mean_losses = true;
   const std::uint64_t updates = training.updates(data.train.size());
   training.schedule =
       nn::WarmUp{200, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};
@@ -163,13 +163,12 @@ int train(const Options& options) {
                     {"words", model.v.words.to_text()}};
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   const auto tags = [&](const auto& sentences) { return model.tags(sentences); };
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(sizes)) {
-      batch.clear();
+    for (const auto& some : run.minibatches(batch, sizes)) {
       batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
       run.update(batch, nn::total_size(sizes, some));
     }

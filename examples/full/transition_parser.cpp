@@ -205,7 +205,6 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");
-  training.mean_losses = true;
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(possible.size()),
                                  .floor = 1e-5f};
@@ -215,7 +214,7 @@ int train(const Options& options) {
   fmt::print("left out {} training trees, which transitions cannot build\n",
              data.train.size() - possible.size());
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const std::vector<std::uint32_t> sizes = nn::sizes_of(possible);
   const auto evaluate = [&](const Sentences& gold) {
     Sentences found = gold;
@@ -225,8 +224,7 @@ int train(const Options& options) {
     return nn::AttachmentScores(gold, found);
   };
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(sizes)) {
-      batch.clear();
+    for (const auto& some : run.minibatches(batch, sizes)) {
       batch.add_losses(model.losses(batch, possible, some, run.random()()));
       run.update(batch, nn::total_size(sizes, some));
     }

@@ -97,12 +97,11 @@ struct Model {
   }
   /// The probabilities of the labels of every root.
   std::vector<std::vector<float>> predict(const Trees& trees) const {
-    const auto record = [&](ComputationGraph& graph, std::size_t i) {
-      const Expression nodes = read(graph, trees[i]);
-      return softmax(classifier(pick(nodes, trees[i].root(), 1)));
+    const auto of_root = [&](ComputationGraph& graph, const nn::Tree& tree) {
+      const Expression nodes = read(graph, tree);
+      return as_vector(softmax(classifier(pick(nodes, tree.root(), 1))).value());
     };
-    const nn::PredictionOptions how = {.graph = options.graph(), .ranks = &options.ranks()};
-    return nn::predict(trees.size(), record, as_vector, how);
+    return nn::predict(trees, of_root, {.graph = options.graph(), .ranks = &options.ranks()});
   }
 };
 
@@ -130,14 +129,14 @@ int train(const Options& options) {
   load_vectors(options, words, model.embedding);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("trees", "accuracy");
+  training.sum_losses = true;
   training.texts["words"] = words.to_text();
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.graph(&run.random()));
+  Minibatch batch(options.training_graph());
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
   while (run.next_epoch()) {
-    for (const auto& trees : run.minibatches(nn::sizes_of(data.train))) {
-      batch.clear();
+    for (const auto& trees : run.minibatches(batch, nn::sizes_of(data.train))) {
       batch.add_losses(trees.size(), [&](auto& graph, auto i) { return loss(graph, trees[i]); });
       run.update(batch);
     }

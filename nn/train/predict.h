@@ -1,62 +1,87 @@
-// Applying a model to many samples: inference minibatches, outputs in order.
+// Applying a model to many samples: inference minibatches, results in order.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "dynet_like/distributed/communicator.h"
 #include "dynet_like/graph/minibatch.h"
+#include "nn/train/numbered_samples.h"
+#include "nn/train/shared_results.h"
 
 namespace dynet_like::nn {
 
-/// How samples are put together. Outputs do not depend on it.
+/// How samples are put together. Results do not depend on it.
 struct PredictionOptions {
   /// Samples of a minibatch, whose values are in memory at the same time.
   std::size_t batch_size = 64;
-  /// Where they are given, samples of similar sizes run together.
+  /// Where they are given, one for each sample, samples of similar sizes run together.
   std::span<const std::uint32_t> sizes = {};
-  /// Threads and all else; `inference` is set.
-  GraphOptions graph = {};
+  /// Threads, as many as the process may use processors, and all else; `inference` is set.
+  GraphOptions graph = {.threads = 0};
   /// Processes that share the samples, if any. All of them must make the same call; all get all
-  /// outputs.
+  /// results, which must be numbers, strings, or vectors of such.
   Communicator* ranks = nullptr;
 };
 
-/// Records what is wanted of sample i, beside other samples if there are threads.
-using RecordOutputs = std::function<std::vector<Expression>(ComputationGraph&, std::size_t i)>;
-/// Is given the values of what was recorded for sample i, for as long as the call takes.
-using UseOutputs = std::function<void(std::size_t i, std::span<const Tensor> outputs)>;
+/// What predict needs of samples and results.
+struct Prediction {
+  std::function<void(ComputationGraph& graph, std::size_t i)>
+      run;  ///< keeps the result of sample i
+  /// Appends the result of sample i, and reads that of another rank. Null: results are not shared.
+  std::function<void(std::size_t i, Communicator::Bytes& bytes)> append = {};
+  std::function<void(std::size_t i, std::span<const std::byte>& bytes)> read = {};
+};
 
-/// Runs samples 0 to count - 1. `use` is called once for each, one after the other; without sizes
-/// in this order. Throws UsageError unless the batch size is above 0 and there are no sizes or one
-/// per sample, and what the functions throw.
-void predict_outputs(std::size_t count, const RecordOutputs& record, const UseOutputs& use,
-                     const PredictionOptions& options = {});
+void predict_samples(std::size_t count, const Prediction& prediction,
+                     const PredictionOptions& options);
 
-/// The same for one expression per sample: read(Tensor) of each, in the order of the samples. Copy
-/// what is to stay, as `as_vector` does.
-template <class Record, class Read>
-auto predict(std::size_t count, const Record& record, const Read& read,
-             const PredictionOptions& options = {}) {
-  static_assert(
-      std::is_invocable_r_v<Expression, const Record&, ComputationGraph&, std::size_t>,
-      "need a function (ComputationGraph& graph, std::size_t i) that returns an Expression");
-  static_assert(std::is_invocable_v<const Read&, const Tensor&>,
-                "need a function (const Tensor& output)");
-  using Result = std::decay_t<std::invoke_result_t<const Read&, const Tensor&>>;
-  std::vector<Result> results(count);
-  predict_outputs(
-      count,
-      [&](ComputationGraph& graph, std::size_t i) {
-        return std::vector<Expression>{record(graph, i)};
-      },
-      [&](std::size_t i, std::span<const Tensor> outputs) { results[i] = read(outputs.front()); },
-      options);
+/// f(graph, sample) for each of the samples, a random-access range, and what it returned, in their
+/// order: numbers, vectors of numbers or what you like, but no tensor and no expression, which end
+/// with the minibatch. With a count in place of samples, f(graph, i) for 0 to count - 1.
+///
+///     const auto tags = nn::predict(sentences, [&](ComputationGraph& graph, const auto& sentence)
+///     {
+///       return argmax_of_columns(scores(graph, sentence).value());
+///     });
+///
+/// `f` is as for for_each_sample: it may ask for values and go on as they say; several threads call
+/// it at once, so it may read what samples share, and must not write it. Throws UsageError unless
+/// the batch size is above 0 and there are no sizes or one per sample, and what `f` throws.
+template <class Samples, class F>
+auto predict(const Samples& samples, const F& f, const PredictionOptions& options = {}) {
+  const NumberedSamples numbered(samples);
+  using Sample = decltype(numbered[0]);
+  static_assert(std::is_invocable_v<const F&, ComputationGraph&, Sample>,
+                "need a function (ComputationGraph& graph, const Sample& sample)");
+  using Result = std::decay_t<std::invoke_result_t<const F&, ComputationGraph&, Sample>>;
+  static_assert(!std::is_void_v<Result> && !std::is_same_v<Result, Tensor> &&
+                    !std::is_convertible_v<Result, Expression>,
+                "need a function that returns numbers, such as as_vector(e.value()): tensors and "
+                "expressions end with the minibatch");
+  std::vector<std::optional<Result>> found(numbered.size());
+  Prediction prediction;
+  prediction.run = [&](ComputationGraph& graph, std::size_t i) {
+    found[i] = f(graph, numbered[i]);
+  };
+  if constexpr (SharedResult<Result>) {
+    prediction.append = [&](std::size_t i, Communicator::Bytes& bytes) {
+      append_result(bytes, *found[i]);
+    };
+    prediction.read = [&](std::size_t i, std::span<const std::byte>& bytes) {
+      read_result(bytes, found[i].emplace());
+    };
+  }
+  predict_samples(found.size(), prediction, options);
+  std::vector<Result> results;
+  results.reserve(found.size());
+  for (std::optional<Result>& one : found) results.push_back(std::move(*one));
   return results;
 }
 

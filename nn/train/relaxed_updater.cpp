@@ -98,7 +98,7 @@ bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses) {
     if (!std::isfinite(loss)) {
       throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", loss));
     }
-    if (run_.options.mean_losses && losses > 0) gradients_.scale(1 / static_cast<double>(losses));
+    if (!run_.options.sum_losses && losses > 0) gradients_.scale(1 / static_cast<double>(losses));
     clip_gradients();
     return true;
   } catch (const NumericError& error) {

@@ -82,7 +82,6 @@ bool SynchronousUpdater::next() {
   for (std::size_t shard = own.begin; shard < own.end; ++shard) {
     own_ends_.push_back(all.ends[shard] - first);
   }
-  epoch_.random().number_samples_from(first);
   return true;
 }
 

@@ -13,21 +13,26 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// What a stream of random numbers is for.
-enum class Purpose : std::uint32_t { order, minibatch };
+/// What random numbers are for: the order of an epoch, one of its minibatches, or one of its
+/// samples.
+enum class Purpose : std::uint32_t { order, minibatch, sample };
 
-Random stream(std::uint64_t seed, Purpose purpose, unsigned epoch, std::size_t minibatch) {
-  const auto words =
-      philox({static_cast<std::uint32_t>(purpose), epoch, static_cast<std::uint32_t>(minibatch),
-              static_cast<std::uint32_t>(std::uint64_t{minibatch} >> 32)},
-             seed);
-  return Random(std::uint64_t{words[0]} << 32 | words[1]);
+std::uint64_t seed_for(Purpose purpose, const TrainingState& run, std::size_t number) {
+  const auto of = static_cast<std::uint64_t>(purpose);
+  return derived_seed(run.options.seed, of | std::uint64_t{run.progress.epochs} << 32, number);
 }
 
 }  // namespace
 
-Random TrainingEpoch::order_random() const {
-  return stream(run_.options.seed, Purpose::order, run_.progress.epochs, 0);
+Random TrainingEpoch::order_random() const { return Random(seed_for(Purpose::order, run_, 0)); }
+
+std::vector<std::uint64_t> TrainingEpoch::sample_seeds(
+    const std::vector<std::uint32_t>& samples) const {
+  std::vector<std::uint64_t> seeds;
+  for (const std::uint32_t sample : samples) {
+    seeds.push_back(seed_for(Purpose::sample, run_, sample));
+  }
+  return seeds;
 }
 
 void TrainingEpoch::begin(Minibatches list, std::span<const std::uint32_t> costs) {
@@ -67,7 +72,7 @@ void TrainingEpoch::end() {
 
 void TrainingEpoch::move_to(std::size_t position) {
   position_ = position;
-  random_ = stream(run_.options.seed, Purpose::minibatch, run_.progress.epochs, position_);
+  random_ = Random(seed_for(Purpose::minibatch, run_, position_));
 }
 
 void TrainingEpoch::begin_minibatch(std::size_t position) {

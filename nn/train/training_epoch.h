@@ -29,6 +29,9 @@ class TrainingEpoch {
   bool has_loop() const { return bar_.has_value(); }
   void end();
 
+  /// Of the random numbers of each of these samples, in this epoch.
+  std::vector<std::uint64_t> sample_seeds(const std::vector<std::uint32_t>& samples) const;
+
   /// Numbers of random() then follow from the position alone, whatever was drawn before.
   void move_to(std::size_t position);
   void begin_minibatch(std::size_t position);

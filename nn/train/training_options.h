@@ -13,6 +13,7 @@
 #include "dynet_like/core/timeline.h"
 #include "dynet_like/distributed/communicator.h"
 #include "dynet_like/distributed/turns.h"
+#include "dynet_like/exec/options.h"
 #include "dynet_like/io/model_file.h"
 #include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
@@ -33,8 +34,9 @@ struct TrainingOptions {
   unsigned batch_size = 32;
   /// One update for so many minibatches, and one for those that remain in an epoch.
   unsigned accumulate = 1;
-  /// Gradients are those of the mean of the losses of an update, not of their sum.
-  bool mean_losses = false;
+  /// Gradients are those of the sum of the losses of an update, not of their mean: divided by what
+  /// TrainingRun::update is told, by default the number of samples.
+  bool sum_losses = false;
   NotFinite not_finite = NotFinite::fail;
   Better better = Better::larger;
   /// Of the trainer's learning rate, over the updates of the run, or over its epochs. Without one
@@ -46,8 +48,18 @@ struct TrainingOptions {
   /// The trainer's groups, by epochs; without any the run leaves them alone. What they freeze costs
   /// no backward pass in graphs that are recorded meanwhile.
   std::vector<GroupsFrom> groups = {};
-  /// For the order of the samples, and for TrainingRun::random().
+  /// For the order of the samples, their random numbers, and TrainingRun::random().
   std::uint64_t seed = 1;
+
+  // For nn::train, which has the loop.
+
+  /// Its threads are as many as the process may use processors. `seed` does not count.
+  GraphOptions graph = {.threads = 0};
+  /// One for each sample: those of similar sizes are together in minibatches. None: any.
+  std::vector<std::uint32_t> sizes = {};
+  /// The score of the model after an epoch, as for TrainingRun::finish_epoch. None: the last
+  /// epoch's model is the best.
+  std::function<double()> dev_score = {};
 
   /// Each minibatch is cut into so many parts, which are summed by themselves and then added: a
   /// setting, on which bits depend. Ranks share them out, so there must be one for each; 8 are good

@@ -26,6 +26,8 @@ struct TrainingProgress {
   double seconds = 0;
   Plateau::State plateau;
   LearningCurve curve;
+  /// Of what train() returns: it was asked to end before the last epoch. No checkpoint has it.
+  bool interrupted = false;
 
   double mean_loss() const { return losses == 0 ? 0 : loss / static_cast<double>(losses); }
 

@@ -26,7 +26,7 @@ void check_cleared(const Minibatch& batch) {
   if (detail::MinibatchAccess::trained_losses(batch) == 0) return;
   throw UsageError(
       fmt::format("[TrainingRun] need a minibatch without losses that were trained on; got one "
-                  "with {} of them: clear() it where the loop's body begins",
+                  "with {} of them: update() it once, or clear() it before",
                   detail::MinibatchAccess::trained_losses(batch)));
 }
 
@@ -72,18 +72,20 @@ bool TrainingRun::next_epoch() {
   return false;
 }
 
-TrainingRun::MinibatchRange TrainingRun::minibatches(std::span<const std::uint32_t> sizes) {
+TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatch& batch,
+                                                     std::span<const std::uint32_t> sizes) {
   Random random = epoch_->order_random();
   const std::size_t batch_size = state_->options.batch_size;
-  return minibatches(similar_size_minibatches(sizes, batch_size, kPoolBatches, random), sizes);
+  return minibatches(batch, similar_size_minibatches(sizes, batch_size, kPoolBatches, random),
+                     sizes);
 }
 
-TrainingRun::MinibatchRange TrainingRun::minibatches(std::size_t sample_count) {
+TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatch& batch, std::size_t sample_count) {
   Random random = epoch_->order_random();
-  return minibatches(shuffled_minibatches(sample_count, state_->options.batch_size, random));
+  return minibatches(batch, shuffled_minibatches(sample_count, state_->options.batch_size, random));
 }
 
-TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list,
+TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatch& batch, Minibatches list,
                                                      std::span<const std::uint32_t> sizes) {
   if (phase_ != Phase::training || epoch_->has_loop()) {
     throw UsageError(fmt::format(
@@ -91,11 +93,12 @@ TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list,
         epoch_->has_loop() ? "another loop" : "no epoch"));
   }
   epoch_->begin(std::move(list), sizes);
-  return MinibatchRange(*this);
+  return MinibatchRange(*this, batch);
 }
 
 // Where it throws there is no loop that would end, and another one may begin.
-TrainingRun::MinibatchRange::MinibatchRange(TrainingRun& run) : run_(run) {
+TrainingRun::MinibatchRange::MinibatchRange(TrainingRun& run, Minibatch& batch)
+    : run_(run), batch_(batch) {
   try {
     run.updater_->begin();
   } catch (...) {
@@ -113,7 +116,11 @@ TrainingRun::MinibatchRange::~MinibatchRange() {
 }
 
 bool TrainingRun::MinibatchRange::next() {
-  if (run_.updater_->next()) return true;
+  if (run_.updater_->next()) {
+    batch_.clear();
+    batch_.seed_samples(run_.epoch_->sample_seeds(samples()));
+    return true;
+  }
   if (run_.epoch_->position() == run_.epoch_->size()) {
     run_.phase_ = Phase::trained;
   } else if (run_.checkpoints_->has_folder()) {

@@ -34,8 +34,7 @@ class Updater;
 ///
 ///   nn::TrainingRun run(model, trainer, options);
 ///   while (run.next_epoch()) {
-///     for (const auto& samples : run.minibatches(sizes)) {
-///       batch.clear();
+///     for (const auto& samples : run.minibatches(batch, sizes)) {
 ///       batch.add_losses(samples.size(), loss_of);
 ///       run.update(batch);
 ///     }
@@ -66,18 +65,21 @@ class TrainingRun {
   /// epoch goes on after a checkpoint. After Ctrl-C or stop() they end early, and a checkpoint is
   /// saved. Throws UsageError outside of an epoch.
   ///
+  /// Before each of them `batch` is cleared, and its graphs get the seeds of the samples in the
+  /// order that the loop's body is given: what a sample draws follows from seed, epoch and the
+  /// number of the sample, and from nothing else.
+  ///
   /// With several shards or ranks the loop's body is given the samples that are this rank's, and
   /// makes one graph for each, in their order; there may be none. Shards cost about the same by
   /// `sizes`; without any, they have as many samples.
-  MinibatchRange minibatches(std::span<const std::uint32_t> sizes);
-  MinibatchRange minibatches(std::size_t sample_count);
-  MinibatchRange minibatches(Minibatches list, std::span<const std::uint32_t> sizes = {});
+  MinibatchRange minibatches(Minibatch& batch, std::span<const std::uint32_t> sizes);
+  MinibatchRange minibatches(Minibatch& batch, std::size_t sample_count);
+  MinibatchRange minibatches(Minibatch& batch, Minibatches list,
+                             std::span<const std::uint32_t> sizes = {});
 
-  /// Random numbers for dropout (as GraphOptions::random) and for choices of the loop: a function
-  /// of seed, epoch and minibatch. Clear or make a Minibatch that draws from them when the loop's
-  /// body begins. Only one thread may draw by itself; with several ranks not sample by sample,
-  /// since numbers would depend on the rank: draw a seed, and make a Random of it and the sample's
-  /// number.
+  /// Random numbers for choices of the loop, which follow from seed, epoch and minibatch. Choices
+  /// of a sample draw from the `random()` of its graph: those of the loop depend on what came
+  /// before in the minibatch, and so on the rank. Only one thread may draw.
   Random& random();
 
   /// Runs a minibatch forward and backward and, unless gradients are accumulated and more are to
@@ -167,7 +169,7 @@ class TrainingRun::MinibatchRange {
     MinibatchRange& range_;
   };
 
-  explicit MinibatchRange(TrainingRun& run);
+  MinibatchRange(TrainingRun& run, Minibatch& batch);
   ~MinibatchRange();
   MinibatchRange(const MinibatchRange&) = delete;
   MinibatchRange& operator=(const MinibatchRange&) = delete;
@@ -181,6 +183,7 @@ class TrainingRun::MinibatchRange {
   void pass();
 
   TrainingRun& run_;
+  Minibatch& batch_;
 };
 
 }  // namespace dynet_like::nn

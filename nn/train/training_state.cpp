@@ -102,7 +102,7 @@ Metadata TrainingState::all_settings() const {
   };
   add("batch_size", fmt::to_string(options.batch_size));
   add("accumulate", fmt::to_string(options.accumulate));
-  add("mean_losses", options.mean_losses ? "yes" : "no");
+  add("sum_losses", options.sum_losses ? "yes" : "no");
   add("better", options.better == Better::larger ? "larger" : "smaller");
   add("schedule", options.schedule ? options.schedule->description() : "none");
   add("schedule_by_epoch", options.schedule_by_epoch ? "yes" : "no");

@@ -57,7 +57,7 @@ bool LocalUpdater::next() {
 
 float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
   const float loss = finite_loss(batch);
-  const bool is_alone = run_.options.accumulate == 1 && !run_.options.mean_losses;
+  const bool is_alone = run_.options.accumulate == 1 && run_.options.sum_losses;
   if (!is_alone) add_gradients(batch, gradients_);
   const Gradients& gradients = is_alone ? batch.backward() : gradients_;
   check_losses(detail::MinibatchAccess::trained_losses(batch));
@@ -110,7 +110,7 @@ bool LocalUpdater::is_due() const {
 void LocalUpdater::update_if_due() {
   if (!is_due()) return;
   Gradients& gradients = sum();
-  if (run_.options.mean_losses && pending_.losses > 0) {
+  if (!run_.options.sum_losses && pending_.losses > 0) {
     gradients.scale(1 / static_cast<double>(pending_.losses));
   }
   make_update(gradients);

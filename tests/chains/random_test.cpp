@@ -21,8 +21,7 @@ struct Outcome {
 Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions options,
             bool only_totals = false, bool dropout = true) {
   constexpr unsigned kSamples = 8;
-  Random random(99);
-  options.random = &random;
+  options.seed = 99;
   Minibatch batch(options);
   Outcome outcome;
   for (unsigned round = 0; round < 3; ++round) {

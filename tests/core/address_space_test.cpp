@@ -47,18 +47,17 @@ bool limit_address_space(std::optional<std::size_t> bytes) {
 
 struct Step {
   KnownModel model;
-  Random random{7};
   std::optional<Minibatch> batch;
 
   Bits run(unsigned threads) {
     if (!batch) {
       GraphOptions options;
       options.threads = threads;
-      options.random = &random;
       batch.emplace(options);
     }
-    random = Random(7);  // dropout draws the same numbers each time
     batch->clear();
+    const std::vector<std::uint64_t> seeds(kSamples, 7);  // dropout draws the same each time
+    batch->seed_samples(seeds);
     batch->add_losses(kSamples, [&](ComputationGraph& graph, std::size_t i) {
       return model.loss_of(graph, i % 20);
     });

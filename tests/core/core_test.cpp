@@ -183,8 +183,10 @@ TEST(Random, IsItsSeedAndPosition) {
   Random b(5, a.position());
   for (int i = 0; i < 10; ++i) EXPECT_EQ(a(), b());
   EXPECT_NE(Random(5)(), Random(6)());
-  const RandomKey first = a.next_step(), second = a.next_step();
-  EXPECT_NE(first.step, second.step);
+  EXPECT_EQ(derived_seed(5, 1, 2), derived_seed(5, 1, 2));
+  const std::set<std::uint64_t> seeds = {derived_seed(5, 1, 2), derived_seed(6, 1, 2),
+                                         derived_seed(5, 2, 1), derived_seed(5, 1, 1ull << 32)};
+  EXPECT_EQ(seeds.size(), 4u);
 }
 
 TEST(Random, HasTheRightDistributions) {

@@ -154,7 +154,6 @@ class Calls {
     if (type_.saved_size > 0) forward.saved = make(n * type_.saved_size);
     if (!integers.empty()) forward.integers = integers.data();
     if (!reals.empty()) forward.reals = reals.data();
-    forward.random = KernelCall<E>::kKey;
     queue_->forward(kernels.forward[dtype], forward);
     Results<E> results;
     const auto out = places(forward.out.first, n * type_.op->parts, part_size(type_));
@@ -215,7 +214,6 @@ class Calls {
     if (type_.deferred_size > 0) call.deferred = left_.data();
     call.integers = forward.integers;
     call.reals = forward.reals;
-    call.random = forward.random;
     queue_->backward(kernel, call);
     queue_->submit();
   }

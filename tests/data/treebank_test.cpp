@@ -303,7 +303,8 @@ TEST(SplitTest, FirstOnesAndTheRest) {
   EXPECT_EQ(std::vector(rest.begin(), rest.end()), (std::vector{4, 5}));
   EXPECT_TRUE(split(samples, 1).second.empty());
   EXPECT_TRUE(split(std::vector<int>(), 0.5).first.empty());
-  EXPECT_EQ(message_of<UsageError>([&] { split(samples, 1.5); }), "[split] need a share of 0 to 1; got 1.500000");
+  EXPECT_EQ(message_of<UsageError>([&] { split(samples, 1.5); }),
+            "[split] need a share of 0 to 1; got 1.500000");
 }
 
 }  // namespace

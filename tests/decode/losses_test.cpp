@@ -19,9 +19,8 @@ struct DecoderLosses : ::testing::Test {
   ComputationGraph graph;
   nn::Steps<nn::LSTM::State> steps = {
       .scores = [this](const auto& state) { return output(state.h); },
-      .advance = [this](const auto& state, unsigned word) {
-        return lstm.step(state, words(graph, word));
-      }};
+      .advance = [this](const auto& state,
+                        unsigned word) { return lstm.step(state, words(graph, word)); }};
 };
 
 TEST_F(DecoderLosses, AreThoseOfTheLoopByHand) {

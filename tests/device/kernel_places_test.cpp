@@ -158,13 +158,12 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
     destinations.push_back({wanted[j].data(), add.data()});
   }
   HeapWorkspace workspace;
-  const RandomKey key = KernelCall<E>::kKey;
   std::vector<E> saved(n * type.saved_size);
   std::vector<const void*> saved_items;
   for (std::size_t i = 0; i < n; ++i) saved_items.push_back(saved.data() + i * type.saved_size);
   const Output to = layout == Layout::joined ? Output(out.at(0), part) : Output(out.write());
-  kernels.forward[static_cast<int>(type.dtype)]({&type, n, operands.data(), to, saved.data(),
-                                                 integers.data(), reals.data(), key, &workspace});
+  kernels.forward[static_cast<int>(type.dtype)](
+      {&type, n, operands.data(), to, saved.data(), integers.data(), reals.data(), &workspace});
   kernels.backward[static_cast<int>(type.dtype)]({&type,
                                                   n,
                                                   operands.data(),
@@ -175,7 +174,6 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
                                                   nullptr,
                                                   integers.data(),
                                                   reals.data(),
-                                                  key,
                                                   &workspace});
   std::vector<Results<E>> results(n);
   for (std::size_t i = 0; i < n; ++i) {

@@ -124,8 +124,7 @@ void train_epoch(Training& training, TrainingRun& run,
                  const std::function<void(unsigned)>& before_update = {}) {
   unsigned count = 0;
   Minibatch batch;
-  for (const auto& samples : run.minibatches(12)) {
-    batch.clear();
+  for (const auto& samples : run.minibatches(batch, 12)) {
     batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
       return dot_product(parameter(graph, training.w),
                          lookup(graph, training.table, samples[i] % 6));
@@ -267,8 +266,10 @@ TEST(RankDataTest, SizesOfSamplesAreCompared) {
     TrainingRun run(training.model, *training.trainer, options_for(ranks, false));
     EXPECT_TRUE(run.next_epoch());
     const std::vector<std::uint32_t> sizes = {3, 3, 3, 3 + ranks->rank()};
+    Minibatch batch;
     // Their order is the same.
-    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0, 1, 2, 3}}, sizes)) {
+    for ([[maybe_unused]] const auto& samples :
+         run.minibatches(batch, Minibatches{{0, 1, 2, 3}}, sizes)) {
     }
   });
   EXPECT_NE(message.find("got sizes of samples with the fingerprint "), std::string::npos)

@@ -49,7 +49,6 @@ struct Program {
     setting.trainer(trainer);
     run = std::make_unique<TrainingRun>(model, trainer, options);
     GraphOptions graph_options;
-    graph_options.random = &run->random();
     graph_options.threads = threads;
     batch = std::make_unique<Minibatch>(graph_options);
   }
@@ -84,8 +83,7 @@ struct Program {
   void train() {
     const std::vector<std::uint32_t> sizes = Program::sizes();
     while (run->next_epoch()) {
-      for (const auto& samples : run->minibatches(sizes)) {
-        batch->clear();
+      for (const auto& samples : run->minibatches(*batch, sizes)) {
         batch->add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
           return loss(graph, samples[i]);
         });

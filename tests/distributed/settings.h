@@ -10,12 +10,9 @@ namespace dynet_like::nn::ranks_program {
 inline std::vector<Setting> settings() {
   return {
       {"plain"},
-      {"accumulation",
-       [](TrainingOptions& options) {
-         options.accumulate = 3;
-         options.mean_losses = true;
-       }},
-      {"clipping", [](TrainingOptions& options) { options.mean_losses = true; },
+      {"accumulation", [](TrainingOptions& options) { options.accumulate = 3; }},
+      {"sums", [](TrainingOptions& options) { options.sum_losses = true; }},
+      {"clipping", [](TrainingOptions&) {},
        [](Trainer& trainer) { trainer.enable_clipping(0.05f); }},
       {"averages", [](TrainingOptions&) {},
        [](Trainer& trainer) { trainer.exponential_moving_average(0.8f); }},

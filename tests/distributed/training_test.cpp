@@ -217,8 +217,8 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
   EXPECT_NE(failure_of(2,
                        [&](const Ranks& ranks) {
                          const auto program = program_of(ranks);
-                         for (const auto& samples : program->run->minibatches(kSamples)) {
-                           program->batch->clear();
+                         for (const auto& samples :
+                              program->run->minibatches(*program->batch, kSamples)) {
                            program->batch->add_losses(samples.size(), [&](auto& graph, auto i) {
                              return program->loss(graph, samples[i]);
                            });
@@ -230,33 +230,35 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
                 .find("got a position of random()"),
             std::string::npos);
   EXPECT_EQ(
-      failure_of(2,
-                 [&](const Ranks& ranks) {
-                   const auto program = program_of(ranks);
-                   for (const auto& samples : program->run->minibatches(kSamples)) {
-                     program->batch->clear();
-                     program->batch->add_loss(
-                         program->loss(program->batch->new_graph(), samples[0]));
-                     program->run->update(*program->batch);
-                   }
-                 }),
+      failure_of(
+          2,
+          [&](const Ranks& ranks) {
+            const auto program = program_of(ranks);
+            for (const auto& samples : program->run->minibatches(*program->batch, kSamples)) {
+              program->batch->add_loss(program->loss(program->batch->new_graph(), samples[0]));
+              program->run->update(*program->batch);
+            }
+          }),
       "[TrainingRun] need a graph for each sample that the loop is given, in this order, to sum "
       "their gradients by shards; got 1 for 8");
   EXPECT_NE(
-      failure_of(2,
-                 [&](const Ranks& ranks) {
-                   const auto program = program_of(ranks);
-                   static_cast<void>(program->run->minibatches(kSamples + ranks->rank()).begin() ==
-                                     std::default_sentinel);
-                   program->run->update(*program->batch, 0);
-                 })
+      failure_of(
+          2,
+          [&](const Ranks& ranks) {
+            const auto program = program_of(ranks);
+            static_cast<void>(
+                program->run->minibatches(*program->batch, kSamples + ranks->rank()).begin() ==
+                std::default_sentinel);
+            program->run->update(*program->batch, 0);
+          })
           .find("with the fingerprint"),
       std::string::npos);
   EXPECT_NE(failure_of(2,
                        [&](const Ranks& ranks) {
                          const auto program = program_of(ranks);
                          unsigned passed = 0;
-                         for (const auto& samples : program->run->minibatches(kSamples)) {
+                         for (const auto& samples :
+                              program->run->minibatches(*program->batch, kSamples)) {
                            if (ranks->rank() == 1 && passed++ == 1) continue;
                            program->batch->clear();
                            program->batch->add_losses(samples.size(), [&](auto& graph, auto i) {
@@ -270,7 +272,8 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
   EXPECT_NE(failure_of(2,
                        [&](const Ranks& ranks) {
                          const auto program = program_of(ranks);
-                         for ([[maybe_unused]] const auto& samples : program->run->minibatches(2)) {
+                         for ([[maybe_unused]] const auto& samples :
+                              program->run->minibatches(*program->batch, 2)) {
                          }
                          program->run->finish_epoch(static_cast<double>(ranks->rank()));
                        })
@@ -278,7 +281,7 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
             std::string::npos);
   Program alone({"plain"}, single_process(), "");
   EXPECT_TRUE(alone.run->next_epoch());
-  for ([[maybe_unused]] const auto& samples : alone.run->minibatches(kSamples)) {
+  for ([[maybe_unused]] const auto& samples : alone.run->minibatches(*alone.batch, kSamples)) {
     EXPECT_EQ(
         message_of<UsageError>([&] { alone.run->update(Gradients(), 0, 0); }),
         "[TrainingRun] need update(minibatch) where ranks or shards train together; got gradients "
@@ -294,8 +297,7 @@ TEST_F(RankFaultsTest, ThrowTogether) {
     Program program({"plain"}, ranks, "");
     EXPECT_TRUE(program.run->next_epoch());
     const auto train = [&] {
-      for (const auto& samples : program.run->minibatches(Program::sizes())) {
-        program.batch->clear();
+      for (const auto& samples : program.run->minibatches(*program.batch, Program::sizes())) {
         program.batch->add_losses(
             samples.size(), [&](auto& graph, auto i) { return program.loss(graph, samples[i]); });
         const bool is_bad = ranks->rank() == 1;
@@ -329,8 +331,7 @@ TEST_F(RankFaultsTest, SkipTheSameUpdates) {
     Program program(skip, ranks, "");
     const std::vector<std::uint32_t> sizes = Program::sizes();
     while (program.run->next_epoch()) {
-      for (const auto& samples : program.run->minibatches(sizes)) {
-        program.batch->clear();
+      for (const auto& samples : program.run->minibatches(*program.batch, sizes)) {
         program.batch->add_losses(samples.size(), [&](auto& graph, auto i) {
           const Expression loss = program.loss(graph, samples[i]);
           return samples[i] == 7 ? loss * std::numeric_limits<float>::infinity() : loss;

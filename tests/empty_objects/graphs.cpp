@@ -197,12 +197,8 @@ void use_graphs(Types& types) {
   });
   types.use("Random", Random(1), [](Random& random) {
     random();
-    random.next_step();
     EXPECT_LT(random.below(3), 3u);
   });
-  types.data<RandomKey>("RandomKey");
-  types.use("RandomStream", RandomStream({1, 2, 3}, 1, 2),
-            [](const RandomStream& stream) { stream.block(0); });
   types.use_where_it_is<Timeline>("Timeline", [](Timeline& timeline) {
     EXPECT_EQ(timeline.size() + timeline.dropped(), 0u);
     timeline.json();

@@ -11,10 +11,9 @@ namespace {
 
 // What layers are called with.
 struct Inputs {
-  Random numbers{1};
   GraphOptions options = [this] {
     GraphOptions made;
-    made.random = &numbers;
+    made.seed = 1;
     return made;
   }();
   ParameterCollection model;

@@ -19,9 +19,8 @@ constexpr unsigned kFewest = 5, kMost = 9;
 using Record = std::function<Expression(ComputationGraph& graph, unsigned n)>;
 
 Report run(const Record& record, bool alike = false) {
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   Minibatch batch(options);
   for (unsigned n = kFewest; n <= kMost; ++n) {
     batch.add_output(record(batch.new_graph(), alike ? kMost : n));

@@ -44,7 +44,6 @@ struct World {
     options.memory_limit = setting.memory_limit;
     options.policy = setting.policy;
     options.verify_batching = options.detect_anomaly = setting.checks;
-    options.random = &random;
     batch.emplace(options);
     outsider_value = model.loss_of(outsider, 1);
     outsider_bits = as_scalar(outsider_value.value());
@@ -52,8 +51,8 @@ struct World {
 
   // From here dropout draws the same numbers each time.
   void start_anew() {
-    random = Random(7);
     batch->clear();
+    batch->seed_samples(seeds);
   }
 
   void record(std::size_t samples) {
@@ -93,7 +92,7 @@ struct World {
   }
 
   Setting setting;
-  Random random{7};
+  std::vector<std::uint64_t> seeds = std::vector<std::uint64_t>(100, 7);
   GraphOptions options;
   KnownModel model;
   std::optional<Minibatch> batch;
@@ -263,22 +262,16 @@ INSTANTIATE_TEST_SUITE_P(Main, FailingAllocationsOfEveryKind, ::testing::ValuesI
 TEST(FailingAllocationsOfAGraph, LeaveItAsGoodAsNew) {
   struct Alone {
     KnownModel model;
-    Random random{7};
-    GraphOptions options;
-    std::optional<ComputationGraph> graph;
+    ComputationGraph graph;
 
-    Alone() {
-      options.random = &random;
-      graph.emplace(options);
-    }
     void start_anew() {
-      random = Random(7);
-      graph->clear();
+      graph.clear();
+      graph.set_seed(7);
     }
     Bits run() {
-      const Expression loss = model.loss_of(*graph, 2) + model.loss_of(*graph, 3);
+      const Expression loss = model.loss_of(graph, 2) + model.loss_of(graph, 3);
       const float value = as_scalar(loss.value());
-      return Bits::of(model, value, &graph->backward(loss, true));
+      return Bits::of(model, value, &graph.backward(loss, true));
     }
   };
   Alone untouched;
@@ -288,7 +281,7 @@ TEST(FailingAllocationsOfAGraph, LeaveItAsGoodAsNew) {
       failing::fail_allocations([] { return std::make_unique<Alone>(); },
                                 [](Alone& world) {
                                   world.run();
-                                  world.graph->clear();
+                                  world.graph.clear();
                                   world.run();
                                 },
                                 [&](Alone& world, const Outcome&) {

@@ -28,20 +28,16 @@ struct Program {
     options.epochs = 2;
     options.batch_size = 2;
     options.accumulate = 2;
-    options.mean_losses = true;
     options.schedule = WarmUp{3, 0.1f};
     options.plateau = Plateau{};
     options.lines = nullptr;
     run = std::make_unique<TrainingRun>(model, trainer, options);
-    GraphOptions graph_options;
-    graph_options.random = &run->random();
-    batch = std::make_unique<Minibatch>(graph_options);
+    batch = std::make_unique<Minibatch>();
   }
 
   void train() {
     while (run->next_epoch()) {
-      for (const auto& samples : run->minibatches(5)) {
-        batch->clear();
+      for (const auto& samples : run->minibatches(*batch, 5)) {
         for (const std::uint32_t sample : samples) {
           ComputationGraph& graph = batch->new_graph();
           const Expression x = dropout(lookup(graph, table, sample), 0.3f);

@@ -397,7 +397,7 @@ TEST(Graph, ExplainsWhatIsWrong) {
   expect_error<UsageError>([&] { lookup(graph, table, 3); },
                            "[lookup] need an integer below 3; got 3");
   expect_error<UsageError>([&] { cross_entropy(x, 3); }, "below 3; got 3");
-  expect_error<UsageError>([&] { dropout(x, 0.5f); }, "GraphOptions::random");
+  expect_error<UsageError>([&] { dropout(x, 0.5f); }, "set GraphOptions::seed");
   expect_error<UsageError>([&] { dropout(x, 1.0f); }, "[dropout] need a probability");
   expect_error<UsageError>([&] { parameter(graph, Parameter()); }, "got an empty one");
   expect_error<ShapeError>([&] { graph.backward(x); },

@@ -97,7 +97,6 @@ class Sequence {
     if (random_.below(2) == 0 && (chains_ == 0 || random_.below(4) == 0)) {
       options.memory_limit = 5000 + random_.below(200000);
     }
-    options.random = &dropout_;
     return options;
   }
 
@@ -169,7 +168,6 @@ class Sequence {
     checkpoints_.clear();
     losses_.clear();
     outputs_.clear();
-    ++steps_;
   }
 
   // Values are asked for after the next call that computes: others may be from before.
@@ -219,10 +217,12 @@ class Sequence {
     std::vector<Sample> samples;
   };
   std::unique_ptr<Other> another() {
-    other_dropout_ = Random(dropout_.seed(), steps_);
-    GraphOptions options;
-    options.random = &other_dropout_;
-    std::unique_ptr<Other> other(new Other{Minibatch(options), {}});
+    std::unique_ptr<Other> other(new Other);
+    std::vector<std::uint64_t> seeds;
+    for (std::uint32_t s = 0; s < samples_.size(); ++s) {
+      seeds.push_back(*batch_.graph(s).record().tape().random.seed);
+    }
+    other->batch.seed_samples(seeds);
     for (const Sample& sample : samples_) {
       ComputationGraph& graph = other->batch.new_graph();
       Sample& copy = other->samples.emplace_back();
@@ -270,8 +270,8 @@ class Sequence {
         "value " + std::to_string(place.index) + " of sample " + std::to_string(place.sample));
   }
 
-  Random random_, dropout_{99}, other_dropout_;
-  std::uint64_t chains_, steps_ = 0;
+  Random random_;
+  std::uint64_t chains_;
   bool inference_ = false, parses_ = random_.below(2) == 0;
   RandomModel model_;
   MomentumSGDTrainer trainer_{model_.collection};

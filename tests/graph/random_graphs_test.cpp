@@ -23,8 +23,7 @@ struct Outcome {
 Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
             const RandomGraphOptions& graph_options, GraphOptions options,
             bool only_totals = false) {
-  Random random(99);
-  options.random = &random;
+  options.seed = 99;
   Minibatch batch(options);
   std::vector<RandomGraph> graphs;
   Outcome outcome;

@@ -49,9 +49,8 @@ struct Model {
   }
 };
 
-GraphOptions options_of(Random& random, unsigned threads) {
+GraphOptions options_of(unsigned threads) {
   GraphOptions options;
-  options.random = &random;
   options.threads = threads;
   return options;
 }
@@ -66,28 +65,32 @@ class ShardsTest : public testing::TestWithParam<Setting> {
   Model model_;
 };
 
-// With their numbers in the whole, samples alone have the losses and gradients of the shard.
+const std::vector<std::uint64_t> seeds = [] {
+  std::vector<std::uint64_t> all(kSamples);
+  std::iota(all.begin(), all.end(), 41);
+  return all;
+}();
+
+// With their seeds, samples alone have the losses and gradients of the shard.
 TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
   const auto [threads, verify] = GetParam();
   for (const Ends& ends :
        {Ends{24}, Ends{1, 24}, Ends{0, 5, 5, 17, 24}, Ends{3, 6, 9, 12, 15, 18, 21, 24}}) {
     SCOPED_TRACE(testing::PrintToString(ends));
-    Random random(7, 40);
-    GraphOptions options = options_of(random, threads);
+    GraphOptions options = options_of(threads);
     options.verify_batching = verify;
     Minibatch batch(options);
     for (int round = 0; round < 2; ++round) {  // the second uses the memory of the first
-      random = Random(7, 41);
       batch.clear();
+      batch.seed_samples(seeds);
       batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
       batch.forward();
       std::vector<Gradients> gradients(ends.size());
       detail::MinibatchAccess::backward(batch, ends, gradients);
       std::uint32_t begin = 0;
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
-        Random numbers(7, 41);
-        numbers.number_samples_from(begin);
-        Minibatch alone(options_of(numbers, 1));
+        Minibatch alone;
+        alone.seed_samples(std::span(seeds).subspan(begin));
         alone.add_losses(ends[shard] - begin,
                          [&](auto& graph, auto i) { return model_.loss(graph, begin + i); });
         alone.forward();
@@ -103,9 +106,7 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
 // What is there already is continued, so that minibatches accumulate shard by shard.
 TEST_P(ShardsTest, AddToWhatIsThere) {
   const auto [threads, verify] = GetParam();
-  Random random(7), numbers(7);
-  Minibatch batch(options_of(random, threads));
-  Minibatch alone(options_of(numbers, 1));
+  Minibatch batch(options_of(threads)), alone;
   std::vector<Gradients> gradients(2);
   Gradients expected;
   for (int round = 0; round < 2; ++round) {
@@ -124,8 +125,7 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
 // Each once, with gradients of all shards that do not change any more.
 TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
   const auto [threads, verify] = GetParam();
-  Random random(7);
-  Minibatch batch(options_of(random, threads));
+  Minibatch batch(options_of(threads));
   batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(3);
@@ -148,8 +148,7 @@ TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
 }
 
 TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
-  Random random(7);
-  Minibatch batch(options_of(random, 1));
+  Minibatch batch;
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(2);
@@ -168,8 +167,7 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
 }
 
 TEST_P(ShardsTest, RefusesAMinibatchInParts) {
-  Random random(7);
-  GraphOptions options = options_of(random, 1);
+  GraphOptions options;
   options.memory_limit = 1;
   Minibatch batch(options);
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });

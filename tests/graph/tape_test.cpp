@@ -75,7 +75,7 @@ TEST(HandleSlotTest, TellsHandlesOfThePresentGraphEvenIfNumbersWrapAround) {
 struct Record {
   std::shared_ptr<TypeTable> types = std::make_shared<TypeTable>();
   TypeCache cache{*types};
-  TapeWriter writer{types, cache, 0, DType::f32};
+  TapeWriter writer{types, cache, DType::f32};
   const Tape& tape = writer.tape();
 
   ValueId input(const Dim& dim) {

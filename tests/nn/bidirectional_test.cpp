@@ -160,8 +160,7 @@ TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {
   const BidirectionalLSTM one(model, kInputs, kHidden, {.dropout = 0.5f}),
       two(model, kInputs, kHidden, {.layers = 2, .dropout = 0.5f});
   const Embedding inputs(model, 3, kInputs);
-  Random random(1);
-  ComputationGraph training({.random = &random}), inference({.inference = true});
+  ComputationGraph training({.seed = 1}), inference({.inference = true});
   const auto outputs = [&](const BidirectionalLSTM& layers, ComputationGraph& graph) {
     std::vector<float> all;
     for (const Expression& h : layers(sentence(graph, inputs, 3))) {

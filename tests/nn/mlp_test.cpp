@@ -44,8 +44,7 @@ TEST(MLPTest, FollowsTheFormula) {
 TEST(MLPTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model;
   const MLP two(model, 4, {50, 3}, {.dropout = 0.5f}), one(model, 4, {3}, {.dropout = 0.5f});
-  Random random(1);
-  ComputationGraph training({.random = &random}), inference({.inference = true});
+  ComputationGraph training({.seed = 1}), inference({.inference = true});
   const Expression x = ones(training, {4}), same = ones(inference, {4});
   EXPECT_NE(as_vector(two(x).value()), as_vector(two(same).value()));
   EXPECT_EQ(as_vector(one(x).value()), as_vector(one(same).value()));

@@ -200,11 +200,10 @@ TEST(NnTest, GradientsAreThoseOfCentralDifferences) {
 /// The losses and all gradients of some trees, as bytes.
 std::vector<float> outcome(const ParameterCollection& model, const AllLayers& layers,
                            batching::Policy policy, unsigned threads) {
-  Random random(7);
   GraphOptions options;
   options.policy = policy;
   options.threads = threads;
-  options.random = &random;
+  options.seed = 7;
   Minibatch minibatch(options);
   std::vector<Expression> losses;
   for (const Tree& tree : some_trees()) {

@@ -162,8 +162,7 @@ TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model(3);
   const StackedLSTM lstm(model, 4, 50, {.layers = 2, .dropout = 0.5f, .name = "lstm"}),
       one(model, 4, 50, {.dropout = 0.5f, .name = "one"});
-  Random random(1);
-  ComputationGraph training({.random = &random}), inference({.inference = true});
+  ComputationGraph training({.seed = 1}), inference({.inference = true});
   const auto state = [&](const StackedLSTM& stacked, ComputationGraph& graph, unsigned layer) {
     return as_vector(stacked(some_inputs(graph, 2, 4)).back()[layer].h.value());
   };

@@ -13,9 +13,8 @@ namespace dynet_like::nn {
 namespace {
 
 TEST(VariationalDropoutTest, EveryPositionHasTheSameMask) {
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const VariationalDropout dropout(0.25f);
   const auto mask = dropout.start(graph, 1000), other = dropout.start(graph, 1000);
@@ -49,9 +48,8 @@ TEST(VariationalDropoutTest, Errors) {
   const VariationalDropout dropout(0.5f);
   ComputationGraph without;
   EXPECT_THROW(dropout.start(without, 3), UsageError);
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const auto mask = dropout.start(graph, 3);
   EXPECT_THROW(mask(ones(graph, {4})), ShapeError);

@@ -116,9 +116,7 @@ TEST_P(OpBatchingTest, DifferentParametersJoinWhereStacked) {
   const std::vector<Item> items = draw_items(GetParam(), 5, random);
   for (std::size_t j = 0; j < GetParam().inputs(); ++j) {
     ParameterCollection collection;
-    GraphOptions options;
-    options.random = &random;
-    Minibatch batch(options);
+    Minibatch batch;
     for (const Item& item : items) {
       ComputationGraph& graph = batch.new_graph();
       const std::span<const Item> one(&item, 1);
@@ -207,8 +205,8 @@ std::size_t calls_of_three_threads(Signature type, std::size_t n) {
   std::atomic<std::size_t> calls = 0;
   const std::vector<Operand> in(type.inputs.size());
   std::vector<std::byte> out(n * type.output_size * size_of(type.dtype));
-  const ForwardCall call{&type,   n,  in.data(), {out.data(), type.output_size}, &calls, nullptr,
-                         nullptr, {}, nullptr};
+  const ForwardCall call{&type,  n,       in.data(), {out.data(), type.output_size},
+                         &calls, nullptr, nullptr,   nullptr};
   const Kernels::Forward count = [](const ForwardCall& part) {
     ++*static_cast<std::atomic<std::size_t>*>(part.saved);
   };
@@ -281,10 +279,8 @@ TEST(OpBatchingMixtureTest, EveryCallOfEveryOpInOneMinibatch) {
       for (std::size_t j = 0; j < call.inputs(); ++j) shared[j] = must_share(call, j);
       trials.push_back(std::make_unique<Trial>(call, dtype, shared, kItems));
     }
-    Random random(kSeed);
     GraphOptions options;
     options.dtype = dtype;
-    options.random = &random;
     Minibatch batch(options);
     std::vector<Trial::Recorded> recorded;
     for (std::size_t i = 0; i < kItems * trials.size(); ++i) {

@@ -267,7 +267,6 @@ class KernelCall {
 
   const Signature& type() const { return type_; }
   const std::vector<E>& out() const { return out_; }
-  static constexpr RandomKey kKey{7, 3};
 
   /// The outputs of all items.
   const std::vector<E>& forward() {
@@ -276,8 +275,8 @@ class KernelCall {
     std::vector<std::vector<const void*>> places;
     const std::vector<Operand> in = operands(in_, places);
     const Output out(out_.data(), part_size(type_));
-    ForwardCall call{&type_,        n_,   in.data(),  out, saved_.data(), integers_.data(),
-                     reals_.data(), kKey, &workspace_};
+    ForwardCall call{&type_,        n_,         in.data(), out, saved_.data(), integers_.data(),
+                     reals_.data(), &workspace_};
     kernels_.forward[static_cast<int>(type_.dtype)](call);
     return out_;
   }
@@ -322,7 +321,6 @@ class KernelCall {
                             nullptr,
                             integers_.data(),
                             reals_.data(),
-                            kKey,
                             &workspace_};
     kernels_.backward[static_cast<int>(type_.dtype)](call);
     return dx;

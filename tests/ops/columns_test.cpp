@@ -55,9 +55,8 @@ TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepNodesApart) {
 }
 
 TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepRandomNumbersApart) {
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   Minibatch batch(options);
   for (unsigned sample = 0; sample < 8; ++sample) {
     const Expression x = matrix(batch.new_graph(), length(sample), sample);
@@ -111,8 +110,7 @@ TEST_F(ColumnsTest, HaveTheSameBitsInEveryBatch) {
   };
   const auto pass = [&](GraphOptions options, unsigned begin, unsigned end, Gradients& gradients,
                         std::vector<float>& result) {
-    Random random(11);
-    options.random = &random;
+    options.seed = 11;
     Minibatch batch(options);
     for (unsigned before = 0; before < begin; ++before) batch.new_graph();
     std::vector<Expression> outputs;

@@ -350,9 +350,8 @@ TEST(ComposedOpsTest, OfEqualNumbersNothingIsNoNumber) {
 }
 
 TEST(ComposedOpsTest, MasksCoverWhatTheirNameSays) {
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const Expression x = ones(graph, Dim({4, 50}, 3));
   const auto by_row = as_vector(dropout_dim(x, 0, 0.5f).value());
@@ -370,9 +369,8 @@ TEST(ComposedOpsTest, MasksCoverWhatTheirNameSays) {
 }
 
 TEST(ComposedOpsTest, RandomNumbersHaveTheirMoments) {
-  Random random(1);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 1;
   ComputationGraph graph(options);
   const Dim dim({1000, 40});
   const auto check = [&](const Expression& x, double expected_mean, double expected_deviation) {

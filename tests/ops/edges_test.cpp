@@ -189,9 +189,8 @@ TEST_P(OpEdgesTest, PowersOfInfinity) {
 
 // What is dropped is 0, whatever it was.
 TEST_P(OpEdgesTest, DropoutOfInfinities) {
-  Random random(5);
   GraphOptions options = OpEdges::options();
-  options.random = &random;
+  options.seed = 5;
   ComputationGraph graph(options);
   const Expression x = input(graph, Dim({64}), Floats(64, -kInf));
   unsigned dropped = 0;

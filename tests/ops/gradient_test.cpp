@@ -44,8 +44,7 @@ double extrapolated(F&& moved) {
 class Problem {
  public:
   // `repeated`: the first argument stands for all. `items`: how many the numbers are for.
-  Problem(const OpCall& call, const Sources& sources, std::size_t items, bool repeated = false)
-      : random_numbers_(5) {
+  Problem(const OpCall& call, const Sources& sources, std::size_t items, bool repeated = false) {
     Random random(11);
     const std::vector<Item> drawn = draw_items(call, items, random, Digits::few);
     std::vector<Expression> inputs;
@@ -127,16 +126,15 @@ class Problem {
     return total;
   }
 
-  static GraphOptions options(Random* random) {
+  static GraphOptions options() {
     GraphOptions options;
     options.dtype = DType::f64;
-    options.random = random;
+    options.seed = 5;
     return options;
   }
 
-  Random random_numbers_;
   ParameterCollection collection_{1, DType::f64};
-  ComputationGraph graph_{options(&random_numbers_)};
+  ComputationGraph graph_{options()};
   std::vector<std::vector<float>> values_;
   std::vector<std::unique_ptr<Argument>> parameters_;  // null: an input
   std::vector<Expression> arguments_;

@@ -132,9 +132,8 @@ TEST_P(OpLeftOutTest, ByCausalAttention) {
 }
 
 TEST_P(OpLeftOutTest, ByDropout) {
-  Random random(5);
   GraphOptions options = OpEdges::options();
-  options.random = &random;
+  options.seed = 5;
   ComputationGraph graph(options);
   for (const float number : {kNan, kInf}) {
     const Expression x = input(graph, Dim({64}), Floats(64, number)), y = dropout(x, 0.5f);

@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 
+#include "dynet_like/core/philox.h"
 #include "tests/ops/cases.h"
 #include "tests/nn/plain_cells.h"
 #include "tests/ops/plain_elementwise.h"
@@ -125,9 +126,8 @@ inline double transposed(const Signature& type, const Item& item, const Index& i
 
 // The number in [0, 1) of the word of an element, or of one next to it.
 inline double drawn(const Signature& type, const Item& item, const Index& index, int offset) {
-  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
-  const std::size_t word = item.integers[2] + element_of(type.output, index) + offset;
-  return unit_interval(stream.block(word / 4)[word % 4]);
+  const std::size_t word = item.integers[3] + element_of(type.output, index) + offset;
+  return unit_interval(detail::random_block(item.integers.data(), word / 4)[word % 4]);
 }
 
 // By bisection: the sum of what is above t falls as t grows.
@@ -160,9 +160,9 @@ inline double plain_bounded(const std::vector<double>& x, const std::vector<doub
 }
 
 inline double dropped(const Signature& type, const Item& item, const Index& index) {
-  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
-  const std::size_t word = item.integers[2] + element_of(type.output, index);
-  const bool kept = unit_interval(stream.block(word / 4)[word % 4]) >= item.reals[0];
+  const std::size_t word = item.integers[3] + element_of(type.output, index);
+  const bool kept = unit_interval(detail::random_block(item.integers.data(), word / 4)[word % 4]) >=
+                    item.reals[0];
   return kept ? at(type, item, 0, index) / (1 - item.reals[0]) : 0;
 }
 

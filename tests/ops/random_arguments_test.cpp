@@ -14,9 +14,9 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 class RandomArgumentsTest : public ::testing::Test {
  protected:
-  static GraphOptions options(Random* random) {
+  static GraphOptions options() {
     GraphOptions options;
-    options.random = random;
+    options.seed = 3;
     return options;
   }
   std::vector<float> values(const Expression& x) { return as_vector(x.value()); }
@@ -27,16 +27,14 @@ class RandomArgumentsTest : public ::testing::Test {
     EXPECT_NE(message.find("; got "), std::string::npos) << message;
   }
 
-  /// The same function of a graph, always with the first numbers of one stream.
+  /// The same function of a graph, always with the first numbers of one seed.
   template <class F>
   std::vector<float> from_the_start(const F& f) {
-    Random random(3);
-    ComputationGraph graph(options(&random));
+    ComputationGraph graph(options());
     return values(f(graph));
   }
 
-  Random random_{3};
-  ComputationGraph graph_{options(&random_)};
+  ComputationGraph graph_{options()};
   const Dim dim_{Dim({50})};
 };
 

@@ -114,7 +114,6 @@ class Calls {
     if (type_.saved_size > 0) call.saved = saved;
     if (!integers_.empty()) call.integers = integers_.data();
     if (!reals_.empty()) call.reals = reals_.data();
-    call.random = KernelCall<E>::kKey;
     caller(call);
     Outputs<E> outputs;
     std::vector<E> all = get(out, offsets[n]);

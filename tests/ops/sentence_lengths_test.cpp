@@ -22,9 +22,8 @@ class SentenceLengthsTest : public ::testing::Test {
   using OfMatrix = std::function<Expression(const Expression& x)>;
 
   static std::size_t batches(const Record& record, bool of_equal_lengths) {
-    Random random(1);
     GraphOptions options;
-    options.random = &random;
+    options.seed = 1;
     Minibatch batch(options);
     for (unsigned n = kShortest; n <= kLongest; ++n) {
       std::vector<unsigned> words(of_equal_lengths ? kLongest : n);

@@ -194,9 +194,8 @@ TEST(OpTableTest, EveryOpHasAPublicFunction) {
                     << "tests/ops/plain_formulas.h or, if it is elementwise, in this file";
       continue;
     }
-    Random random(1);
     GraphOptions options;
-    options.random = &random;
+    options.seed = 1;
     ComputationGraph graph(options);
     ParameterCollection collection;
     const Givens givens{graph, collection.add_parameters({3, 3}),

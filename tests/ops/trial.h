@@ -12,8 +12,6 @@
 
 namespace dynet_like::op_cases {
 
-inline constexpr std::uint64_t kSeed = 31;  // of dropout
-
 using Bytes = std::vector<std::byte>;
 
 // What became of one item: its value, and the gradients of the inputs that are its own.
@@ -117,8 +115,7 @@ class Trial {
 
   // Item i alone, as this sample of a minibatch; adds its gradients to those that are there.
   Outcome alone(std::size_t i, std::size_t sample, Gradients& gradients) const {
-    Random random(kSeed);
-    Minibatch batch(with(random));
+    Minibatch batch(options_);
     for (std::size_t before = 0; before < sample; ++before) batch.new_graph();
     const Recorded recorded = record_items(batch.new_graph(), i, 1);
     batch.add_loss(recorded.loss);
@@ -131,8 +128,7 @@ class Trial {
 
   // All together: graph g of the minibatch has the next counts[g] items.
   Outcomes together(std::span<const std::size_t> counts) const {
-    Random random(kSeed);
-    Minibatch batch(with(random));
+    Minibatch batch(options_);
     std::vector<Recorded> recorded;
     std::size_t first = 0;
     for (std::size_t count : counts) {
@@ -160,12 +156,6 @@ class Trial {
   }
 
  private:
-  GraphOptions with(Random& random) const {
-    GraphOptions options = options_;
-    options.random = &random;
-    return options;
-  }
-
   // About a quarter of the inputs; signs and places differ from item to item.
   void add_special_values(Random& random) {
     using Limits = std::numeric_limits<float>;

@@ -259,9 +259,8 @@ TEST_F(Cells, HaveTheSameBitsInAllModes) {
                         },
                         "noisy"};
   const auto run = [&](const auto& change) {
-    Random random(5);
     GraphOptions options;
-    options.random = &random;
+    options.seed = 5;
     change(options);
     return train(noisy, words, model, options);
   };

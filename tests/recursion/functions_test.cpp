@@ -37,9 +37,8 @@ TEST_F(RecursionFunctions, DrawBetweenBounds) {
   const auto along = recursion<Expression>([](const Expression& x, const Before&) {
     return x * 0.0f + random_uniform(*x.pg, {kSize}, 2, 3);
   });
-  Random random(5);
   GraphOptions options;
-  options.random = &random;
+  options.seed = 5;
   ComputationGraph graph(options);
   const std::vector<float> drawn =
       as_vector(along(Structure::sequence(5), numbers(graph, 5)).all().value());

@@ -222,14 +222,15 @@ TEST(RecursionModes, InferenceReusesWhatOneLevelComputes) {
 TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
   Network network;
   network.dropout_rate = 0.5f;
-  Random random(5);
   const auto rnn = network.recursion();
   GraphOptions options;
-  options.random = &random;
+  options.seed = 5;
   ComputationGraph graph(options), without;
   EXPECT_EQ(
       message_of<UsageError>([&] { rnn(Structure::sequence(2), network.columns(without, 2, 0)); }),
-      "[rnn] need random numbers; got a graph without: set GraphOptions::random");
+      "[rnn] need a seed for random numbers; got a graph by itself, without one: set "
+      "GraphOptions::seed, call set_seed, use a Minibatch, or set GraphOptions::inference if there "
+      "is nothing to train");
   const auto states =
       rnn(Structure::sequence(20), concatenate_cols(std::vector<Expression>(
                                        20, input(graph, {kSize}, std::vector<float>(kSize, 1)))));
@@ -255,9 +256,8 @@ TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
     const auto along = recursion<Expression>(
         [&](const Expression& x, const std::vector<Expression>&) { return noisy(x); }, "noisy");
     const auto step = cell(noisy, "noisy");
-    Random random(5);
     GraphOptions options;
-    options.random = &random;
+    options.seed = 5;
     Minibatch batch(options);
     std::vector<Expression> all;
     for (unsigned sample = 0; sample < 2; ++sample) {

@@ -163,8 +163,7 @@ struct Numbers {
 /// All samples in minibatches of so many.
 Numbers run(const Model& model, const Program& program, GraphOptions options, unsigned together,
             bool directly = false) {
-  Random random(3);
-  if (program.has_noise()) options.random = &random;
+  if (program.has_noise()) options.seed = 3;
   options.dtype = model.collection.dtype();
   Minibatch batch(options);
   Gradients gradients;

@@ -305,8 +305,7 @@ TEST(RefusedFunctions, LeaveNoSizesOfStates) {
 // Kinds of vertices are recorded on one graph, where an expression of an earlier kind is not stale.
 TEST(RefusedFunctions, KeepNoExpressionsFromCallToCall) {
   GraphOptions options;
-  Random random(3);
-  options.random = &random;
+  options.seed = 3;
   ComputationGraph graph(options);
   const Expression columns = input(graph, {4, 2}, std::vector<float>(8, 1));
   const std::string message =

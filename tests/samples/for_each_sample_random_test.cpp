@@ -116,8 +116,8 @@ class Program {
     Minibatch batch(options);
     Outcome outcome;
     for (int round = 0; round < 2; ++round) {  // the second one has the memory of the first
-      dropout_ = Random(5, 0);
       batch.clear();
+      batch.seed_samples(std::vector<std::uint64_t>(samples_, seed_));
       outcome = {};
       outcome.seen.resize(samples_);
       const auto losses = for_each_sample(
@@ -149,8 +149,7 @@ class Program {
   Outcome one_by_one() {
     GraphOptions options = some_options();
     Minibatch batch(options);
-    dropout_ = Random(5, 0);
-    batch.clear();
+    batch.seed_samples(std::vector<std::uint64_t>(samples_, seed_));
     Outcome outcome;
     outcome.seen.resize(samples_);
     for (std::size_t i = 0; i < samples_; ++i) {
@@ -164,7 +163,6 @@ class Program {
   GraphOptions some_options() {
     GraphOptions options;
     options.inference = inference_;
-    options.random = &dropout_;
     return options;
   }
   Expression walk(ComputationGraph& graph, std::size_t i, std::vector<std::uint64_t>& seen) const {
@@ -178,7 +176,7 @@ class Program {
     for (float& x : outcome.gradients) x = std::isnan(x) ? 12345.0f : x;
   }
 
-  Random random_, dropout_;
+  Random random_;
   RandomModel model_;
   std::uint64_t seed_;
   std::size_t samples_;

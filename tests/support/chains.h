@@ -34,9 +34,8 @@ struct ChainOptions {
 inline void run_chains(const RecordStep& record, const ChainOptions& chains,
                        const GraphOptions& options, Notes& notes) {
   const RandomModel model(options.dtype);
-  Random dropout(5);
   GraphOptions with_random = options;
-  with_random.random = &dropout;
+  with_random.seed = 5;
   Minibatch batch(with_random);
   for (unsigned round = 0; round < chains.rounds; ++round) {
     batch.clear();

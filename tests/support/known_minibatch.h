@@ -34,7 +34,7 @@ struct KnownModel {
     std::vector<nn::TreeLSTM::State> leaves;
     for (unsigned i = 0; i < 3 + s % 3; ++i) {
       Expression x = lookup(graph, words, (3 * s + i) % kWords);
-      if (graph.record().options().random != nullptr) x = dropout(x, 0.25f);
+      if (graph.record().tape().random.seed.has_value()) x = dropout(x, 0.25f);
       state = lstm.step(state, shared * x);
       outputs.push_back(state.h);
       leaves.push_back(tree.leaf(x));

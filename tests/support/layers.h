@@ -92,10 +92,9 @@ void expect_gradients(const ParameterCollection& model, const Record& record) {
 template <class Record>
 std::vector<float> losses_and_gradients(const ParameterCollection& model, unsigned samples,
                                         const Record& record, batching::Policy policy) {
-  Random random(7);
   GraphOptions options;
   options.policy = policy;
-  options.random = &random;
+  options.seed = 7;
   Minibatch minibatch(options);
   std::vector<Expression> losses;
   for (unsigned sample = 0; sample < samples; ++sample) {

@@ -64,9 +64,7 @@ struct Program {
     setting.trainer(trainer);
     if (more) more(options);
     run = std::make_unique<TrainingRun>(model, trainer, options);
-    GraphOptions graph_options;
-    graph_options.random = &run->random();
-    batch = std::make_unique<Minibatch>(graph_options);
+    batch = std::make_unique<Minibatch>();
   }
 
   Expression loss(ComputationGraph& graph, std::uint32_t sample, bool training) {
@@ -86,9 +84,8 @@ struct Program {
   /// The training loop. It calls the hooks in every minibatch, before and after its update.
   void train(const Hook& before = {}, const Hook& after = {}) {
     while (run->next_epoch()) {
-      for (const auto& samples : run->minibatches(kSamples)) {
+      for (const auto& samples : run->minibatches(*batch, kSamples)) {
         if (before) before(*run, minibatch);
-        batch->clear();
         for (const std::uint32_t sample : samples) {
           batch->add_loss(loss(batch->new_graph(), sample, true));
         }

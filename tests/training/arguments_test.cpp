@@ -29,9 +29,9 @@ Metadata saved(const fs::path& folder, bool resume, const Metadata& arguments) {
   options.settings = {{"size", "2"}};
   options.arguments = arguments;
   TrainingRun run(model, trainer, options);
+  Minibatch batch;
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(1)) {
-      Minibatch batch;
+    for (const auto& samples : run.minibatches(batch, 1)) {
       batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t) {
         return cross_entropy(linear(input(graph, {2}, {1, 2})), 0);
       });

@@ -87,7 +87,7 @@ TEST(TrainingFilesTest, ScoresNeedNotBeFinite) {
     Program first(kPlain, folder, false, smaller);
     for (int epoch = 0; epoch < 2; ++epoch) {
       ASSERT_TRUE(first.run->next_epoch());
-      for (const auto& samples : first.run->minibatches(kSamples)) {
+      for (const auto& samples : first.run->minibatches(*first.batch, kSamples)) {
         first.run->update(Gradients(), 2, samples.size());
         if (epoch == 1) first.run->stop();
       }

@@ -81,7 +81,7 @@ TEST(GroupScheduleTest, WhatIsFrozenCostsNoBackwardPass) {
   {
     TrainingRun run(model, trainer, options);
     while (run.next_epoch()) {
-      for ([[maybe_unused]] const auto& samples : run.minibatches(1)) {
+      for ([[maybe_unused]] const auto& samples : run.minibatches(batch, 1)) {
         record();
         batch.forward();
         const std::uint64_t before = batch.explain().kernel_calls;

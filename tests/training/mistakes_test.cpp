@@ -23,7 +23,10 @@ struct TwoSamples {
   Minibatch batch;
   TrainingOptions options;
 
-  TwoSamples() { options.lines = nullptr; }
+  TwoSamples() {
+    options.lines = nullptr;
+    options.sum_losses = true;
+  }
 
   // The gradient is 1 whatever is added.
   void add_losses(float added) {
@@ -41,8 +44,7 @@ TEST(TrainingMistakesTest, LossesThatAreNotFiniteAreNamed) {
     TrainingRun run(two.model, two.trainer, two.options);
     ASSERT_TRUE(run.next_epoch());
     const auto train = [&](float added) {
-      for (const auto& samples : run.minibatches(Minibatches{{4, 5}, {6, 7}})) {
-        two.batch.clear();
+      for (const auto& samples : run.minibatches(two.batch, Minibatches{{4, 5}, {6, 7}})) {
         two.add_losses(samples[0] == 6 ? added : 0);
         run.update(two.batch);
       }
@@ -65,8 +67,7 @@ TEST(TrainingMistakesTest, LossesThatAreNotFiniteMayBeSkipped) {
   two.options.not_finite = NotFinite::skip;
   TrainingRun run(two.model, two.trainer, two.options);
   ASSERT_TRUE(run.next_epoch());
-  for (const auto& samples : run.minibatches(Minibatches{{4, 5}, {6, 7}})) {
-    two.batch.clear();
+  for (const auto& samples : run.minibatches(two.batch, Minibatches{{4, 5}, {6, 7}})) {
     two.add_losses(samples[0] == 6 ? -kInfinity : 0);
     run.update(two.batch);
   }
@@ -80,29 +81,32 @@ TEST(TrainingMistakesTest, LossesOfYourOwnAreFinite) {
   TrainingRun run(two.model, two.trainer, two.options);
   ASSERT_TRUE(run.next_epoch());
   const auto train = [&] {
-    for (const auto& samples : run.minibatches(2)) {
+    for (const auto& samples : run.minibatches(two.batch, 2)) {
       run.update(Gradients(), std::nan(""), samples.size());
     }
   };
   EXPECT_EQ(message_of<NumericError>(train), "[TrainingRun] need a finite loss; got nan");
 }
 
-TEST(TrainingMistakesTest, AForgottenClear) {
+TEST(TrainingMistakesTest, ASecondUpdateOfAMinibatch) {
   const auto message = [](unsigned accumulate, bool records_again) {
     TwoSamples two;
     two.options.accumulate = accumulate;
     TrainingRun run(two.model, two.trainer, two.options);
     run.next_epoch();
     return message_of<UsageError>([&] {
-      for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0, 1}, {2, 3}})) {
-        if (records_again || two.batch.size() == 0) two.add_losses(0);
+      for ([[maybe_unused]] const auto& samples :
+           run.minibatches(two.batch, Minibatches{{0, 1}, {2, 3}})) {
+        two.add_losses(0);
+        run.update(two.batch);
+        if (records_again) two.add_losses(0);
         run.update(two.batch);
       }
     });
   };
   const std::string expected =
       "[TrainingRun] need a minibatch without losses that were trained on; got one with 2 of them: "
-      "clear() it where the loop's body begins";
+      "update() it once, or clear() it before";
   EXPECT_EQ(message(1, false), expected);
   EXPECT_EQ(message(2, false), expected);
   EXPECT_EQ(message(2, true), expected);
@@ -124,8 +128,7 @@ TEST(TrainingMistakesTest, AMinibatchWithoutLosses) {
         TrainingRun run(two.model, two.trainer, two.options);
         ASSERT_TRUE(run.next_epoch());
         const auto train = [&](bool has_losses) {
-          for (const auto& samples : run.minibatches(Minibatches{{0, 1}, {2, 3}})) {
-            two.batch.clear();
+          for (const auto& samples : run.minibatches(two.batch, Minibatches{{0, 1}, {2, 3}})) {
             const bool is_empty = !has_losses && samples[0] == 2;
             if (!is_empty) two.add_losses(0);
             if (is_empty) two.batch.new_graph(), two.batch.new_graph();
@@ -150,7 +153,7 @@ TEST(TrainingMistakesTest, AMinibatchWithoutSamples) {
   ASSERT_TRUE(run.next_epoch());
   EXPECT_THROW(
       {
-        for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{}})) {
+        for ([[maybe_unused]] const auto& samples : run.minibatches(two.batch, Minibatches{{}})) {
           run.update(two.batch);
         }
       },
@@ -166,7 +169,8 @@ TEST(TrainingMistakesTest, GradientsOfAnotherUpdate) {
     ASSERT_TRUE(run.next_epoch());
     Gradients gradients;
     const auto train = [&](bool computes) {
-      for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+      for ([[maybe_unused]] const auto& samples :
+           run.minibatches(two.batch, Minibatches{{0}, {1}})) {
         if (computes) {
           gradients.clear();
           ComputationGraph graph;
@@ -187,7 +191,7 @@ TEST(TrainingMistakesTest, GradientsOfAnotherUpdate) {
     ASSERT_TRUE(run.next_epoch());
     EXPECT_THROW(
         {
-          for ([[maybe_unused]] const auto& samples : run.minibatches(2)) {
+          for ([[maybe_unused]] const auto& samples : run.minibatches(two.batch, 2)) {
             run.update(gradients, 0, 0);
           }
         },
@@ -204,7 +208,7 @@ TEST(TrainingMistakesTest, GradientsOfAnUpdateThatFailedAreNotUsed) {
   graph.backward(parameter(graph, two.w), gradients);
   const auto train = [&](double loss) {
     EXPECT_TRUE(run.next_epoch());
-    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}})) {
+    for ([[maybe_unused]] const auto& samples : run.minibatches(two.batch, Minibatches{{0}})) {
       run.update(gradients, loss, 1);
     }
   };
@@ -224,15 +228,17 @@ TEST(TrainingMistakesTest, ALoopThatDidNotBeginIsNotInTheWay) {
   TrainingOptions options;
   options.lines = nullptr;
   options.relaxation = Relaxation{};
+  options.sum_losses = true;
   TrainingRun run(model, trainer, options);
+  Minibatch batch;
   ASSERT_TRUE(run.next_epoch());
   trainer.sparse_updates = SparseUpdates::exact;
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(message_of<UsageError>([&] { run.minibatches(2); }).find("[ParameterServer] "), 0u);
+    EXPECT_EQ(message_of<UsageError>([&] { run.minibatches(batch, 2); }).find("[ParameterServer] "),
+              0u);
   }
   trainer.sparse_updates = SparseUpdates::lazy;
-  for (const auto& samples : run.minibatches(2)) {
-    Minibatch batch;
+  for (const auto& samples : run.minibatches(batch, 2)) {
     for (const std::uint32_t sample : samples) {
       batch.add_loss(lookup(batch.new_graph(), table, sample));
     }
@@ -248,8 +254,7 @@ TEST(TrainingMistakesTest, NotesOfAnotherEpoch) {
   two.options.epochs = 3;
   TrainingRun run(two.model, two.trainer, two.options);
   while (run.next_epoch()) {
-    for ([[maybe_unused]] const auto& samples : run.minibatches(2)) {
-      two.batch.clear();
+    for ([[maybe_unused]] const auto& samples : run.minibatches(two.batch, 2)) {
       two.add_losses(0);
       run.update(two.batch);
     }
@@ -273,7 +278,7 @@ TEST(TrainingMistakesTest, MinibatchesOfTheLoopNeedNoClear) {
   TwoSamples two;
   TrainingRun run(two.model, two.trainer, two.options);
   ASSERT_TRUE(run.next_epoch());
-  for ([[maybe_unused]] const auto& samples : run.minibatches(3)) {
+  for ([[maybe_unused]] const auto& samples : run.minibatches(two.batch, 3)) {
     Minibatch batch;
     batch.add_loss(parameter(batch.new_graph(), two.w));
     EXPECT_NO_THROW(run.update(batch));

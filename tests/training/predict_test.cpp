@@ -1,12 +1,16 @@
-// Batched prediction: outputs in order, whatever runs together.
+// Batched prediction: results in order, whatever runs together.
 #include "nn/train/predict.h"
 
+#include <atomic>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
+#include "tests/distributed/ranks_of_threads.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -16,14 +20,14 @@ struct Counter {
   Parameter w = model.add_parameters({3, 3});
 
   /// A chain of i % 5 + 1 products.
-  Expression operator()(ComputationGraph& graph, std::size_t i) const {
+  std::vector<float> operator()(ComputationGraph& graph, std::size_t i) const {
     Expression x = input(graph, Dim({3}), {1, static_cast<float>(i), 2});
     for (std::size_t left = i % 5 + 1; left > 0; --left) x = tanh(parameter(graph, w) * x);
-    return x;
+    return as_vector(x.value());
   }
 };
 
-TEST(PredictTest, GivesOutputsInOrder) {
+TEST(PredictTest, GivesResultsInOrder) {
   const Counter counter;
   constexpr std::size_t kSamples = 103;
   std::vector<std::uint32_t> sizes;
@@ -31,59 +35,96 @@ TEST(PredictTest, GivesOutputsInOrder) {
   for (std::size_t i = 0; i < kSamples; ++i) {
     sizes.push_back(i % 5 + 1);
     ComputationGraph graph;
-    expected.push_back(as_vector(counter(graph, i).value()));
+    expected.push_back(counter(graph, i));
   }
   for (const std::size_t batch_size : {std::size_t{1}, std::size_t{10}, std::size_t{1000}}) {
-    for (const unsigned threads : {1u, 2u}) {
+    for (const unsigned threads : {0u, 1u, 2u}) {
       PredictionOptions options;
       options.batch_size = batch_size;
       options.graph.threads = threads;
-      EXPECT_EQ(predict(kSamples, counter, as_vector, options), expected);
+      EXPECT_EQ(predict(kSamples, counter, options), expected);
       options.sizes = sizes;
-      EXPECT_EQ(predict(kSamples, counter, as_vector, options), expected);
+      EXPECT_EQ(predict(kSamples, counter, options), expected);
     }
   }
-  EXPECT_TRUE(predict(0, counter, as_vector).empty());
+  EXPECT_TRUE(predict(0, counter).empty());
 }
 
-TEST(PredictTest, GivesSeveralOutputsOrNone) {
+// Any type of results; samples may ask for values, and go on as these say.
+TEST(PredictTest, TakesSamplesOfARange) {
+  const std::vector<std::string> texts = {"one", "three", ""};
+  const auto rounds = [](ComputationGraph& graph, const std::string& text) {
+    std::pair<std::string, int> result = {text + "!", 0};
+    Expression x = input(graph, static_cast<float>(text.size()));
+    for (; as_scalar(x.value()) > 0; ++result.second) x = x - 1.0f;
+    return result;
+  };
+  const std::vector<std::pair<std::string, int>> expected = {{"one!", 3}, {"three!", 5}, {"!", 0}};
+  EXPECT_EQ(predict(texts, rounds), expected);
+  EXPECT_EQ(predict(std::span(texts).first(2), rounds, {.batch_size = 1}).size(), 2u);
+  const auto is_long = [](ComputationGraph&, const std::string& text) { return text.size() > 4; };
+  EXPECT_EQ(predict(texts, is_long), (std::vector<bool>{false, true, false}));
+}
+
+TEST(PredictTest, DrawsTheSameInAnyMinibatch) {
+  const auto draw = [](ComputationGraph& graph, std::size_t) {
+    return as_vector(random_uniform(graph, {3}, 0, 1).value());
+  };
+  const auto expected = predict(20, draw, {.batch_size = 1});
+  EXPECT_NE(expected[0], expected[1]);
+  EXPECT_EQ(predict(20, draw, {.batch_size = 7}), expected);
+  EXPECT_NE(predict(20, draw, {.graph = {.seed = 5}}), expected);
+}
+
+TEST(PredictTest, RanksShareSamples) {
   const Counter counter;
-  const auto record = [&](ComputationGraph& graph, std::size_t i) {
-    std::vector<Expression> outputs;
-    for (std::size_t j = 0; j < i % 3; ++j) outputs.push_back(input(graph, static_cast<float>(j)));
-    return outputs;
+  const auto expected = predict(30, counter);
+  const auto names = [](ComputationGraph&, std::size_t i) {
+    return std::vector<std::string>{std::to_string(i), std::string(i, 'x')};
   };
-  std::vector<std::size_t> order, counts;
-  const auto use = [&](std::size_t i, std::span<const Tensor> outputs) {
-    order.push_back(i);
-    counts.push_back(outputs.size());
-    for (std::size_t j = 0; j < outputs.size(); ++j) EXPECT_EQ(outputs[j].at(0), double(j));
-  };
-  predict_outputs(5, record, use, {.batch_size = 2});
-  EXPECT_EQ(order, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(counts, (std::vector<std::size_t>{0, 1, 2, 0, 1}));
+  const auto expected_names = predict(30, names);
+  for (const unsigned count : {2u, 3u}) {
+    run_ranks(count, [&](const std::shared_ptr<Communicator>& ranks) {
+      std::atomic<std::size_t> own = 0;
+      const auto counted = [&](ComputationGraph& graph, std::size_t i) {
+        ++own;
+        return counter(graph, i);
+      };
+      EXPECT_EQ(predict(30, counted, {.batch_size = 4, .ranks = ranks.get()}), expected);
+      EXPECT_LT(own, 30u);
+      EXPECT_EQ(predict(30, names, {.batch_size = 4, .ranks = ranks.get()}), expected_names);
+      const auto pair = [](ComputationGraph&, std::size_t i) { return std::pair(i, i); };
+      EXPECT_EQ(message_of<UsageError>([&] {
+                  predict(30, pair, {.ranks = ranks.get()});
+                }).find("[predict] need results that are numbers"),
+                0u);
+    });
+  }
 }
 
 TEST(PredictTest, RefusesWhatMakesNoSense) {
   const Counter counter;
   const std::vector<std::uint32_t> sizes = {1, 2};
-  EXPECT_THROW(predict(3, counter, as_vector, {.sizes = sizes}), UsageError);
-  EXPECT_THROW(predict(3, counter, as_vector, {.batch_size = 0}), UsageError);
-  const auto fail = [](ComputationGraph&, std::size_t) -> Expression { throw StateError("no"); };
-  EXPECT_THROW(predict(3, fail, as_vector), StateError);
+  EXPECT_THROW(predict(3, counter, {.sizes = sizes}), UsageError);
+  EXPECT_THROW(predict(3, counter, {.batch_size = 0}), UsageError);
+  const auto fail = [](ComputationGraph&, std::size_t) -> int { throw StateError("no"); };
+  EXPECT_THROW(predict(3, fail), StateError);
 }
 
-// Values of one minibatch at a time are in memory.
-TEST(PredictTest, TakesTheMemoryOfAMinibatch) {
-  std::size_t alive = 0, most = 0;
-  predict_outputs(
-      100,
-      [&](ComputationGraph& graph, std::size_t) {
-        most = std::max(most, ++alive);
-        return std::vector<Expression>{input(graph, 1.0f)};
-      },
-      [&](std::size_t, std::span<const Tensor>) { --alive; }, {.batch_size = 7});
-  EXPECT_EQ(most, 7u);
+// Bytes of another rank may be damaged.
+TEST(PredictTest, PartsOfResultsAreRefused) {
+  const std::vector<std::string> result = {"one", "two"};
+  Communicator::Bytes bytes;
+  append_result(bytes, result);
+  std::span<const std::byte> rest = bytes;
+  std::vector<std::string> back;
+  read_result(rest, back);
+  EXPECT_EQ(back, result);
+  EXPECT_TRUE(rest.empty());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    rest = std::span(bytes).first(size);
+    EXPECT_THROW(read_result(rest, back), RankError) << size;
+  }
 }
 
 }  // namespace

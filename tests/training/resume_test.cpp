@@ -15,12 +15,8 @@ using namespace training_program;
 std::vector<Setting> settings() {
   return {
       {"plain"},
-      {"accumulation",
-       [](TrainingOptions& options) {
-         options.accumulate = 3;
-         options.mean_losses = true;
-       }},
-      {"means", [](TrainingOptions& options) { options.mean_losses = true; }},
+      {"accumulation", [](TrainingOptions& options) { options.accumulate = 3; }},
+      {"sums", [](TrainingOptions& options) { options.sum_losses = true; }},
       {"cosine",
        [](TrainingOptions& options) {
          options.schedule = WarmUp{5, CosineRate{0.05f, 16, 0.001f}};

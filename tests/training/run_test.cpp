@@ -25,8 +25,7 @@ TEST(TrainingRunsTest, TheBestModelIsLoadedAtTheEnd) {
     const std::vector<double> scores = {0.25, 0.75, 0.5};
     std::vector<std::vector<float>> values;
     while (program.run->next_epoch()) {
-      for (const auto& samples : program.run->minibatches(kSamples)) {
-        program.batch->clear();
+      for (const auto& samples : program.run->minibatches(*program.batch, kSamples)) {
         program.batch->add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
           return program.loss(graph, samples[i], false);
         });
@@ -45,7 +44,8 @@ TEST(TrainingRunsTest, TheBestModelIsLoadedAtTheEnd) {
 TEST(TrainingRunsTest, WithoutDevSamplesTheLastModelIsTheBest) {
   Program program(kPlain, "");
   while (program.run->next_epoch()) {
-    for ([[maybe_unused]] const auto& samples : program.run->minibatches(kSamples)) {
+    for ([[maybe_unused]] const auto& samples :
+         program.run->minibatches(*program.batch, kSamples)) {
     }
     program.run->finish_epoch();
   }
@@ -61,7 +61,8 @@ TEST(TrainingRunsTest, PatienceEndsTraining) {
   Program program(setting, "");
   unsigned epoch = 0;
   while (program.run->next_epoch()) {
-    for ([[maybe_unused]] const auto& samples : program.run->minibatches(kSamples)) {
+    for ([[maybe_unused]] const auto& samples :
+         program.run->minibatches(*program.batch, kSamples)) {
     }
     program.run->finish_epoch(++epoch == 4 ? 1.0 : 0.5);
   }
@@ -73,7 +74,8 @@ TEST(TrainingRunsTest, PatienceEndsTraining) {
 TEST(TrainingRunsTest, ScoresThatAreNoNumbersAreNeverTheBest) {
   Program program(kPlain, "");
   while (program.run->next_epoch()) {
-    for ([[maybe_unused]] const auto& samples : program.run->minibatches(kSamples)) {
+    for ([[maybe_unused]] const auto& samples :
+         program.run->minibatches(*program.batch, kSamples)) {
     }
     program.run->finish_epoch(std::nan(""));
   }
@@ -87,8 +89,7 @@ TEST(TrainingRunsTest, SignalsStopIt) {
   whole.train();
   Program first(kPlain, folder);
   while (first.run->next_epoch()) {
-    for ([[maybe_unused]] const auto& samples : first.run->minibatches(kSamples)) {
-      first.batch->clear();
+    for ([[maybe_unused]] const auto& samples : first.run->minibatches(*first.batch, kSamples)) {
       for (const std::uint32_t sample : samples) {
         first.batch->add_loss(first.loss(first.batch->new_graph(), sample, true));
       }
@@ -152,10 +153,11 @@ TEST(TrainingRunsTest, AnEpochGoesOnWithTheSameSamplesOnly) {
   });
   Program other(kPlain, folder, true);
   ASSERT_TRUE(other.run->next_epoch());
-  EXPECT_THROW(other.run->minibatches(kSamples + 1), UsageError);
-  EXPECT_THROW(other.run->minibatches(Minibatches()), UsageError);
+  EXPECT_THROW(other.run->minibatches(*other.batch, kSamples + 1), UsageError);
+  EXPECT_THROW(other.run->minibatches(*other.batch, Minibatches()), UsageError);
   int left = 0;
-  for ([[maybe_unused]] const auto& samples : other.run->minibatches(kSamples)) ++left;
+  for ([[maybe_unused]] const auto& samples : other.run->minibatches(*other.batch, kSamples))
+    ++left;
   EXPECT_EQ(left, 4);
 }
 
@@ -175,7 +177,7 @@ TEST(TrainingRunsTest, OptionsAreChecked) {
 TEST(TrainingRunsTest, CallsOutOfOrderAreRefused) {
   Program program(kPlain, "");
   TrainingRun& run = *program.run;
-  EXPECT_THROW(run.minibatches(kSamples), UsageError);
+  EXPECT_THROW(run.minibatches(*program.batch, kSamples), UsageError);
   EXPECT_THROW(run.finish_epoch(1), UsageError);
   EXPECT_THROW(run.update(*program.batch), UsageError);
   EXPECT_THROW(run.save(), UsageError);
@@ -183,8 +185,8 @@ TEST(TrainingRunsTest, CallsOutOfOrderAreRefused) {
   ASSERT_TRUE(run.next_epoch());
   EXPECT_THROW(run.finish_epoch(1), UsageError);
   EXPECT_THROW(run.update(*program.batch), UsageError);
-  for ([[maybe_unused]] const auto& samples : run.minibatches(kSamples)) {
-    EXPECT_THROW(run.minibatches(kSamples), UsageError);
+  for ([[maybe_unused]] const auto& samples : run.minibatches(*program.batch, kSamples)) {
+    EXPECT_THROW(run.minibatches(*program.batch, kSamples), UsageError);
   }
   EXPECT_THROW(run.next_epoch(), UsageError);
   program.trainer.exponential_moving_average(0.5f);
@@ -204,7 +206,7 @@ TEST(TrainingRunsTest, AccumulationIsOneLargeMinibatch) {
     options.epochs = 2;
     options.batch_size = batch_size;
     options.accumulate = accumulate;
-    options.mean_losses = mean;
+    options.sum_losses = !mean;
     options.lines = nullptr;
     TrainingRun run(model, trainer, options);
     Minibatches list(1);
@@ -214,8 +216,7 @@ TEST(TrainingRunsTest, AccumulationIsOneLargeMinibatch) {
     }
     Minibatch batch;
     while (run.next_epoch()) {
-      for (const auto& samples : run.minibatches(list)) {
-        batch.clear();
+      for (const auto& samples : run.minibatches(batch, list)) {
         batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
           return cross_entropy(output(numbers(graph, samples[i])), samples[i] % 2);
         });
@@ -251,12 +252,11 @@ struct OneWeight {
 TEST(TrainingRunsTest, MeansAreOfLosses) {
   OneWeight one;
   TrainingOptions options;
-  options.mean_losses = true;
   options.accumulate = 2;
   options.lines = nullptr;
   TrainingRun run(one.model, one.trainer, options);
   ASSERT_TRUE(run.next_epoch());
-  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+  for ([[maybe_unused]] const auto& samples : run.minibatches(one.batch, Minibatches{{0}, {1}})) {
     one.add_loss(3);
     EXPECT_EQ(run.update(one.batch, 2), 24.0f);
   }
@@ -272,7 +272,7 @@ TEST(TrainingRunsTest, TheBestModelHasTheAverages) {
   options.lines = nullptr;
   TrainingRun run(one.model, one.trainer, options);
   ASSERT_TRUE(run.next_epoch());
-  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+  for ([[maybe_unused]] const auto& samples : run.minibatches(one.batch, Minibatches{{0}, {1}})) {
     one.add_loss(1);
     run.update(one.batch);
   }
@@ -322,7 +322,7 @@ TEST(TrainingRunsTest, AnEpochWithoutUpdatesHasNoLoss) {
   OneWeight one;
   TrainingRun run(one.model, one.trainer, options);
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(Minibatches{{0}})) {
+    for (const auto& samples : run.minibatches(one.batch, Minibatches{{0}})) {
       const bool is_bad = run.progress().epochs == samples[0];
       one.add_loss(is_bad ? std::numeric_limits<float>::infinity() : 1);
       run.update(one.batch);
@@ -344,7 +344,7 @@ TEST(TrainingRunsTest, GradientsThatAreNotFinite) {
     OneWeight one;
     TrainingRun run(one.model, one.trainer, options);
     while (run.next_epoch()) {
-      for (const auto& samples : run.minibatches(Minibatches{{0}, {1}, {2}})) {
+      for (const auto& samples : run.minibatches(one.batch, Minibatches{{0}, {1}, {2}})) {
         const bool is_bad = run.progress().epochs == 0 && samples[0] == 1;
         one.add_loss(is_bad ? infinity : 1);
         run.update(one.batch);
@@ -365,7 +365,7 @@ TEST(TrainingRunsTest, GradientsThatAreNotFinite) {
   TrainingRun run(one.model, one.trainer, options);
   ASSERT_TRUE(run.next_epoch());
   const auto train = [&](float slope) {
-    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}})) {
+    for ([[maybe_unused]] const auto& samples : run.minibatches(one.batch, Minibatches{{0}})) {
       one.add_loss(slope);
       run.update(one.batch);
     }
@@ -384,7 +384,8 @@ TEST(TrainingRunsTest, GradientsOfYourOwn) {
   options.lines = nullptr;
   TrainingRun run(one.model, one.trainer, options);
   ASSERT_TRUE(run.next_epoch());
-  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}, {2}})) {
+  for ([[maybe_unused]] const auto& samples :
+       run.minibatches(one.batch, Minibatches{{0}, {1}, {2}})) {
     if (samples[0] == 1) continue;  // the last of an update is passed over
     ComputationGraph graph;
     const Gradients& gradients = graph.backward(parameter(graph, one.w) * 2);
@@ -406,7 +407,7 @@ TEST(TrainingRunsTest, RatesFollowSchedules) {
   std::vector<float> rates;
   while (run.next_epoch()) {
     rates.push_back(one.trainer.learning_rate);
-    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}})) {
+    for ([[maybe_unused]] const auto& samples : run.minibatches(one.batch, Minibatches{{0}})) {
       one.add_loss(1);
       run.update(one.batch);
     }

@@ -42,6 +42,8 @@ std::vector<std::weak_ptr<dynet_like::ParameterStorage>>& shared_parameters();
 /// The source of random numbers for dropout and initial values. It changes whenever a program has
 /// drawn from `rndeng`, seeded it or replaced it.
 dynet_like::Random& random();
+/// A seed of that sequence, for the random numbers of a graph. Several threads may call it.
+std::uint64_t next_seed();
 /// The gradients of all parameters, each since the last update of its trainer.
 dynet_like::Gradients& gradients();
 

@@ -1,4 +1,4 @@
-// Words of random streams (core/random.h), computed for one block per 64-bit lane at a time.
+// Words of random nodes (core/philox.h), computed for one block per 64-bit lane at a time.
 // Included once per target, after hwy/foreach_target.h; the include guard is per target.
 
 #if defined(DYNET_LIKE_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dynet_like/core/random.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,29 +25,21 @@ class PhiloxLanes {
   using Tag = hn::ScalableTag<std::uint64_t>;
   static constexpr std::size_t blocks = hn::MaxLanes(Tag()), words = 4 * blocks;
 
-  HWY_INLINE explicit PhiloxLanes(RandomKey random) {
-    const std::uint64_t key = RandomStream::philox_key(random);
-    auto low = static_cast<std::uint32_t>(key), high = static_cast<std::uint32_t>(key >> 32);
-    for (auto& round : keys_) {
-      round[0] = low;
-      round[1] = high;
-      low += 0x9E3779B9u;
-      high += 0xBB67AE85u;
-    }
-  }
-
-  /// The words of the blocks first, first + 1, ... of a random node's stream, in order.
-  HWY_INLINE void draw(std::uint32_t sample, std::uint32_t ordinal, std::uint64_t first,
-                       std::uint32_t* to) const {
+  /// The words of the blocks first, first + 1, ... of what these integers name, in order.
+  static HWY_INLINE void draw(const std::uint32_t* integers, std::uint64_t first,
+                              std::uint32_t* to) {
     const Tag d;
     auto c0 = hn::Add(hn::Set(d, first), hn::Iota(d, 0)), c1 = hn::ShiftRight<32>(c0);
-    auto c2 = hn::Set(d, sample), c3 = hn::Set(d, ordinal);
-    for (const auto& [low, high] : keys_) {
+    auto c2 = hn::Set(d, integers[2]), c3 = hn::Zero(d);
+    auto low = hn::Set(d, integers[0]), high = hn::Set(d, integers[1]);
+    for (int round = 0; round < 10; ++round) {
       const auto a = multiply(c0, 0xD2511F53u), b = multiply(c2, 0xCD9E8D57u);
-      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), c1), hn::Set(d, low));
-      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), c3), hn::Set(d, high));
+      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), c1), low);
+      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), c3), high);
       c1 = b;
       c3 = a;
+      low = hn::Add(low, hn::Set(d, 0x9E3779B9u));
+      high = hn::Add(high, hn::Set(d, 0xBB67AE85u));
     }
     // A 64-bit element is two words. The first word is its lower half and so the first in memory.
     const auto lower = hn::Set(d, 0xFFFFFFFFu);
@@ -69,8 +60,6 @@ class PhiloxLanes {
     return hn::MulEven(hn::BitCast(halves, x), hn::Set(halves, factor));
 #endif
   }
-
-  std::uint64_t keys_[10][2];  // for every round, broadcast to lanes
 };
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE

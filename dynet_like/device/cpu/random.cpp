@@ -1,9 +1,9 @@
-// Kernels that draw random numbers. Element e of a node is made from word e of the stream that the
-// node's three integers and the key identify, so it does not depend on the batch.
+// Kernels that draw random numbers. Element e of an item is made from word e of those that the
+// item's integers name, so it does not depend on the batch.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/random.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/core/random.h"
+#include "dynet_like/core/philox.h"
 #include "dynet_like/device/cpu/groups-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/philox-inl.h"
@@ -20,13 +20,12 @@ void draw(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
     E* const out = call.out.at<E>(i);
-    const std::uint32_t* integers = call.integers + 3 * i;
+    const std::uint32_t* integers = call.integers + kRandomIntegers * i;
     const E* reals = static_cast<const E*>(call.reals) + 2 * i;
-    const RandomStream stream(call.random, integers[0], integers[1]);
     draws::Words block{};
     for (std::size_t e = 0; e < size; ++e) {
-      const std::size_t word = integers[2] + e;
-      if (e == 0 || word % 4 == 0) block = stream.block(word / 4);
+      const std::size_t word = integers[3] + e;
+      if (e == 0 || word % 4 == 0) block = random_block(integers, word / 4);
       out[e] = static_cast<E>(Distribution::draw(block, static_cast<unsigned>(word % 4),
                                                  static_cast<double>(reals[0]),
                                                  static_cast<double>(reals[1])));
@@ -54,11 +53,9 @@ HWY_INLINE auto load_uniform(const std::uint32_t* words) {
 }
 
 // y = kept ? x / (1 - p) : 0, and the same for gradients. The mask is computed again instead of
-// saved. Element e of the node is kept if unit_interval(word) >= p, where word is word e of the
-// stream that the node's three integers and the key identify.
+// saved. An element is kept if unit_interval(word) >= p.
 template <class E>
-void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E* from, E* to,
-          std::size_t n, bool add) {
+void drop(const std::uint32_t* integers, E p, const E* from, E* to, std::size_t n, bool add) {
   constexpr std::size_t kWords = 4 * PhiloxLanes::words;
   using Integers = hn::RebindToSigned<typename Lanes<E>::Tag>;
   const Lanes<E> scale(static_cast<double>(E(1) / (E(1) - p)));
@@ -68,9 +65,9 @@ void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E
                               1);
   alignas(64) std::uint32_t words[kWords + Lanes<E>::size];
   for (std::size_t i = 0; i < n;) {
-    const std::size_t first = integers[2] + i, skipped = first % 4;
+    const std::size_t first = integers[3] + i, skipped = first % 4;
     for (std::size_t w = 0; w < kWords && w < skipped + n - i; w += PhiloxLanes::words) {
-      random.draw(integers[0], integers[1], (first + w) / 4, words + w);
+      PhiloxLanes::draw(integers, (first + w) / 4, words + w);
     }
     const std::size_t length = std::min(kWords - skipped, n - i);
     for_lanes<E>(length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
@@ -86,21 +83,19 @@ void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E
 template <class E>
 void dropout_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
-  const PhiloxLanes random(call.random);
   for (std::size_t i = 0; i < call.n; ++i) {
-    drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.in[0].at<E>(i),
-         call.out.at<E>(i), size, false);
+    drop(call.integers + kRandomIntegers * i, static_cast<const E*>(call.reals)[i],
+         call.in[0].at<E>(i), call.out.at<E>(i), size, false);
   }
 }
 
 template <class E>
 void dropout_backward(const BackwardCall& call) {
-  const PhiloxLanes random(call.random);
   for (std::size_t i = 0; i < call.n; ++i) {
     E* to = call.dx[0].at<E>(i);
     if (to == nullptr) continue;
-    drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.dy.at<E>(i), to,
-         call.type->output_size, call.dx[0].add[i] != 0);
+    drop(call.integers + kRandomIntegers * i, static_cast<const E*>(call.reals)[i],
+         call.dy.at<E>(i), to, call.type->output_size, call.dx[0].add[i] != 0);
   }
 }
 

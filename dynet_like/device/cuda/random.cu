@@ -1,5 +1,5 @@
-// Kernels that draw random numbers, with the CPU's bits: element e of a node is made from word e of
-// the stream that the node's three integers and the key identify.
+// Kernels that draw random numbers, with the CPU's bits: element e of an item is made from word e
+// of those that the item's integers name.
 #include <array>
 
 #include "dynet_like/core/philox.h"
@@ -15,21 +15,18 @@ struct Words {
   draws::Words block;
   unsigned chosen;
 
-  __device__ Words(std::uint64_t key, const std::uint32_t* integers, std::uint32_t element) {
-    const std::uint64_t word = std::uint64_t{integers[2]} + element, number = word / 4;
-    block = philox_block({static_cast<std::uint32_t>(number),
-                          static_cast<std::uint32_t>(number >> 32), integers[0], integers[1]},
-                         key);
+  __device__ Words(const std::uint32_t* integers, std::uint32_t element) {
+    const std::uint64_t word = std::uint64_t{integers[3]} + element;
+    block = random_block(integers, word / 4);
     chosen = static_cast<unsigned>(word % 4);
   }
 };
 
 template <class Distribution, class T>
-__global__ void draw(Part part, std::uint64_t key, const std::uint32_t* integers, const T* reals,
-                     Output out) {
+__global__ void draw(Part part, const std::uint32_t* integers, const T* reals, Output out) {
   Place place;
   if (!find_element(part, place)) return;
-  const Words words(key, integers + 3 * place.item, place.at);
+  const Words words(integers + kRandomIntegers * place.item, place.at);
   const T* const real = reals + 2 * place.item;
   output_at<T>(out, place.item)[place.at] = static_cast<T>(Distribution::draw(
       words.block, words.chosen, static_cast<double>(real[0]), static_cast<double>(real[1])));
@@ -37,30 +34,30 @@ __global__ void draw(Part part, std::uint64_t key, const std::uint32_t* integers
 
 // kept ? x / (1 - p) : 0. The backward kernel computes the mask again instead of reading it.
 template <class T>
-__device__ T drop(std::uint64_t key, const std::uint32_t* integers, T p, std::uint32_t element,
-                  T x) {
-  const Words words(key, integers, element);
+__device__ T drop(const std::uint32_t* integers, T p, std::uint32_t element, T x) {
+  const Words words(integers, element);
   const T scaled = x * (T(1) / (T(1) - p));
   return draws::half_open(words.block[words.chosen]) >= static_cast<double>(p) ? scaled : T(0);
 }
 
 template <class T>
-__global__ void dropout_forward(Part part, std::uint64_t key, const std::uint32_t* integers,
-                                const T* reals, Operand in, Output out) {
+__global__ void dropout_forward(Part part, const std::uint32_t* integers, const T* reals,
+                                Operand in, Output out) {
   Place place;
   if (!find_element(part, place)) return;
-  output_at<T>(out, place.item)[place.at] = drop(key, integers + 3 * place.item, reals[place.item],
-                                                 place.at, in.at<T>(place.item)[place.at]);
+  output_at<T>(out, place.item)[place.at] =
+      drop(integers + kRandomIntegers * place.item, reals[place.item], place.at,
+           in.at<T>(place.item)[place.at]);
 }
 
 template <class T>
-__global__ void dropout_backward(Part part, std::uint64_t key, const std::uint32_t* integers,
-                                 const T* reals, Operand dy, Destination dx) {
+__global__ void dropout_backward(Part part, const std::uint32_t* integers, const T* reals,
+                                 Operand dy, Destination dx) {
   Place place;
   if (!find_element(part, place)) return;
   const Target<T> target(dx, place.item);
   if (target.to == nullptr) return;
-  target.put(drop(key, integers + 3 * place.item, reals[place.item], place.at,
+  target.put(drop(integers + kRandomIntegers * place.item, reals[place.item], place.at,
                   dy.at<T>(place.item)[place.at]),
              place.at);
 }
@@ -68,21 +65,18 @@ __global__ void dropout_backward(Part part, std::uint64_t key, const std::uint32
 template <class Distribution, class T>
 void launch_draw(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, draw<Distribution, T>,
-                  RandomStream::philox_key(call.random), call.integers,
-                  static_cast<const T*>(call.reals), call.out);
+                  call.integers, static_cast<const T*>(call.reals), call.out);
 }
 template <class T>
 void launch_dropout(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, dropout_forward<T>,
-                  RandomStream::philox_key(call.random), call.integers,
-                  static_cast<const T*>(call.reals), call.in[0], call.out);
+                  call.integers, static_cast<const T*>(call.reals), call.in[0], call.out);
 }
 template <class T>
 void launch_dropout(const BackwardCall& call) {
   if (!call.dx[0].wanted()) return;
   launch_elements(commands_of(call), call.n, call.type->output_size, dropout_backward<T>,
-                  RandomStream::philox_key(call.random), call.integers,
-                  static_cast<const T*>(call.reals), call.dy, call.dx[0]);
+                  call.integers, static_cast<const T*>(call.reals), call.dy, call.dx[0]);
 }
 
 template <class Distribution>

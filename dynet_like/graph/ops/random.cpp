@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/philox.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/source.h"
@@ -19,7 +20,7 @@ Op distribution(std::string_view name, std::string_view formula) {
   Op op = source(name, formula);
   op.numbers.random = true;
   op.batching.shareable = false;
-  op.numbers.integers = 3;
+  op.numbers.integers = detail::kRandomIntegers;
   op.numbers.reals = 2;
   op.cost = [](const Signature& type) { return 30.0 * type.output_size; };
   return op;
@@ -39,7 +40,7 @@ const Op dropout = [] {
   op.name = "dropout";
   op.formula = "0 with probability p, else x / (1 - p) (Srivastava et al. 2014)";
   op.gradient.needs = Needs::nothing;
-  op.numbers.integers = 3;
+  op.numbers.integers = detail::kRandomIntegers;
   op.numbers.reals = 1;
   op.numbers.random = true;
   op.batching.shareable = false;
@@ -61,22 +62,9 @@ using namespace detail::recording;
 
 namespace {
 
-void check_random(std::string_view user, const ComputationGraph& graph) {
-  if (graph.record().options().random != nullptr) return;
-  throw UsageError("[" + std::string(user) +
-                   "] need random numbers; got a graph without: set GraphOptions::random");
-}
-
-// Whether x gets noise at all: in a graph of inference it stays as it is.
-bool gets_noise(const char* user, const Expression& x) {
-  const ComputationGraph& graph = x.graph(user);
-  if (graph.trains()) check_random(user, graph);
-  return graph.trains();
-}
-
-// The same, for noise that sets elements to 0 with this probability.
+// Whether elements of x become 0 with this probability: in inference none do.
 bool drops(const char* user, const Expression& x, float p) {
-  if (p >= 0 && p < 1) return p > 0 && gets_noise(user, x);
+  if (p >= 0 && p < 1) return p > 0 && x.graph(user).trains();
   throw UsageError(std::string("[") + user +
                    "] need a probability of at least 0 and below 1; got " + std::to_string(p) +
                    labels_of(x));
@@ -90,7 +78,6 @@ void check(const char* distribution, bool is_good, const char* rule, float a, fl
 }
 
 Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim, float a, float b) {
-  check_random(distribution.name, graph);
   const double parameters[] = {static_cast<double>(a), static_cast<double>(b)};
   const Recorder here(graph);
   return here.expression(here.writer().add_source(distribution, dim, parameters));
@@ -132,7 +119,7 @@ Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, floa
 }
 Expression noise(const Expression& x, float stddev) {
   check("noise", stddev >= 0, "a standard deviation of at least 0", 0, stddev);
-  if (!gets_noise("noise", x)) return x;
+  if (!x.graph("noise").trains()) return x;
   const Recorder graph = graph_of("noise", x);
   return x + reshape(random_normal(graph, by_column(x.dim()), 0, stddev), x.dim());
 }

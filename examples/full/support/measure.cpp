@@ -29,8 +29,6 @@ Fastest fastest_run(batching::Policy policy, std::size_t count, double most_seco
   GraphOptions options;
   options.policy = policy;
   options.measure_time = true;
-  Random random(1);  // for dropout
-  options.random = &random;
   Minibatch minibatch(options);
   Fastest fastest;
   const Clock::time_point begin = Clock::now();

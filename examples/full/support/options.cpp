@@ -368,12 +368,17 @@ nn::TrainingOptions Options::training(const std::string& unit,
   return training;
 }
 
-GraphOptions Options::graph(Random* random) const {
+GraphOptions Options::graph() const {
   GraphOptions options;
   options.threads = whole("threads");
-  options.random = random;
-  options.inference = random == nullptr;
-  if (random != nullptr && has("timeline")) options.timeline = timeline_.get();
+  options.inference = true;
+  return options;
+}
+
+GraphOptions Options::training_graph() const {
+  GraphOptions options;
+  options.threads = whole("threads");
+  if (has("timeline")) options.timeline = timeline_.get();
   return options;
 }
 

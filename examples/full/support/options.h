@@ -91,8 +91,9 @@ class Options {
   /// that they name. Without --decay it has no schedule. Throws FileError. `unit` and `score_name`
   /// are printed.
   nn::TrainingOptions training(const std::string& unit, const std::string& score_name) const;
-  /// With random numbers for training, without for inference.
-  GraphOptions graph(Random* random = nullptr) const;
+  /// For inference, and for training.
+  GraphOptions graph() const;
+  GraphOptions training_graph() const;
   /// The processes that train together: only this one, unless mpirun has started several.
   Communicator& ranks() const { return *ranks_; }
   /// The same command line with --resume, quoted for a shell.

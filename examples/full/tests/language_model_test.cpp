@@ -171,15 +171,12 @@ TEST(LanguageModelTest, TextsTogetherAreTextsAlone) {
   const auto nats = [&](std::span<const Units> some, std::size_t batch_size, unsigned threads) {
     GraphOptions options;
     options.threads = threads;
-    return nn::predict(
-        some.size(),
-        [&](ComputationGraph& graph, std::size_t i) {
-          return model.read(graph, model.start(graph), some[i]).loss;
-        },
-        [](const Tensor& loss) { return loss.at(0); },
-        {.batch_size = batch_size, .graph = options});
+    const auto nats_of = [&](ComputationGraph& graph, const Units& text) {
+      return as_scalar(model.read(graph, model.start(graph), text).loss.value());
+    };
+    return nn::predict(some, nats_of, {.batch_size = batch_size, .graph = options});
   };
-  const std::vector<double> together = nats(texts, texts.size(), 2);
+  const std::vector<float> together = nats(texts, texts.size(), 2);
   EXPECT_EQ(nats(texts, 1, 1), together);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(nats(std::span(texts).subspan(i, 1), 1, 1).front(), together[i]);
@@ -243,9 +240,8 @@ TEST(LanguageModelTest, NatsOfTheGrammarAreThoseOfItsSentences) {
 void train(nn::TrainingRun& run, Minibatch& batch, StreamReader& reader,
            const std::function<void()>& after_update, const std::function<double()>& dev_score) {
   while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(reader.streams().minibatches())) {
+    for (const auto& some : run.minibatches(batch, reader.streams().minibatches())) {
       const std::size_t piece = run.progress().minibatches;
-      batch.clear();
       reader.add_losses(batch, some, piece);
       batch.forward();
       reader.read_states(run.ranks());
@@ -269,7 +265,6 @@ std::vector<float> train(const std::string& folder, unsigned threads, bool resum
   AdamTrainer trainer(parameters, 0.01f);
   nn::TrainingOptions options;
   options.epochs = 2;
-  options.mean_losses = true;
   options.output = folder;
   options.resume = resume;
   options.settings = {{"length", "40"}};
@@ -277,7 +272,6 @@ std::vector<float> train(const std::string& folder, unsigned threads, bool resum
   nn::TrainingRun run(parameters, trainer, options);
   GraphOptions graph;
   graph.threads = threads;
-  graph.random = &run.random();
   Minibatch batch(graph);
   const auto stop = [&] {
     if (trainer.updates() == stop_after) run.stop();
@@ -332,7 +326,6 @@ TEST(LanguageModelTest, LearnsAndIsOfUse) {
   AdamTrainer trainer(parameters, 0.01f);
   nn::TrainingOptions options;
   options.epochs = 4;
-  options.mean_losses = true;
   options.better = nn::Better::smaller;
   options.lines = nullptr;
   nn::TrainingRun run(parameters, trainer, options);

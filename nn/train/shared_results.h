@@ -1,0 +1,56 @@
+// What ranks tell each other of results: numbers, strings, and vectors of such, as bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/communicator.h"
+
+namespace dynet_like::nn {
+
+template <class T>
+struct IsSharedResult : std::bool_constant<std::is_arithmetic_v<T> || std::is_enum_v<T>> {};
+template <class T>
+requires requires(T& list) {
+  list.resize(std::size_t{1});
+  list.data();
+}
+struct IsSharedResult<T> : IsSharedResult<typename T::value_type> {};
+
+/// A number, or a string or vector of what is one. (Vectors of bool are none.)
+template <class T>
+concept SharedResult = IsSharedResult<T>::value && std::is_default_constructible_v<T>;
+
+template <SharedResult T>
+void append_result(Communicator::Bytes& bytes, const T& result) {
+  if constexpr (requires { result.size(); }) {
+    append_result(bytes, result.size());
+    for (const auto& element : result) append_result(bytes, element);
+  } else {
+    append_bytes(bytes, &result, sizeof(result));
+  }
+}
+
+/// The way back, from the first of the bytes, which it takes away. Throws RankError if there are
+/// not enough.
+template <SharedResult T>
+void read_result(std::span<const std::byte>& bytes, T& result) {
+  if constexpr (requires { result.size(); }) {
+    std::size_t size = 0;
+    read_result(bytes, size);
+    if (size > bytes.size()) throw RankError("[predict] need whole results; got a part of some");
+    result.resize(size);
+    for (auto& element : result) read_result(bytes, element);
+  } else {
+    if (sizeof(result) > bytes.size()) {
+      throw RankError("[predict] need whole results; got a part of some");
+    }
+    std::memcpy(&result, bytes.data(), sizeof(result));
+    bytes = bytes.subspan(sizeof(result));
+  }
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,41 @@
+// train: the loop of a TrainingRun for one function of samples.
+#include "nn/train/train.h"
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "nn/train/training_run.h"
+
+namespace dynet_like::nn {
+
+TrainingProgress train_samples(const ParameterCollection& model, Trainer& trainer,
+                               std::size_t count, const AppendLosses& append,
+                               TrainingOptions options) {
+  const std::vector<std::uint32_t> sizes = options.sizes;
+  const std::function<double()> dev_score = options.dev_score;
+  if (!sizes.empty() && sizes.size() != count) {
+    throw UsageError(
+        fmt::format("[train] need a size per sample, or none; got {} for {}", sizes.size(), count));
+  }
+  Minibatch batch(options.graph);
+  TrainingRun run(model, trainer, std::move(options));
+  std::vector<std::vector<Expression>> losses;
+  while (run.next_epoch()) {
+    TrainingRun::MinibatchRange minibatches =
+        sizes.empty() ? run.minibatches(batch, count) : run.minibatches(batch, sizes);
+    for (const std::vector<std::uint32_t>& samples : minibatches) {
+      losses.assign(samples.size(), {});
+      batch.run_samples(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+        append(graph, samples[i], losses[i]);
+      });
+      for (const std::vector<Expression>& some : losses) batch.add_losses(some);
+      run.update(batch);
+    }
+    dev_score ? run.finish_epoch(dev_score) : run.finish_epoch();
+  }
+  TrainingProgress progress = run.progress();
+  progress.interrupted = run.interrupted();
+  return progress;
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,67 @@
+// Training in one call.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/train/trainer.h"
+#include "nn/train/numbered_samples.h"
+#include "nn/train/training_options.h"
+#include "nn/train/training_progress.h"
+
+namespace dynet_like::nn {
+
+/// Appends the losses of sample i.
+using AppendLosses =
+    std::function<void(ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses)>;
+
+/// What train does, for samples by their numbers.
+TrainingProgress train_samples(const ParameterCollection& model, Trainer& trainer,
+                               std::size_t count, const AppendLosses& append,
+                               TrainingOptions options);
+
+/// Trains the model: loss_of(graph, sample) is the loss of a sample of a random-access range, or a
+/// vector of losses, each one number per minibatch element. With a count in place of samples,
+/// loss_of(graph, i) for 0 to count - 1.
+///
+///     nn::train(model, trainer, sentences, [&](ComputationGraph& graph, const auto& sentence) {
+///       return cross_entropy(scores(graph, sentence), sentence.label);
+///     }, {.epochs = 10, .dev_score = [&] { return accuracy(dev); }});
+///
+/// The gradients of an update are those of the mean of its samples' losses, unless
+/// TrainingOptions::sum_losses says otherwise. `loss_of` is as for for_each_sample: it may ask for
+/// values and go on as they say; several threads call it at once, so it may read what samples
+/// share, and must not write it. Random numbers of a sample follow from the options' seed, epoch
+/// and sample, so that results do not depend on threads. Everything else, from progress to
+/// checkpoints and ranks, is as TrainingRun does it, and so are errors. After the last epoch the
+/// parameters are those of the best one.
+template <class Samples, class LossOf>
+TrainingProgress train(const ParameterCollection& model, Trainer& trainer, const Samples& samples,
+                       const LossOf& loss_of, TrainingOptions options = {}) {
+  const NumberedSamples numbered(samples);
+  using Sample = decltype(numbered[0]);
+  static_assert(std::is_invocable_v<const LossOf&, ComputationGraph&, Sample>,
+                "need a function (ComputationGraph& graph, const Sample& sample)");
+  using Losses = std::invoke_result_t<const LossOf&, ComputationGraph&, Sample>;
+  static_assert(std::is_convertible_v<Losses, Expression> ||
+                    std::is_convertible_v<Losses, std::vector<Expression>>,
+                "need a function that returns an Expression, or a vector of them");
+  return train_samples(
+      model, trainer, numbered.size(),
+      [&](ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses) {
+        if constexpr (std::is_convertible_v<Losses, Expression>) {
+          losses.push_back(loss_of(graph, numbered[i]));
+        } else {
+          const std::vector<Expression> some = loss_of(graph, numbered[i]);
+          losses.insert(losses.end(), some.begin(), some.end());
+        }
+      },
+      std::move(options));
+}
+
+}  // namespace dynet_like::nn
