@@ -324,6 +324,7 @@ bool SampleFibers::take(std::size_t sample, bool idle) {
     job.drains = false;
   }
   if (!(*job.take)(sample, idle)) return false;
+  samples_.tape(job.first + sample).random.seed = samples_.seed_of(job.first + job.come);
   job.numbers[sample] = job.come++;
   return true;
 }

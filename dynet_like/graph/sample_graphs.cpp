@@ -43,24 +43,23 @@ ComputationGraph& SampleGraphs::add() {
   }
   const auto& [writer, graph] = samples_[used_];
   Tape& tape = writer->tape();
-  tape.random.seed = next_seed();
+  tape.random.seed = seed_of(used_);
   graph->record_.set_index(executor_.add_tape(tape));
   graph->record_.use(true);
   ++used_;
   return *graph;
 }
 
-std::uint64_t SampleGraphs::next_seed() {
-  const std::uint64_t sample = begun_++;
+std::uint64_t SampleGraphs::seed_of(std::uint64_t sample) const {
   return sample < seeds_.size()
              ? seeds_[sample]
              : derived_seed(executor_.options().seed.value_or(0), clears_, sample);
 }
 
 void SampleGraphs::seed_samples(std::span<const std::uint64_t> seeds) {
-  if (begun_ > 0) {
+  if (used_ > 0) {
     throw UsageError("[seed_samples] need a minibatch without samples; got one with " +
-                     std::to_string(begun_) + ": clear() it first");
+                     std::to_string(used_) + ": clear() it first");
   }
   seeds_.assign(seeds.begin(), seeds.end());
 }
@@ -169,7 +168,6 @@ void SampleGraphs::forget(std::size_t sample) {
   executor_.liveness().forget_tape(graph(sample).record_.index());
   graph(sample).forget_records();
   graph(sample).run_.waiter = nullptr;
-  tape(sample).random.seed = next_seed();
 }
 
 void SampleGraphs::forget_all() {
@@ -182,7 +180,6 @@ void SampleGraphs::forget_all() {
 void SampleGraphs::clear() {
   executor_.clear();
   seeds_.clear();
-  begun_ = 0;
   ++clears_;
   for (std::size_t i = 0; i < used_; ++i) {
     graph(i).forget_records();

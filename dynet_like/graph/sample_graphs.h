@@ -33,6 +33,8 @@ class SampleGraphs {
   /// from.
   void seed_samples(std::span<const std::uint64_t> seeds);
   void set_seed(std::uint64_t seed) { executor_.common().options.seed = seed; }
+  /// That of a sample, by its number since the last `clear`.
+  std::uint64_t seed_of(std::uint64_t sample) const;
   std::size_t size() const { return used_; }
   ComputationGraph& graph(std::size_t sample) const { return *samples_[sample].graph; }
   Tape& tape(std::size_t sample) const { return samples_[sample].writer->tape(); }
@@ -72,7 +74,6 @@ class SampleGraphs {
     std::unique_ptr<ComputationGraph> graph;
   };
 
-  std::uint64_t next_seed();
   void check_not_recording(const char* user) const;
   void set_recording(bool recording);
   /// While nothing is recorded: forgets all types if some are of what is gone, or if they are many.
@@ -86,7 +87,7 @@ class SampleGraphs {
   std::vector<Sample> samples_;
   std::size_t used_ = 0;  ///< those behind are spare
   std::vector<std::uint64_t> seeds_;
-  std::uint64_t begun_ = 0, clears_ = 0;  ///< samples since the last `clear`, and such calls
+  std::uint64_t clears_ = 0;
 };
 
 /// A part of a minibatch, which this thread has to itself as long as it lives.

@@ -209,18 +209,25 @@ TEST(GraphSeedsTest, SeedsAreForSamplesToCome) {
 
 // The graph of a sample that has ended is used again, for another sample.
 TEST(GraphSeedsTest, SamplesThatArriveDrawTheirOwn) {
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
-  std::set<Floats> different;
-  unsigned come = 0;
-  for_each_arriving(
-      batch, 2,
-      [&](bool) -> std::optional<unsigned> {
-        return come < 10 ? std::optional(come++) : std::nullopt;
-      },
-      [&](ComputationGraph& graph, unsigned) { different.insert(drawn(graph)); });
-  EXPECT_EQ(different.size(), 10u);
+  const auto all = [](std::size_t at_once, unsigned threads) {
+    GraphOptions options;
+    options.inference = true;
+    options.threads = threads;
+    Minibatch batch(options);
+    std::vector<Floats> drawn_by(10);
+    std::size_t come = 0;
+    for_each_arriving(
+        batch, at_once,
+        [&](bool) -> std::optional<std::size_t> {
+          return come < drawn_by.size() ? std::optional(come++) : std::nullopt;
+        },
+        [&](ComputationGraph& graph, std::size_t i) { drawn_by[i] = drawn(graph); });
+    return drawn_by;
+  };
+  const std::vector<Floats> expected = all(1, 1);
+  EXPECT_EQ(std::set<Floats>(expected.begin(), expected.end()).size(), 10u);
+  EXPECT_EQ(all(3, 1), expected);
+  EXPECT_EQ(all(5, 2), expected);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
         [](const Givens& g) { return random_uniform(g.graph, Dim({3}), -1, 1); }}},
       {"random_normal",
        {[](Type type, const Item& item, const Index& index) {
-          const std::size_t odd = (item.integers[2] + element_of(type.output, index)) % 2;
+          const std::size_t odd = (item.integers[3] + element_of(type.output, index)) % 2;
           const double u = drawn(type, item, index, -static_cast<int>(odd)) + 0x1p-25;
           const double angle =
               2 * std::numbers::pi * drawn(type, item, index, 1 - static_cast<int>(odd));
