@@ -12,17 +12,17 @@
 namespace dynet_like::nn {
 
 template <class T>
-struct IsSharedResult : std::bool_constant<std::is_arithmetic_v<T> || std::is_enum_v<T>> {};
-template <class T>
-requires requires(T& list) {
-  list.resize(std::size_t{1});
-  list.data();
+constexpr bool is_shared_result() {
+  if constexpr (requires(T & list) { list.resize(list.size()), list.data(); }) {
+    return is_shared_result<typename T::value_type>();
+  } else {
+    return std::is_arithmetic_v<T> || std::is_enum_v<T>;
+  }
 }
-struct IsSharedResult<T> : IsSharedResult<typename T::value_type> {};
 
 /// A number, or a string or vector of what is one. (Vectors of bool are none.)
 template <class T>
-concept SharedResult = IsSharedResult<T>::value && std::is_default_constructible_v<T>;
+concept SharedResult = is_shared_result<T>();
 
 template <SharedResult T>
 void append_result(Communicator::Bytes& bytes, const T& result) {

@@ -106,6 +106,10 @@ void use_runs(Types& types, const ParameterCollection& model) {
     ATTEMPT(nn::TrainingProgress::from(metadata, "file"));
   });
   types.data<nn::PredictionOptions>("PredictionOptions");
+  types.data<nn::Prediction>("Prediction");
+  const std::vector<int> none;
+  types.use("NumberedSamples", nn::NumberedSamples(none),
+            [](const auto& samples) { EXPECT_EQ(samples.size(), 0u); });
   types.use("BestModel", nn::BestModel(model, ""), [](nn::BestModel& best) {
     ATTEMPT(best.load());
     ATTEMPT(best.keep({}));
