@@ -108,18 +108,14 @@ std::string page(const fs::path& root) {
   std::ostringstream out;
   out << "# Operations\n\n"
          "<!-- Written by DYNET_LIKE_UPDATE_PAGES=1 ops_tests --gtest_filter='OpsPageTest*' -->\n\n"
-         "The nodes that a graph has: `explain()` prints these names. Functions that are made of "
-         "several "
-         "of them, and all overloads, are in [`ops.h`](../dynet_like/ops/ops.h), those of chains "
-         "in "
-         "[`chains.h`](../dynet_like/ops/chains.h).\nAll but inputs "
-         "and "
-         "parameters have kernels for CPUs and for GPUs.\n\n"
+         "This page lists the operations that graphs record, with the names that `explain()` "
+         "prints. [`ops.h`](../dynet_like/ops/ops.h) has all overloads, and functions that are "
+         "made of several operations; [`chains.h`](../dynet_like/ops/chains.h) has the functions "
+         "of chains.\nAll operations but inputs and parameters have kernels for CPUs and for "
+         "GPUs.\n\n"
          "x and y are expressions, W is a parameter. Each line has the formula, a call, the shapes "
-         "of one "
-         "case and what the backward pass reads\nbeside the gradient dy of the output: only that "
-         "stays "
-         "in memory.\n";
+         "of one case, and what the backward pass reads\nbesides the gradient dy of the output: "
+         "only these values stay in memory.\n";
   for (const auto& [family, list] : families) {
     std::string heading = family;
     std::ranges::replace(heading, '_', ' ');
