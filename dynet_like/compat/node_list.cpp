@@ -7,6 +7,17 @@
 
 namespace dynet {
 
+namespace {
+
+std::string dynet_name(std::string_view op) {
+  if (op == "relu") return "rectify";
+  if (op == "sigmoid") return "logistic";
+  if (op == "cross_entropy") return "pickneglogsoftmax";
+  return std::string(op);
+}
+
+}  // namespace
+
 std::string Node::as_string(const std::vector<std::string>& names) const {
   std::string text = name + '(';
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -36,7 +47,7 @@ Node* NodeList::operator[](std::size_t i) const {
     node.args = {whole};
     return &node;
   }
-  node.name = tape.type_of(recorded).op->name;
+  node.name = dynet_name(tape.type_of(recorded).op->name);
   const auto inputs = tape.inputs_of(recorded);
   node.args.assign(inputs.begin(), inputs.end());
   return &node;

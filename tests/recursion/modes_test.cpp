@@ -300,10 +300,9 @@ TEST(RecursionModes, DropInTrainingOnly) {
   const auto step = cell(noisy);
   const auto along = recursion<Expression>(
       [=](const Expression& x, const std::vector<Expression>&) { return noisy(x); });
-  Random random(5);
   const std::vector<float> ones(96, 1), twos(96, 2);
   for (const bool inference : {false, true, false}) {
-    ComputationGraph graph({.inference = inference, .random = inference ? nullptr : &random});
+    ComputationGraph graph({.inference = inference, .seed = 5});
     const Expression x = input(graph, {96}, ones);
     EXPECT_EQ(as_vector(step(x).value()) == twos, inference);
     EXPECT_EQ(as_vector(along(Structure::sequence(1), x).all().value()) == twos, inference);
