@@ -1,4 +1,4 @@
-// Expression: what it asks of its graph or parameter, and what it looks like in a message.
+// Expression: access to its graph or parameter, and how it prints.
 #include "dynet_like/graph/expression.h"
 
 #include <ostream>
