@@ -30,7 +30,7 @@ Executor& GraphRun::executor_for(const char* user) const {
   return executor;
 }
 
-// Where a sample waits, others of its thread go on: it is not inside meanwhile.
+// Other samples of the thread run while this one waits: so it must not hold OneThread::Use then.
 Tensor GraphRun::value(const Expression& e) const {
   if (waiter == nullptr) {
     const OneThread::Use use(record.user());
