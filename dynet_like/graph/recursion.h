@@ -69,7 +69,7 @@ class Recursion {
                            const State& start) const {
     return run(structure, columns, StateParts<State>::split(start));
   }
-  /// The same with an initial state: vertices without predecessors get `start` as the state of one.
+  /// The same with an initial state: vertices without predecessors read `start`.
   States<State> operator()(const Structure& structure, const Expression& columns,
                            const State& start) const {
     return run(structure, std::span(&columns, 1), StateParts<State>::split(start));
