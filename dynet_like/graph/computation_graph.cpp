@@ -122,7 +122,8 @@ void ComputationGraph::invalidate() {
 
 void ComputationGraph::clear() {
   if (own_ == nullptr) {
-    throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
+    throw UsageError(
+        "[clear] need a graph outside of a minibatch; got one inside: clear the minibatch");
   }
   const OneThread::Use use(record_.user());
   forget_all();

@@ -71,11 +71,10 @@ Tensor GraphRun::gradient(const Expression& e) const {
   Executor& executor = executor_for("gradient");
   const bool was_run = executor.has_gradients(record.index());
   if (is_parameter ? last == nullptr : !was_run) {
-    throw StateError(was_run
-                         ? "[gradient] need a backward pass without Gradients of the caller for "
-                           "the gradient of a parameter; got none: look there"
-                         : "[gradient] need a backward pass since the values were computed; "
-                           "got none: call backward first");
+    throw StateError(was_run ? "[gradient] need a backward pass without Gradients of your own for "
+                               "the gradient of a parameter; got one with: look in these"
+                             : "[gradient] need a backward pass since the values were computed; "
+                               "got none: call backward first");
   }
   return executor.gradient(value, last == nullptr ? none : *last);
 }

@@ -265,7 +265,7 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
     }
     if (&state.graph(name.c_str()) != &graph) {
       throw UsageError("[" + name +
-                       "] need states of what the function was given; got an expression of "
+                       "] need states made of the function's arguments; got an expression of "
                        "another graph");
     }
     // A state is the output of an operation, or depends on parameters alone: copies arguments.
@@ -370,8 +370,8 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   const recording::Recorder here(graph);
   if (graph.record().records_a_function() || is_being_recorded()) {
     throw UsageError("[" + name_ +
-                     "] need a function without recursions inside; got one: apply it to all "
-                     "columns before");
+                     "] need a function that applies no recursion; got one that does: apply "
+                     "it to all columns first");
   }
   const Vertices& vertices = *structure.vertices();
   if (vertices.size() == 0) {
@@ -387,7 +387,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   }
   if (columns.size() + start.size() > kMostInputs) {
     throw UsageError("[" + name_ + "] need at most " + std::to_string(kMostInputs) +
-                     " input matrices and states to begin with; got " +
+                     " input matrices and initial states; got " +
                      std::to_string(columns.size() + start.size()));
   }
   std::vector<Expression> inputs(columns.begin(), columns.end());
@@ -398,7 +398,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   }
   for (const Expression& state : std::span(inputs).subspan(columns.size())) {
     if (&state.graph(name_.c_str()) != &graph || state.dim().bd != 1) {
-      throw ShapeError("[" + name_ + "] need a state of this graph to begin with; got " +
+      throw ShapeError("[" + name_ + "] need an initial state of this graph; got " +
                        (state.dim().bd != 1 ? to_string(state.dim()) : "one of another"));
     }
     dims.push_back(state.dim());
