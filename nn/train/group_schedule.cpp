@@ -1,4 +1,4 @@
-// GroupSchedule: stages, and what is frozen in each.
+// GroupSchedule: stages, and the frozen parameters of each.
 #include "nn/train/group_schedule.h"
 
 #include <new>
@@ -38,7 +38,7 @@ GroupSchedule::~GroupSchedule() {
   if (stages_.empty()) return;
   try {
     trainer_.set_groups({});
-  } catch (const std::bad_alloc&) {  // then the last ones stay
+  } catch (const std::bad_alloc&) {  // then the last groups stay
   }
 }
 
