@@ -22,8 +22,8 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
       [cell = *this](const Expression& x, const std::vector<State>& children) {
         if (x.empty()) {
           throw UsageError(
-              "[ChildSumTreeLSTM] need a column for every vertex; got one without, as inner nodes "
-              "of a structure_of(tree) are: NaryTreeLSTM and TreeLSTM take those");
+              "[ChildSumTreeLSTM] need a column for every vertex; got one without, such as an "
+              "inner node of structure_of(tree): NaryTreeLSTM and TreeLSTM take these");
         }
         return cell.node(x, children);
       },

@@ -1,4 +1,4 @@
-// What ranks tell each other of results: numbers, strings, and vectors of such, as bytes.
+// Results that ranks exchange as bytes: numbers, strings, and vectors of these.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ requires requires(T& list) {
 }
 struct IsSharedResult<T> : IsSharedResult<typename T::value_type> {};
 
-/// A number, or a string or vector of what is one. (Vectors of bool are none.)
+/// A number, or a string or vector of shared results (but not a vector of bool).
 template <class T>
 concept SharedResult = IsSharedResult<T>::value && std::is_default_constructible_v<T>;
 
@@ -34,8 +34,8 @@ void append_result(Communicator::Bytes& bytes, const T& result) {
   }
 }
 
-/// The way back, from the first of the bytes, which it takes away. Throws RankError if there are
-/// not enough.
+/// Reads a result from the first bytes, and removes these. Throws RankError if there are not
+/// enough.
 template <SharedResult T>
 void read_result(std::span<const std::byte>& bytes, T& result) {
   if constexpr (requires { result.size(); }) {
