@@ -20,7 +20,7 @@ struct RankNumbers {
   std::uint64_t epoch = 0, minibatch = 0, order = 0, sizes = 0, random = 0;
   /// Digests of the trainer's settings, and of the parameters (0: not compared this time).
   std::uint64_t trainer = 0, parameters = 0;
-  std::uint64_t terms = 0;   ///< terms of the loss
+  std::uint64_t terms = 0;   ///< the number of terms of the loss
   std::uint64_t losses = 0;  ///< the number of losses
   std::uint64_t stops = 0;   ///< 1: it was asked to stop
   double busy_seconds = 0;   ///< since the last word, without waits and transfers
