@@ -100,8 +100,8 @@ requires(!detail::TakesNumbers<F, std::remove_cvref_t<Samples>> &&
          !detail::TakesSamples<F, Samples>) auto for_each_sample(Minibatch&, Samples&&, F&&) {
   static_assert(sizeof(F) == 0,
                 "need a count or a range of samples, and a function (ComputationGraph& graph, "
-                "std::size_t i) or (ComputationGraph& graph, const Sample& sample); a reference "
-                "to non-const takes no samples that are const");
+                "std::size_t i) or (ComputationGraph& graph, const Sample& sample); samples that "
+                "are const need a const reference");
   return std::vector<Expression>();
 }
 

@@ -205,7 +205,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   }
   const bool is_whole = (ends.empty() ? 0 : ends.back()) == samples_.size();
   if (!is_whole || !std::is_sorted(ends.begin(), ends.end())) {
-    throw UsageError("[backward] need ends of shards that do not fall, the last of them " +
+    throw UsageError("[backward] need ends of shards that do not decrease, the last of them " +
                      std::to_string(samples_.size()) + ", the number of samples; got " +
                      counted(ends.size(), "shard") +
                      (ends.empty() ? "" : ", the last with end " + std::to_string(ends.back())));

@@ -166,8 +166,8 @@ Recursion<State> recursion(F f, std::string name = "recursion") {
   using Form = detail::FormOf<State, F>;
   static_assert(Form::fits,
                 "need a function (const Expression& column, const std::vector<State>& before) that "
-                "returns a State, or one with unsigned kind as its first argument; it may change "
-                "nothing of its own");
+                "returns a State, or one with unsigned kind as its first argument; it must "
+                "not be a mutable lambda");
   detail::TracedFunction::Record record;
   if constexpr (Form::fits) {
     std::function<typename Form::Signature> function(std::move(f));

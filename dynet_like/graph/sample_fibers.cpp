@@ -30,7 +30,7 @@ struct Unwound {};
   // program. It can catch a StateError.
   if (std::uncaught_exceptions() > 0) {
     throw StateError(
-        "[value] need a sample that goes on; got one that ends because another one failed");
+        "[value] need a sample that still runs; got one that ends because another failed");
   }
   throw Unwound();
 }
@@ -217,8 +217,8 @@ void SampleFibers::Part::run_sample(void* argument) {
 void SampleFibers::Sample::wait_for(std::span<const ValueRef> refs, std::span<Tensor> values) {
   if (!part.is_running(*this)) {
     throw UsageError(
-        "[value] need the function of the sample that the graph belongs to; got another one: in "
-        "for_each_sample a graph is its sample's alone");
+        "[value] need a call by the sample of this graph; got one by another: in for_each_sample a "
+        "sample may use only its own graph");
   }
   if (TracedFunction::is_being_recorded()) {
     throw UsageError(

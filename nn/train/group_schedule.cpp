@@ -17,8 +17,7 @@ GroupSchedule::GroupSchedule(const ParameterCollection& model, Trainer& trainer,
   if (!trainer.groups().empty()) {
     throw UsageError(
         "[GroupSchedule] need a trainer without groups of its own; got one with some: put them "
-        "into "
-        "the schedule");
+        "into the schedule");
   }
   unsigned before = 0;
   for (const GroupsFrom& stage : stages_) {

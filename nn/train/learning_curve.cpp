@@ -96,7 +96,8 @@ std::size_t LearningCurve::column(const std::string& name) const {
 void LearningCurve::add(const std::map<std::string, double>& values) {
   LearningCurve next = *this;  // a copy: an exception leaves this unchanged
   for (const auto& [name, value] : values) {
-    if (name == kEpoch) throw UsageError("[LearningCurve] need columns but \"epoch\"; got it");
+    if (name == kEpoch)
+      throw UsageError("[LearningCurve] need a column other than \"epoch\"; got it");
     const std::size_t place = next.column(name);
     if (place == next.names_.size()) {
       next.names_.push_back(name);

@@ -51,7 +51,7 @@ void predict_samples(std::size_t count, const Prediction& prediction,
   const bool is_shared = options.ranks != nullptr && options.ranks->size() > 1;
   if (is_shared && prediction.append == nullptr) {
     throw UsageError(
-        "[predict] need results that are numbers, strings, or vectors of such, to share them with "
+        "[predict] need results that are numbers, strings, or vectors of these, to share them with "
         "other ranks; got a type of your own");
   }
   GraphOptions graph_options = options.graph;

@@ -79,14 +79,14 @@ Reading read_labels(const Texts& texts, std::optional<bool> in_front = {}) {
     const std::string other = detail::quoted_text(texts[behind.size()]);
     if (unread != other) unread += " beside " + other;
     throw UsageError(
-        "[spans_of] need labels O and, all with the letter in front or all with it behind, B-x or "
-        "x-B with a letter of BIESLUMW; got " +
+        "[spans_of] need labels \"O\", \"B-x\" or \"x-B\" with a letter of BIESLUMW, always first "
+        "or always last; got " +
         unread);
   }
   if (in_front && !(*in_front ? fits_front : fits_behind)) {
     throw UsageError(
-        fmt::format("[SpanScores] need the letter of labels {}, as in a sentence before; got {}",
-                    *in_front ? "in front" : "behind",
+        fmt::format("[SpanScores] need the letter of labels {}, as in earlier sentences; got {}",
+                    *in_front ? "first" : "last",
                     detail::quoted_text(texts[*in_front ? front.size() : behind.size()])));
   }
   Reading reading;

@@ -35,7 +35,7 @@ void TrainingLog::note(const std::string& column, double value) {
   TrainingState::check_text(column);
   if (column == "epoch" || column == kLossColumn || column == score_column()) {
     throw UsageError(
-        fmt::format("[TrainingRun] need a name for a note that the learning curve has not itself; "
+        fmt::format("[TrainingRun] need a name for a note that the learning curve does not use; "
                     "got \"{}\"",
                     column));
   }

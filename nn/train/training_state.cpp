@@ -86,8 +86,7 @@ void TrainingState::check_options() const {
   need(!options.events || !options.output.empty(), "a folder for events", "none");
   if (options.plateau) options.plateau->check();
   check_text(options.score_name);
-  need(options.score_name != "epoch", "a name of the score that a report has not itself",
-       "\"epoch\"");
+  need(options.score_name != "epoch", "a name of the score that reports do not use", "\"epoch\"");
   check_metadata(options.settings);
   check_metadata(options.arguments);
   check_metadata(options.texts);
