@@ -43,8 +43,8 @@ struct GraphOptions {
   /// The element type of inputs and constants. Parameters in use must have the same type.
   DType dtype = DType::f32;
   /// The device that runs graphs and holds their values; parameters in use must be there too. The
-  /// tensors that a graph returns are always in this process's memory: copies, if the device is a
-  /// GPU.
+  /// tensors that a graph returns are always in this process's memory: copies, unless the device is
+  /// the CPU.
   std::shared_ptr<Device> device = default_device();
   /// A minibatch that may need more bytes than this for values, gradients and argument lists runs
   /// in parts (0: no limit). A sample that needs more by itself forms a part. The limit does not

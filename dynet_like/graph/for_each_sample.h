@@ -105,10 +105,10 @@ requires(!detail::TakesNumbers<F, std::remove_cvref_t<Samples>> &&
   return std::vector<Expression>();
 }
 
-/// Runs samples that arrive while others run, as in a server: each time the waiting samples have
-/// their values, it calls `next(idle)` while fewer than `at_once` samples run. `next` returns a
-/// std::optional with a sample, or empty if none has arrived. `idle` means that no sample runs:
-/// then `next` may wait, and an empty result ends the call. `f(graph, sample)` runs as in
+/// Runs samples that arrive while others run, as in a server. Each time before it resumes the
+/// waiting samples, it calls `next(idle)` until `at_once` samples run or none has arrived. `next`
+/// returns a std::optional, empty if none has arrived. `idle` means that no sample runs: then
+/// `next` may wait, and an empty result ends the call. `f(graph, sample)` runs as in
 /// for_each_sample. Only in inference: a new sample uses the graph of one that has ended, whose
 /// expressions become stale, so that memory does not grow with the number of samples. An exception
 /// from `f` ends the call: catch in `f` what a server should survive. In a message, "in sample N"

@@ -217,7 +217,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   for (const Gradients& some : gradients) some.check_not_used();
   std::vector<ValueRef> losses;
   choose(losses_.all, all_samples(), losses);
-  executor_.forward(losses);  // what was forgotten since
+  executor_.forward(losses);  // values that were freed since
   executor_.run_backward_by_parts(losses, ends, gradients, complete);
   trained_all(nullptr);
 }
@@ -301,7 +301,7 @@ void MinibatchPasses::read_losses(Part part, std::span<double> losses) {
 void MinibatchPasses::run_backward(Part part, Gradients& gradients) {
   std::vector<ValueRef> losses;
   choose(losses_.all, part, losses);
-  executor_.forward(losses);  // what was forgotten since
+  executor_.forward(losses);  // values that were freed since
   executor_.run_backward(losses, gradients);
 }
 

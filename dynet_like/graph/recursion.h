@@ -154,8 +154,8 @@ TracedFunction::Record record_of(F function, const std::string& name) {
 /// expression. For several input matrices `f` takes `const std::vector<Expression>& columns`, with
 /// a column of each. If `f` leaves a part of a state empty, that part is zeros.
 ///
-/// `f` is called once for each combination of kind and number of predecessors, not once per vertex:
-/// all such vertices compute what it recorded then. So it must not look at values, nor use
+/// `f` is called once for each combination of kind, number of predecessors and shapes, not once per
+/// vertex: all such vertices compute what it recorded then. So it must not look at values, nor use
 /// expressions other than its arguments. It may read parameters as usual.
 template <class State, class F>
 Recursion<State> recursion(F f, std::string name = "recursion") {

@@ -135,8 +135,8 @@ class TrainingRun {
                     const std::map<std::string, double>& results = {}) const;
 
  private:
-  // `training`: the epoch has minibatches left; `trained`: it has none. `finishing`: finish_epoch()
-  // has begun, and only it is left, also after it has failed.
+  // `training`: the epoch has minibatches left; `trained`: it has none. `finishing`: only
+  // finish_epoch() is left, which has begun and may have failed.
   enum class Phase { between, training, trained, finishing, over };
 
   void finish(const std::function<std::optional<double>()>& dev_score);
