@@ -1,5 +1,5 @@
 // Classifies molecules: atoms send messages along their bonds (Gilmer et al. 2017).
-//   classify_molecules [FILE]    lines "label TAB SMILES", the latter of letters and brackets
+//   classify_molecules [FILE]    lines "label TAB SMILES", with letters and brackets only
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>
 #include <nn/nn.h>
@@ -7,8 +7,8 @@
 #include <cstdio>
 using namespace dynet_like;
 
-std::vector<unsigned> bonds_of(const std::string& smiles) {  // of each atom, to one before it
-  std::vector<unsigned> bonds, last = {0};  // the last atom, behind those at open brackets
+std::vector<unsigned> bonds_of(const std::string& smiles) {  // of each atom to an earlier one
+  std::vector<unsigned> bonds, last = {0};  // the atoms at open brackets, then the last atom
   for (const char c : smiles) {
     if (c == '(') last.push_back(last.back());
     if (c == ')') last.pop_back();

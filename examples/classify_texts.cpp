@@ -1,4 +1,4 @@
-// Classifies texts: attention finds the words that count, and their mean tells the class.
+// Classifies texts: attention weights the words, and their mean gives the class.
 //   classify_texts [FILE]    lines "label TAB text"; the last tenth is for testing
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

@@ -1,4 +1,4 @@
-// Says how positive every part of a sentence is: a Tree-LSTM (Tai et al. 2015) reads its tree.
+// Finds how positive every part of a sentence is: a Tree-LSTM (Tai et al. 2015) reads its tree.
 //   classify_trees [FILE]    trees in brackets, as of the Stanford Sentiment Treebank
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

@@ -1,5 +1,5 @@
-// Finds names: LSTMs from both ends read the sentence, and a conditional random field chooses the
-// labels of its words together, so that I-PER comes only after B-PER or I-PER.
+// Finds names: a bidirectional LSTM reads the sentence, and a conditional random field chooses
+// the labels of its words together, so that I-PER only follows B-PER or I-PER.
 //   find_entities [FILE]    lines "word TAB label", and a blank line after each sentence
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

@@ -1,5 +1,5 @@
-// Models language: an LSTM predicts every character of a text from those before it, and then
-// writes.
+// Models language: an LSTM predicts every character of a text from the characters before
+// it, and then writes a text.
 //   model_language [FILE]    any text
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

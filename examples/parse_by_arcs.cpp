@@ -1,4 +1,4 @@
-// Parses sentences: every word chooses its head, and the best tree counts (Dozat and Manning 2017).
+// Parses sentences: scores every arc, and finds the best tree (Dozat and Manning 2017).
 //   parse_by_arcs [FILE.conllu]    the last tenth of the sentences is for testing
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   const auto [train, test] = nn::split(data, 0.9);
   const auto forms = &nn::ConlluColumns::form;
   nn::Vocabulary words;
-  const unsigned root = words.set_unknown("<root>");  // or a word that is unknown
+  const unsigned root = words.set_unknown("<root>");  // also stands for unknown words
   for (const nn::ConlluSentence& sentence : train) words.add_all(sentence.column(forms));
 
   ParameterCollection model(1);

@@ -1,4 +1,4 @@
-// Parses sentences decision by decision, and learns from its own (Kiperwasser and Goldberg 2016).
+// Parses by transitions; training follows the model's decisions (Kiperwasser and Goldberg 2016).
 //   parse_by_transitions [FILE.conllu]    the last tenth of the sentences is for testing
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>
@@ -12,14 +12,14 @@ int main(int argc, char** argv) {
   std::erase_if(data, [](auto& s) { return !nn::TransitionSystem::can_make(s.heads()); });
   const auto [train, test] = nn::split(data, 0.9);
   nn::Vocabulary words;
-  const unsigned root = words.set_unknown("<root>");  // or a word that is unknown
+  const unsigned root = words.set_unknown("<root>");  // also stands for unknown words
   for (const auto& sentence : train) words.add_all(sentence.column(&nn::ConlluColumns::form));
   constexpr nn::TransitionSystem system{nn::TransitionSystem::arc_hybrid};
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
   const nn::MLP mlp(model, 192, {32, system.size()});
-  // The sentence with the heads that it finds, and the losses of its decisions.
+  // Returns the sentence with the predicted heads, and the losses of the decisions.
   const auto parse = [&](ComputationGraph& graph, nn::ConlluSentence sentence) {
     std::vector<unsigned> ids = words.ids(sentence.column(&nn::ConlluColumns::form));
     ids.insert(ids.begin(), root);

@@ -1,4 +1,4 @@
-// Learns to tag words, then tags what clients send by HTTP, until Ctrl-C.
+// Learns to tag words, then tags sentences that clients send by HTTP, until Ctrl-C.
 //   serve_tagger [PORT [FILE.conllu]]    curl -d "The cat sleeps ." http://127.0.0.1:8080/
 #include <dynet_like/dynet_like.h>
 #include <dynet_like/serve/server.h>
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   const auto tag = [&](ComputationGraph& graph, const std::string& text) {
     const auto sentence = nn::split_line(text, nn::TextUnit::word);
     if (sentence.empty()) throw serve::BadRequest("need words between spaces");
-    std::string tagged;  // the request waits here for others, and shares their batches
+    std::string tagged;  // a request waits for others, to share batches
     for (const unsigned id : argmax_of_columns(scores(graph, sentence).value()))
       tagged += tags.word(id) + "\n";
     return tagged;

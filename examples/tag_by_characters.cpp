@@ -1,5 +1,5 @@
-// Tags words by how they are written: LSTMs from both ends read the characters of every word, and
-// others the words. So it tags words that it has never seen.
+// Tags words by their spelling: one bidirectional LSTM reads the characters of every word, another
+// the words. So it can tag words that it has never seen.
 //   tag_by_characters [FILE.conllu]
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

@@ -1,4 +1,4 @@
-// Tags words with their parts of speech: LSTMs from both ends read the sentence.
+// Tags words with their parts of speech: a bidirectional LSTM reads the sentence.
 //   tag_words [FILE.conllu]    the last tenth of the sentences is for testing
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

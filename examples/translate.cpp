@@ -1,4 +1,4 @@
-// Translates: a decoder looks at what an encoder has read, and writes it (Luong et al. 2015).
+// Translates: a decoder attends to the states of an encoder (Luong et al. 2015).
 //   translate [FILE]    lines "text TAB translation"; the last tenth is for testing
 #include <dynet_like/dynet_like.h>
 #include <nn/data.h>

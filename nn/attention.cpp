@@ -13,8 +13,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-// `attention` divides scores by the root of this size, which is taken back here, once for all
-// queries.
+// `attention` divides scores by the square root of this size. Undoes that, once for all queries.
 Expression scaled_keys(const Expression& keys) {
   return keys * std::sqrt(static_cast<float>(keys.dim().rows()));
 }
@@ -26,14 +25,14 @@ Expression weights_by_products(const AttentionMemory& memory, const Expression& 
   return reshape(attention_weights(query, memory.keys), dim);
 }
 
-/// The softmax of a row of scores. The number of keys is no part of a type here, as it is in a
-/// softmax of {n}. Shapes: {1, n} -> {n}.
+/// The softmax of a row of scores. Unlike `softmax` of {n}, it has one type for all numbers of
+/// keys. Shapes: {1, n} -> {n}.
 Expression softmax_of_row(const Expression& scores) {
   const unsigned keys = scores.dim().cols();
   return reshape(segment_softmax(scores, {keys}), Dim({keys}, scores.dim().batch_elems()));
 }
 
-/// Scores {1, n} are keys of one row for the query 1.
+/// The mean by given scores {1, n}: uses them as keys of size 1, with the query 1.
 Expression mean_by_scores(const AttentionMemory& memory, const Expression& scores) {
   return attention(constant(scores.graph("attention"), {1}, 1), scores, memory.values);
 }

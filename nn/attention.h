@@ -1,4 +1,4 @@
-// Attention: means of states, weighted by how well each fits a query.
+// Attention: means of states, weighted by how well each state matches a query.
 #pragma once
 
 #include <span>
@@ -9,32 +9,32 @@
 
 namespace dynet_like::nn {
 
-/// What queries look at: for every state a key, which is compared with a query, and a value: the
-/// state itself or, of MultiHeadAttention, a map of it. It is made once for a sequence, by `read`,
-/// and used for every query. Shapes: {k, n}, {e, n}.
+/// What queries attend to: for every state a key, which is compared with the query, and a value:
+/// the state itself or, in MultiHeadAttention, a map of it. Make it once for a sequence, by `read`,
+/// and use it for every query. Shapes: {k, n}, {e, n}.
 struct AttentionMemory {
   Expression keys, values;
 };
 
-/// What a query finds: the mean of the values, {e}, and the weight of every key, {n}.
+/// The result of a query: the weighted mean of the values, {e}, and the weight of every key, {n}.
 struct Attended {
   Expression mean, weights;
 };
 
-/// States as a matrix, a column each. Shapes: {e} -> {e, n}. Throws UsageError for none.
+/// Joins states as the columns of a matrix. Shapes: {e} -> {e, n}. Throws UsageError for no states.
 Expression columns_of(std::span<const Expression> states);
 
-// The layers below read states of any number n, at least one, as a matrix {e, n} or as n vectors
-// {e}. With a memory and a query, operator() is the mean of the states, {e}, `weights` are the
-// softmax of the scores, {n}, and `attend` is both. All throw ShapeError unless shapes fit, `read`
-// UsageError for no states.
+// The layers below read n states (at least one), as a matrix {e, n} or as n vectors {e}. From a
+// memory and a query, operator() returns the weighted mean of the states, {e}; `weights` returns
+// the softmax of the scores, {n}; `attend` returns both. All throw ShapeError unless shapes fit;
+// `read` throws UsageError for no states.
 
 /// score = h' q, for states h and queries q of one size (Luong et al. 2015, "dot").
 class DotAttention {
  public:
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
-  /// Several queries have a mean each, and weights. Shapes: {k} -> {e}, {n}; {k, m} -> {e, m}, {n,
+  /// Several queries give a mean and weights each. Shapes: {k} -> {e}, {n}; {k, m} -> {e, m}, {n,
   /// m}.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
@@ -50,7 +50,7 @@ class BilinearAttention {
 
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
-  /// As DotAttention's.
+  /// As in DotAttention.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
   Attended attend(const AttentionMemory& memory, const Expression& query) const;
@@ -86,14 +86,14 @@ class AdditiveAttention {
   Parameter state_weights_, query_weights_, bias_, score_weights_;
 };
 
-/// Coverage of an AdditiveAttention (See et al. 2017): score = v' tanh(W h + U q + w c + b), where
-/// c is the sum of the weights that the state h had before.
+/// Coverage for an AdditiveAttention (See et al. 2017): score = v' tanh(W h + U q + w c + b), where
+/// c is the sum of the weights of the state h in all earlier queries.
 class Coverage {
  public:
-  /// Adds its parameter "w" to a subcollection of `model`; `hidden` as that of the attention.
+  /// Adds its parameter "w" to a subcollection of `model`; `hidden` must be that of the attention.
   Coverage(ParameterCollection& model, unsigned hidden, const LayerOptions& options = {});
 
-  /// What the next query looks at, after one with these weights. Shapes: weights {n}. Throws
+  /// The memory for the next query, after a query with these weights. Shapes: weights {n}. Throws
   /// ShapeError unless they fit.
   AttentionMemory operator()(const AttentionMemory& memory, const Expression& weights) const;
 

@@ -26,7 +26,7 @@ Expression BiaffineArcs::operator()(const Expression& heads, const Expression& d
 BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsigned labels,
                                const LayerOptions& options) {
   ParameterCollection own = add_layer(model, options.name, "biaffine_labels");
-  // Every label's matrix is drawn by itself.
+  // Initialises the matrix of each label separately.
   const float scale = std::sqrt(3.0f / static_cast<float>(inputs));
   weights_ = own.add_parameters({inputs * labels, inputs}, ParameterInitUniform(scale), "U");
   head_weights_ = own.add_parameters({labels, inputs}, "V");
@@ -44,7 +44,7 @@ Expression BiaffineLabels::operator()(const Expression& heads, const Expression&
                      ' ' + to_string(dependants.dim()));
   }
   const unsigned inputs = dim.rows(), pairs = dim.cols(), labels = bias_.dim()[0];
-  // Column j of the product has U_l d_j for all labels l, one behind the other.
+  // Column j of the product has U_l d_j for all labels l, one after the other.
   const Expression products = weights_ * dependants;
   const Dim by_label({inputs, labels, pairs}, products.dim().bd);
   const Expression both = sum_dim(
@@ -61,7 +61,8 @@ Expression BiaffineLabels::all_pairs(const Expression& heads, const Expression& 
   }
   const unsigned inputs = head_weights_.dim()[1], labels = bias_.dim()[0];
   const unsigned m = heads.dim().cols(), n = dependants.dim().cols();
-  // Column j has U_l d_j + V_l' for all labels l: the product with a head is all that it adds.
+  // Column j has U_l d_j + V_l' for all labels l: its product with a head has all terms of that
+  // head.
   const Expression of_heads =
       reshape(transpose(parameter(graph, head_weights_)), {inputs * labels});
   const Expression products = affine_transform({of_heads, weights_, dependants});

@@ -1,4 +1,4 @@
-// Biaffine scorers: how well two words go together, and with which label.
+// Biaffine scorers: how likely one word is the head of another, and with which label.
 #pragma once
 
 #include "dynet_like/graph/expression.h"
@@ -6,15 +6,15 @@
 
 namespace dynet_like::nn {
 
-/// The score of every head for every dependant, h' U d + h' u (Dozat and Manning 2017, equation 6):
-/// how likely a head is to have this dependant, and to have any.
+/// The score of every head for every dependant, h' U d + h' u (Dozat and Manning 2017, equation 6).
+/// The first term scores the pair, the second how likely the head has any dependant.
 class BiaffineArcs {
  public:
   /// Adds its parameters "U" and "u" to a subcollection of `model`. Throws ShapeError for size 0.
   BiaffineArcs(ParameterCollection& model, unsigned inputs, const LayerOptions& options = {});
 
-  /// A column of scores per dependant. Shapes: {inputs, m} {inputs, n} -> {m, n}; m is n + 1 where
-  /// the first head is a root. Throws ShapeError unless they fit.
+  /// A column of scores per dependant. Shapes: {inputs, m} {inputs, n} -> {m, n}; m is n + 1 if the
+  /// first head is a root. Throws ShapeError unless they fit.
   Expression operator()(const Expression& heads, const Expression& dependants) const;
 
  private:

@@ -14,14 +14,14 @@
 
 namespace dynet_like::nn {
 
-/// Per layer one that reads from the first element to the last and one that reads from the last to
-/// the first (Schuster and Paliwal 1997; Graves and Schmidhuber 2005). A position has both outputs,
-/// the forward one before the other; a layer reads those of the layer below, with dropout.
+/// Each layer has a recurrent layer that reads from first to last and one that reads from last to
+/// first (Schuster and Paliwal 1997; Graves and Schmidhuber 2005). The output at a position
+/// concatenates both, the forward one first; the next layer reads these outputs, with dropout.
 /// `Recurrent` is LSTM, GRU, or a class with the same members.
 template <class Recurrent>
 class Bidirectional {
  public:
-  /// Adds the layers "forward" and "backward", for a second layer "forward_1" and so on, to a
+  /// Adds the layers "forward" and "backward" ("forward_1" and so on for a second layer) to a
   /// subcollection of `model`, by default "bidirectional_lstm" or "bidirectional_gru". Throws
   /// ShapeError for size 0, UsageError for no layers.
   Bidirectional(ParameterCollection& model, unsigned inputs, unsigned hidden,
@@ -36,17 +36,18 @@ class Bidirectional {
       layers_.push_back({forward, Recurrent(own, size, hidden, {.name = "backward"})});
     }
   }
-  // To move is to copy: it never has no layers.
+  // Moving copies, so that a moved-from object still has its layers.
   Bidirectional(const Bidirectional&) = default;
   Bidirectional& operator=(const Bidirectional&) = default;
 
-  /// The outputs of the last layer at every position; none for no inputs. Shapes: {inputs} ->
+  /// The outputs of the last layer at every position; an empty vector for no inputs. Shapes:
+  /// {inputs} ->
   /// {2 * hidden}. Throws ShapeError unless the inputs fit.
   std::vector<Expression> operator()(std::span<const Expression> xs) const {
     return inputs_of(layers_.size(), xs);
   }
 
-  /// The same for elements that are the columns of a matrix: a node for each direction and layer.
+  /// The same for elements that are the columns of a matrix, with one node per direction and layer.
   /// Shapes: {inputs, n} -> {2 * hidden, n}. Throws ShapeError unless xs fits.
   template <std::same_as<Expression> Matrix>
   Expression operator()(Matrix xs) const {
@@ -57,9 +58,9 @@ class Bidirectional {
     return xs;
   }
 
-  /// A whole sequence as one vector: of the last layer, the forward output after the last element
-  /// and the backward output after the first. Shapes: {inputs} -> {2 * hidden}. Throws UsageError
-  /// for no inputs.
+  /// The whole sequence as one vector: the last layer's forward output after the last element, and
+  /// its backward output after the first. Shapes: {inputs} -> {2 * hidden}. Throws UsageError for
+  /// no inputs.
   Expression final_states(std::span<const Expression> xs) const {
     if (xs.empty()) throw UsageError("[Bidirectional] need at least 1 input; got 0");
     const std::vector<Expression> inputs = inputs_of(layers_.size() - 1, xs);
@@ -77,7 +78,7 @@ class Bidirectional {
                         Recurrent::output(layers_.back().backward.backwards(xs)[0])});
   }
 
-  /// Of one direction.
+  /// The size of one direction's output.
   unsigned hidden() const { return layers_.front().forward.hidden(); }
 
  private:
@@ -94,7 +95,7 @@ class Bidirectional {
     return {xs.rbegin(), xs.rend()};
   }
 
-  /// What a layer reads; after the last one, the outputs.
+  /// The inputs of a layer; for the number after the last, the outputs.
   std::vector<Expression> inputs_of(std::size_t layer, std::span<const Expression> xs) const {
     std::vector<Expression> inputs(xs.begin(), xs.end());
     for (std::size_t i = 0; i < layer; ++i) {

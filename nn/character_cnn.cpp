@@ -1,4 +1,4 @@
-// CharacterCNN: per width a convolution, and the largest values of its outputs.
+// CharacterCNN: for each width a convolution, and the maxima of its outputs.
 #include "nn/character_cnn.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ CharacterCNN::CharacterCNN(ParameterCollection& model, unsigned characters, unsi
                            const CharacterCNNOptions& options)
     : characters_(checked(characters, options.filters)),
       own_(add_layer(model, options.name, "character_cnn")),
-      embedding_(own_, characters + 1, size, {.name = "characters"}),  // the last: both ends
+      embedding_(own_, characters + 1, size, {.name = "characters"}),  // the last: padding
       activation_(options.activation) {
   unsigned widest = 0;
   for (const CharacterFilters& each : options.filters) {
@@ -62,8 +62,8 @@ Expression CharacterCNN::operator()(ComputationGraph& graph, ListOf<std::uint32_
   return outputs.size() == 1 ? outputs[0] : concatenate(outputs);
 }
 
-// The first characters of all windows are some columns, their second ones are those one further
-// on, and so on: a product for each, without copies.
+// The first characters of all windows are a range of columns, the second characters the range
+// shifted by one, and so on. So each place in the window takes one product, without copies.
 Expression CharacterCNN::sums_of_windows(const Filters& filters, const Expression& columns) const {
   ComputationGraph& graph = columns.graph("CharacterCNN");
   const unsigned size = columns.dim().rows(), windows = columns.dim().cols() - filters.width + 1;

@@ -1,4 +1,4 @@
-// CharacterCNN: a word as a vector, from windows of its characters.
+// CharacterCNN: a vector for a word, from windows of its characters.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dynet_like::nn {
 
-/// So many filters that see so many characters that follow each other.
+/// `count` filters over `width` consecutive characters.
 struct CharacterFilters {
   unsigned width = 3, count = 32;
 };
@@ -21,24 +21,24 @@ struct CharacterCNNOptions {
   std::string name = {};
 };
 
-/// Filters of several widths over the vectors of a word's characters, for every filter its largest
-/// value in the word, and an activation of that (Kim et al. 2016, section 2.2; tanh of the largest
-/// is the largest tanh). At both ends of the word a character of its own stands as often as half of
-/// the widest filter says, rounded down.
+/// Applies filters of several widths to the vectors of a word's characters, takes the maximum of
+/// every filter over the word, and applies the activation to that (Kim et al. 2016, section 2.2;
+/// tanh of the maximum is the maximum of tanh). Both ends of the word are padded with a special
+/// character: half the width of the widest filter, rounded down.
 class CharacterCNN {
  public:
-  /// Adds the Embedding "characters", and per width the filters "F" {count, width * size} and the
-  /// bias "b" ("F_1", "b_1" for the second width, and so on), to a subcollection of `model`. Throws
-  /// ShapeError for size 0, UsageError for no filters and for a width above 16.
+  /// Adds the Embedding "characters", and for each width the filters "F" {count, width * size} and
+  /// the bias "b" ("F_1", "b_1" for the second width, and so on), to a subcollection of `model`.
+  /// Throws ShapeError for size 0, UsageError for no filters and for a width above 16.
   CharacterCNN(ParameterCollection& model, unsigned characters, unsigned size,
                const CharacterCNNOptions& options = {});
 
-  // To move is to copy: it never has no filters.
+  // Moving copies, so that a moved-from object still has its filters.
   CharacterCNN(const CharacterCNN&) = default;
   CharacterCNN& operator=(const CharacterCNN&) = default;
 
-  /// Shapes: {outputs}. Throws UsageError for a word without characters, or with one that is not
-  /// there.
+  /// Shapes: {outputs}. Throws UsageError for a word without characters, or with a number that is
+  /// too large.
   Expression operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const;
 
   /// The number of all filters.
@@ -53,7 +53,7 @@ class CharacterCNN {
   Expression sums_of_windows(const Filters& filters, const Expression& columns) const;
 
   unsigned characters_, ends_;
-  ParameterCollection own_;  // has the parameters of the layers below
+  ParameterCollection own_;  // with the parameters of the members below
   Embedding embedding_;
   std::vector<Filters> filters_;
   Activation activation_;

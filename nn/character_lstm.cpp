@@ -1,4 +1,4 @@
-// CharacterLSTM: an embedding per character, and the final states of both directions.
+// CharacterLSTM: embeddings of the characters, and the final states of both directions.
 #include "nn/character_lstm.h"
 
 #include "dynet_like/core/errors.h"

@@ -1,4 +1,4 @@
-// CharacterLSTM: a word as a vector, from its characters read from both ends.
+// CharacterLSTM: a vector for a word, from its characters read in both directions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace dynet_like::nn {
 
 struct CharacterLSTMOptions {
-  /// The size of an LSTM's states. It has no default.
+  /// The size of the states of each LSTM. It has no default.
   unsigned hidden = 0;
   std::string name = {};
 };
@@ -24,15 +24,15 @@ class CharacterLSTM {
   CharacterLSTM(ParameterCollection& model, unsigned characters, unsigned size,
                 const CharacterLSTMOptions& options);
 
-  /// Shapes: {2 * hidden}. Throws UsageError for a word without characters, or with one that is not
-  /// there.
+  /// Shapes: {2 * hidden}. Throws UsageError for a word without characters, or with a number that
+  /// is too large.
   Expression operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const;
 
-  /// 2 * hidden.
+  /// The size of the vector: 2 * hidden.
   unsigned outputs() const { return 2 * lstm_.hidden(); }
 
  private:
-  ParameterCollection own_;  // has the parameters of the layers below
+  ParameterCollection own_;  // with the parameters of the members below
   Embedding embedding_;
   BidirectionalLSTM lstm_;
 };

@@ -1,4 +1,4 @@
-// Checks of what comes into a layer.
+// Checks of layers' inputs.
 #include "nn/check_input.h"
 
 #include <string>

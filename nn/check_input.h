@@ -1,4 +1,4 @@
-// What layers check of their inputs, so that a message names the layer and not an op inside it.
+// Checks of layers' inputs, so that messages name the layer and not an op inside it.
 #pragma once
 
 #include "dynet_like/graph/expression.h"
@@ -8,13 +8,14 @@
 namespace dynet_like::nn {
 
 /// Throws ShapeError, `[layer] need inputs of size 3 for "/lstm/W"; got {4}`, unless x is a vector
-/// {size}, with `or_columns` also a matrix of such columns. The parameter tells layers apart.
+/// {size}, or, with `or_columns`, a matrix of such columns. The parameter's name tells which layer
+/// it is.
 void check_input(const char* layer, const Expression& x, unsigned size,
                  const ParameterStorage& parameter, bool or_columns = false,
                  const char* what = "inputs");
 
-/// Throws ShapeError unless the matrix has exactly the columns that the structure reads: with more
-/// of them, it is another sample's.
+/// Throws ShapeError unless the matrix has exactly the columns that the structure reads: one with
+/// more columns must belong to another sample.
 void check_columns(const char* layer, const Structure& structure, const Expression& xs);
 
 }  // namespace dynet_like::nn

@@ -22,8 +22,8 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
       [cell = *this](const Expression& x, const std::vector<State>& children) {
         if (x.empty()) {
           throw UsageError(
-              "[ChildSumTreeLSTM] need a column for every vertex; got one without, as inner nodes "
-              "of a structure_of(tree) are: NaryTreeLSTM and TreeLSTM take those");
+              "[ChildSumTreeLSTM] need a column for every vertex; got one without, such as an "
+              "inner node of structure_of(tree): NaryTreeLSTM and TreeLSTM take these");
         }
         return cell.node(x, children);
       },
@@ -37,7 +37,7 @@ ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
     check_input("ChildSumTreeLSTM", child.h, hidden_, sum_weights_.get_storage(), false, "states");
   }
   const unsigned n = hidden_;
-  // What all gates get from the input, once.
+  // The part of all gates that depends on the input, computed once.
   const Expression from_x = affine_transform({bias_, input_weights_, x});
   const Expression forget_from_x = pick_range(from_x, 0, n);
   Expression sums = pick_range(from_x, n, 4 * n);

@@ -1,4 +1,5 @@
-// ChildSumTreeLSTM: an LSTM over trees of any number of children, such as dependency trees.
+// ChildSumTreeLSTM: an LSTM over trees whose nodes have any number of children, such as dependency
+// trees.
 #pragma once
 
 #include <span>
@@ -18,7 +19,7 @@ namespace dynet_like::nn {
 /// gate by gate; b is 1 for the forget gate at first and 0 for the others.
 class ChildSumTreeLSTM {
  public:
-  /// Of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  /// The state of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
   using State = CellState;
 
   /// Adds its parameters "W" and "b" (all gates), "U" (i, o, u) and "U_f" to a subcollection of
@@ -31,7 +32,7 @@ class ChildSumTreeLSTM {
   State node(const Expression& x, std::span<const State> children = {}) const;
   /// The states of all vertices of a tree, such as the words of a sentence in
   /// heads_bottom_up(heads), as one node. Shapes: xs {inputs, n}, with n the columns that the
-  /// structure reads. Throws ShapeError unless xs fits, UsageError for a vertex without column.
+  /// structure reads. Throws ShapeError unless xs fits, UsageError for a vertex without a column.
   States<State> operator()(const Structure& tree, const Expression& xs) const;
 
   unsigned hidden() const { return hidden_; }

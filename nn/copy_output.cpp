@@ -1,4 +1,4 @@
-// CopyOutput: one map to scores and the gate, and one softmax with copying.
+// CopyOutput: one map for scores and gate, and one softmax with copying.
 #include "nn/copy_output.h"
 
 #include "dynet_like/core/errors.h"

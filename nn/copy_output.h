@@ -1,4 +1,4 @@
-// CopyOutput: words that a decoder generates, or copies from a source that it attends to.
+// CopyOutput: a decoder's distribution over words, which it generates or copies from the source.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 namespace dynet_like::nn {
 
 struct CopyOutputOptions {
-  /// The size of the means that attention gives. It has no default.
+  /// The size of the mean that attention returns. It has no default.
   unsigned means = 0;
   std::string name = {};
 };
 
 /// The output of a pointer-generator (See et al. 2017): P = g softmax(W s + V m + b) + (1 - g)
-/// copied, for the state s of a decoder and what it finds in a source: the mean m and weights,
-/// which add up to the words' shares in `copied`. g = sigmoid(w s + v m + c) is one more row of
-/// the same maps.
+/// copied, for the state s of a decoder and its attention to the source: the mean m, and weights.
+/// `copied` has for each word the sum of the weights of its places in the source. The gate g =
+/// sigmoid(w s + v m + c) uses one more row of the same maps.
 class CopyOutput {
  public:
   /// Adds its parameters "W", "V" and "b", with a last row for the gate, to a subcollection of
@@ -25,8 +25,8 @@ class CopyOutput {
   CopyOutput(ParameterCollection& model, unsigned states, unsigned words,
              const CopyOutputOptions& options);
 
-  /// ln P of all words; `source` has the word of every weight. Shapes: {states} -> {words}. Throws
-  /// ShapeError unless sizes fit, UsageError for a word that there is not.
+  /// ln P of all words; source[i] is the word of weight i. Shapes: {states} -> {words}. Throws
+  /// ShapeError unless sizes fit, UsageError for a word that does not exist.
   Expression operator()(const Expression& state, const Attended& found,
                         const std::vector<unsigned>& source) const;
   /// -ln P of a word. Shapes: {states} -> {1}.

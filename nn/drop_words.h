@@ -1,4 +1,4 @@
-// Word dropout: a model learns what to do where it does not know a word.
+// Word dropout: teaches a model to handle unknown words.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace dynet_like::nn {
 
-/// These words, of which each is replaced by `instead`, such as the unknown word, with probability
-/// p (Bowman et al. 2016, "Generating sentences from a continuous space"). In inference they stay
-/// as they are. Which words are replaced follows from the graph's seed, as dropout does. Throws
-/// UsageError unless p is 0 to 1, and if the graph has no seed (see GraphOptions::seed).
+/// Replaces each word by `instead`, such as the unknown word, with probability p (Bowman et al.
+/// 2016, "Generating sentences from a continuous space"). In inference, returns the words
+/// unchanged. As in dropout, the choice follows from the graph's seed. Throws UsageError unless p
+/// is 0 to 1, and if the graph has no seed (see GraphOptions::seed).
 std::vector<unsigned> drop_words(ComputationGraph& graph, std::vector<unsigned> words,
                                  unsigned instead, float p);
 

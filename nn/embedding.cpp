@@ -1,4 +1,4 @@
-// Embedding: its table, and how rows of it are arranged.
+// Embedding: its table, and the arrangement of rows.
 #include "nn/embedding.h"
 
 #include <vector>

@@ -12,11 +12,11 @@
 
 namespace dynet_like::nn {
 
-/// Any ParameterInit, as a value.
+/// Any ParameterInit, held by value.
 struct AnyInit {
   template <std::derived_from<ParameterInit> Init>
   AnyInit(const Init& init) : shared(std::make_shared<const Init>(init)) {}
-  // To move is to copy: there is always one.
+  // Moving copies, so that a moved-from object still has its initialiser.
   AnyInit(const AnyInit&) = default;
   AnyInit& operator=(const AnyInit&) = default;
 
@@ -24,8 +24,8 @@ struct AnyInit {
 };
 
 struct EmbeddingOptions {
-  /// Of the table; by default every number is uniform over [-s, s), s = sqrt(3 / size): variance
-  /// 1 / size.
+  /// Initialises the table; by default every number is uniform over [-s, s) with s = sqrt(3 /
+  /// size), so the variance is 1 / size.
   AnyInit init = ParameterInitGlorot(true);
   std::string name = {};
 };
@@ -37,13 +37,14 @@ class Embedding {
   Embedding(ParameterCollection& model, unsigned rows, unsigned size,
             const EmbeddingOptions& options = {});
 
-  /// The vector of a row. Shapes: {size}. Throws UsageError for a row that is not there.
+  /// The vector of a row. Shapes: {size}. Throws UsageError for a row that does not exist.
   Expression operator()(ComputationGraph& graph, std::uint32_t row) const;
-  /// The same where an operation or a layer knows the graph: `lstm.step(state, words[row])`.
+  /// The same as an input of an operation or layer whose other inputs have a graph:
+  /// `lstm.step(state, words[row])`.
   Expression operator[](std::uint32_t row) const { return table_[row]; }
 
-  // Of several rows, in any order; one may come several times. All of the following throw
-  // UsageError for a row that is not there, and the first two for no rows.
+  // The following take several rows in any order, with repetitions allowed. All throw UsageError
+  // for a row that does not exist; the first two also for no rows.
 
   /// A column per row. Shapes: {size, n}.
   Expression columns(ComputationGraph& graph, ListOf<std::uint32_t> rows) const;

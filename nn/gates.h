@@ -1,4 +1,4 @@
-// What layers with gates share: how the weights of several gates in one matrix begin.
+// Initial values of gates' weights and biases, with several gates in one matrix.
 #pragma once
 
 #include <cmath>
@@ -9,15 +9,15 @@
 
 namespace dynet_like::nn {
 
-/// A matrix of `gates` blocks of `hidden` rows, every block drawn as a {hidden, inputs} matrix by
-/// itself (Glorot and Bengio 2010).
+/// Adds a matrix of `gates` blocks of `hidden` rows. Each block is initialised as a {hidden,
+/// inputs} matrix of its own (Glorot and Bengio 2010).
 inline Parameter add_gate_weights(ParameterCollection& model, unsigned gates, unsigned hidden,
                                   unsigned inputs, const std::string& name) {
   const float scale = std::sqrt(6.0f / static_cast<float>(hidden + inputs));
   return model.add_parameters({gates * hidden, inputs}, ParameterInitUniform(scale), name);
 }
 
-/// A bias of as many blocks as there are values, each filled with its value.
+/// Adds a bias with a block of `hidden` elements for each value, filled with that value.
 inline Parameter add_gate_bias(ParameterCollection& model, unsigned hidden,
                                const std::vector<float>& values, const std::string& name) {
   std::vector<float> bias;

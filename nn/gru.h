@@ -17,7 +17,7 @@ namespace dynet_like::nn {
 /// (2010) propose, gate by gate; b_x and b_h are zero at first.
 class GRU {
  public:
-  /// After an element: its output. Shapes: {hidden}.
+  /// The state after an element, which is also the output. Shapes: {hidden}.
   using State = Expression;
   static constexpr const char* kName = "gru";
 
@@ -31,19 +31,19 @@ class GRU {
   /// The state after one more element. Shapes: h {hidden}, x {inputs}. Throws ShapeError unless
   /// they fit.
   State step(const State& h, const Expression& x) const;
-  /// A step that reads nothing: W x and b_x are left out of all three sums. An inner node of a tree
-  /// whose words are at its leaves, with h the sum of its children's states. Shapes: h {hidden}.
+  /// A step without an input: W x and b_x are left out of all three sums. Use it at inner nodes of
+  /// a tree with words at its leaves, with h the sum of the children's states. Shapes: h {hidden}.
   State step_without_input(const State& h) const;
-  /// The states after every element of a sequence that begins with it.
+  /// The states after every element of a whole sequence.
   std::vector<State> operator()(std::span<const Expression> xs) const;
-  /// The same as one node, for elements that are the columns of a matrix; and from the last to the
-  /// first, where the state of a column has read it and those behind it. Shapes: xs {inputs, n}.
-  /// Throws ShapeError unless xs fits.
+  /// The same as one node, for elements that are the columns of a matrix. `backwards` reads from
+  /// last to first: the state of a column depends on it and the columns after it. Shapes: xs
+  /// {inputs, n}. Throws ShapeError unless xs fits.
   template <std::same_as<Expression> Matrix>
   States<State> operator()(const Matrix& xs) const {
     return along(xs);
   }
-  /// The same after a state, such as that of an encoder.
+  /// The same from an initial state, such as that of an encoder.
   States<State> operator()(const Expression& xs, const State& before) const;
   States<State> backwards(const Expression& xs) const;
 

@@ -1,4 +1,4 @@
-// Highway: one product per layer, for the gate and the map.
+// Highway: one product per layer computes both the gate and the map.
 #include "nn/highway.h"
 
 #include "dynet_like/core/errors.h"

@@ -1,4 +1,4 @@
-// Highway: layers that carry a part of what they read as it is.
+// Highway: layers that pass a part of their input on unchanged.
 #pragma once
 
 #include <string>
@@ -18,15 +18,15 @@ struct HighwayOptions {
 /// Srivastava, Greff and Schmidhuber (2015), equation 3, once per layer:
 ///   t = sigmoid(b_t + W_t x);  y = t * activation(b_h + W_h x) + (1 - t) * x
 /// The rows of W and b are in the order t, h. W is drawn as Glorot and Bengio (2010) propose, block
-/// by block; b is -1 for t at first, so that much is carried, and else 0.
+/// by block. Initially b is -1 for t, so that most of the input is passed on, and 0 for h.
 /// Shapes: {size} -> {size}, {size, n} -> {size, n}.
 class Highway {
  public:
-  /// Adds its parameters "W" and "b", for a second layer "W_1" and "b_1" and so on, to a
+  /// Adds its parameters "W" and "b" ("W_1" and "b_1" for a second layer, and so on) to a
   /// subcollection of `model`. Throws UsageError for no layers, ShapeError for size 0.
   Highway(ParameterCollection& model, unsigned size, const HighwayOptions& options = {});
 
-  // To move is to copy: it never has no layers.
+  // Moving copies, so that a moved-from object still has its layers.
   Highway(const Highway&) = default;
   Highway& operator=(const Highway&) = default;
 

@@ -1,4 +1,4 @@
-// LayerNorm: every column with mean 0 and deviation 1, then scaled and shifted.
+// LayerNorm: normalises every column to mean 0 and deviation 1, then scales and shifts it.
 #pragma once
 
 #include "dynet_like/graph/expression.h"
@@ -6,8 +6,8 @@
 
 namespace dynet_like::nn {
 
-/// g * (x - mean) / deviation + b, for every column by itself (Ba et al. 2016), with g 1 and b 0 at
-/// first. Shapes: {size} -> {size}, {size, n} -> {size, n}.
+/// g * (x - mean) / deviation + b, for every column separately (Ba et al. 2016); initially g is 1
+/// and b is 0. Shapes: {size} -> {size}, {size, n} -> {size, n}.
 class LayerNorm {
  public:
   /// Adds its parameters "g" and "b" to a subcollection of `model`. Throws ShapeError for size 0.

@@ -1,4 +1,4 @@
-// What the options of layers have in common, and what their constructors do with them.
+// Options that layers share, and helpers for their constructors.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace dynet_like::nn {
 
-/// Of layers that have no other options.
+/// Options of layers without other options.
 struct LayerOptions {
-  /// Of the layer's subcollection; if it is empty, the layer's own name, such as "lstm".
+  /// The name of the layer's subcollection; if empty, a default such as "lstm".
   std::string name = {};
 };
 
-/// Of recurrent layers on top of each other.
+/// Options of stacked recurrent layers.
 struct StackOptions {
   unsigned layers = 1;
-  /// The rate between two layers, at least 0 and below 1.
+  /// The dropout rate between two layers, at least 0 and below 1.
   float dropout = 0;
   std::string name = {};
 };
 
-/// The subcollection of a layer, with the name of its options or else with its own.
+/// Adds the subcollection of a layer, under the name in its options or else `own_name`.
 inline ParameterCollection add_layer(ParameterCollection& model, const std::string& name,
                                      const std::string& own_name) {
   return model.add_subcollection(name.empty() ? own_name : name);

@@ -9,12 +9,12 @@
 namespace dynet_like::nn {
 
 struct LinearOptions {
-  /// Whether there is a vector b.
+  /// Whether to add a bias b.
   bool bias = true;
   std::string name = {};
 };
 
-/// y = W x + b, with W drawn as Glorot and Bengio (2010) propose and b zero at first.
+/// y = W x + b. W is drawn as Glorot and Bengio (2010) propose; b is zero initially.
 /// Shapes: {inputs} -> {outputs}, {inputs, n} -> {outputs, n}.
 class Linear {
  public:
@@ -26,7 +26,7 @@ class Linear {
   Expression operator()(const Expression& x) const;
 
   const Parameter& weights() const { return weights_; }
-  /// Empty if there is none.
+  /// Empty if there is no bias.
   const Parameter& bias() const { return bias_; }
 
  private:

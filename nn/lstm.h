@@ -17,7 +17,7 @@ namespace dynet_like::nn {
 /// gate by gate; b is 1 for the forget gate at first and 0 for the others (Jozefowicz et al. 2015).
 class LSTM {
  public:
-  /// After an element: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  /// The state after an element: the output h and the cell c. Shapes: {hidden} and {hidden}.
   using State = CellState;
   static constexpr const char* kName = "lstm";
 
@@ -30,16 +30,16 @@ class LSTM {
   State start(ComputationGraph& graph) const;
   /// The state after one more element. Shapes: x {inputs}. Throws ShapeError unless x fits.
   State step(const State& before, const Expression& x) const;
-  /// The states after every element of a sequence that begins with it.
+  /// The states after every element of a whole sequence.
   std::vector<State> operator()(std::span<const Expression> xs) const;
-  /// The same as one node, for elements that are the columns of a matrix; and from the last to the
-  /// first, where the state of a column has read it and those behind it. Shapes: xs {inputs, n}.
-  /// Throws ShapeError unless xs fits.
+  /// The same as one node, for elements that are the columns of a matrix. `backwards` reads from
+  /// last to first: the state of a column depends on it and the columns after it. Shapes: xs
+  /// {inputs, n}. Throws ShapeError unless xs fits.
   template <std::same_as<Expression> Matrix>
   States<State> operator()(const Matrix& xs) const {
     return along(xs);
   }
-  /// The same after a state, such as that of an encoder.
+  /// The same from an initial state, such as that of an encoder.
   States<State> operator()(const Expression& xs, const State& before) const;
   States<State> backwards(const Expression& xs) const;
 

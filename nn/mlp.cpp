@@ -1,4 +1,4 @@
-// MLP: its layers one after the other.
+// MLP: applies its layers in turn.
 #include "nn/mlp.h"
 
 #include "dynet_like/core/errors.h"

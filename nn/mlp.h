@@ -10,23 +10,22 @@
 namespace dynet_like::nn {
 
 struct MLPOptions {
-  /// The rate of what the activation gives, at least 0 and below 1.
+  /// The dropout rate of the activation's output, at least 0 and below 1.
   float dropout = 0;
-  /// Of the outputs of all layers but the last.
+  /// Applied to the outputs of all layers but the last.
   Activation activation = relu;
   std::string name = {};
 };
 
-/// A multilayer perceptron: Linear layers, with an activation behind each but the last.
+/// A multilayer perceptron: Linear layers, with an activation after each but the last.
 /// Shapes: {inputs} -> {outputs}, {inputs, n} -> {outputs, n}.
 class MLP {
  public:
-  /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`; `sizes` are those of
-  /// their outputs, the last one that of all. Throws UsageError for no sizes, ShapeError
-  /// for size 0.
+  /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`; `sizes` are the sizes of
+  /// their outputs. Throws UsageError for no sizes, ShapeError for size 0.
   MLP(ParameterCollection& model, unsigned inputs, const std::vector<unsigned>& sizes,
       const MLPOptions& options = {});
-  // To move is to copy: it never has no layers.
+  // Moving copies, so that a moved-from object still has its layers.
   MLP(const MLP&) = default;
   MLP& operator=(const MLP&) = default;
 

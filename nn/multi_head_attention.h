@@ -1,4 +1,4 @@
-// MultiHeadAttention: several attentions side by side, with maps before and behind them.
+// MultiHeadAttention: several attentions in parallel, between linear maps.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 namespace dynet_like::nn {
 
 struct MultiHeadAttentionOptions {
-  /// They share the size, which must be a multiple. It has no default.
+  /// The number of heads, which share the rows: the size must be a multiple. It has no default.
   unsigned heads = 0;
-  /// In a sequence that attends to itself, every column attends to those up to it alone.
+  /// In self-attention, a column attends only to itself and the columns before it.
   bool causal = false;
   std::string name = {};
 };
 
 /// Vaswani et al. (2017), section 3.2.2, with biases: queries, keys and values are linear maps of
-/// what is given, every head attends with its own `size / heads` rows of each, and a linear map of
-/// all heads is the output.
+/// the inputs; every head attends with its own `size / heads` rows of each; the output is a linear
+/// map of all heads.
 class MultiHeadAttention {
  public:
   /// Adds the Linear layers "query", "key", "value" and "output" to a subcollection of `model`.
@@ -31,20 +31,19 @@ class MultiHeadAttention {
   /// Throws ShapeError unless the states fit, UsageError for none.
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
-  /// What queries find there. Shapes: {size} -> {size}, {size, m} -> {size, m}. Throws ShapeError
+  /// The results of queries. Shapes: {size} -> {size}, {size, m} -> {size, m}. Throws ShapeError
   /// unless they fit.
   Expression operator()(const AttentionMemory& memory, const Expression& queries) const;
-  /// What every head weighs the states with. Shapes: {size} -> {heads, n}, {size, m} -> {heads, n,
-  /// m}. Throws ShapeError unless they fit.
+  /// The weights of the states, for every head. Shapes: {size} -> {heads, n}, {size, m} -> {heads,
+  /// n, m}. Throws ShapeError unless they fit.
   Expression weights(const AttentionMemory& memory, const Expression& queries) const;
-  /// A sequence that attends to itself. Shapes: {size, n} -> {size, n}. Throws ShapeError unless x
-  /// fits.
+  /// Self-attention of a sequence. Shapes: {size, n} -> {size, n}. Throws ShapeError unless x fits.
   Expression operator()(const Expression& x) const;
 
  private:
   unsigned heads_;
   bool causal_;
-  ParameterCollection own_;  // has the parameters of the layers below
+  ParameterCollection own_;  // with the parameters of the members below
   Linear query_, key_, value_, output_;
 };
 

@@ -1,4 +1,4 @@
-// NaryTreeLSTM: one node per node of the tree.
+// NaryTreeLSTM: one node of the graph per node of the tree.
 #include "nn/nary_tree_lstm.h"
 
 #include "dynet_like/core/errors.h"
@@ -48,7 +48,7 @@ NaryTreeLSTM::State NaryTreeLSTM::node(const Expression& x, std::span<const Stat
     const Expression xs[] = {input_weights_, x};
     return lstm_cell(bias, xs, {});
   }
-  // Made of parameters alone, it is made once for all nodes.
+  // The concatenation depends only on parameters, so it is computed once for all nodes.
   return inner({concatenate({parameter(graph, forget_input_weights_), input_weights_}), x},
                children);
 }

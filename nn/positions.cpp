@@ -1,4 +1,4 @@
-// Positions: a table of sines, a table of parameters, and which part of it a sequence gets.
+// Positions: a table of sines, a table of parameters, and the part of it that a sequence gets.
 #include "nn/positions.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Positions: vectors that say where in a sequence an element is.
+// Positions: vectors that encode the position of an element in its sequence.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace dynet_like::nn {
 
-// Both are added to a sequence, one vector per column: the first column is at position `first`,
-// which is not 0 where a sequence is read in parts. They throw ShapeError unless x is {size} or
-// {size, n}, and UsageError for positions past the last one.
+// Both layers add a vector to each column of a sequence. The first column has position `first`, for
+// sequences that are read in parts. They throw ShapeError unless x is {size} or {size, n}, and
+// UsageError for positions past the last one.
 
 /// Sines and cosines (Vaswani et al. 2017, section 3.5): at position p, element 2 i is
 /// sin(p / 10000^(2 i / size)) and element 2 i + 1 the cosine of the same. No parameters.

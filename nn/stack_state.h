@@ -1,4 +1,4 @@
-// StackState: a stack whose content a recurrent layer reads.
+// StackState: a stack whose elements a recurrent layer has read.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,20 @@
 
 namespace dynet_like::nn {
 
-/// The stack LSTM of Dyer et al. (2015): the layer reads what is pushed, from where it was before;
-/// pop() goes back there. A value: copies share what they have in common, so that a copy takes
-/// constant time and room, and each then goes its own way. Every push is one step of the layer, and
-/// nothing else computes anything. `Recurrent` is LSTM, GRU, Stacked, or a class with the same
-/// `State`, `step` and `output`.
+/// The stack LSTM of Dyer et al. (2015): push() takes a step of the layer from the current state,
+/// and pop() returns to the state before. Copies are independent but share their common elements,
+/// so a copy takes constant time and memory. Only push() computes anything, one step of the layer.
+/// `Recurrent` is LSTM, GRU, Stacked, or a class with the same `State`, `step` and `output`.
 template <class Recurrent>
 class StackState {
  public:
   using State = typename Recurrent::State;
 
-  /// An empty stack. `start` is the layer's state then, such as recurrent.start(graph), or one that
-  /// has read a vector which stands for the empty stack. The layer must outlive all copies.
+  /// An empty stack, with the layer in state `start`: recurrent.start(graph), or the state after a
+  /// vector that stands for the empty stack. The layer must outlive all copies.
   StackState(const Recurrent& recurrent, State start)
       : recurrent_(&recurrent), top_(std::make_shared<Element>(std::move(start))) {}
-  // To move is to copy: there is always a state.
+  // Moving copies, so that a moved-from object still has a state.
   StackState(const StackState&) = default;
   StackState& operator=(const StackState&) = default;
 
@@ -32,7 +31,7 @@ class StackState {
   void push(const Expression& x) {
     top_ = std::make_shared<Element>(recurrent_->step(top_->state, x), x, top_, top_->size + 1);
   }
-  /// Returns what was pushed last. Throws UsageError for an empty stack.
+  /// Removes and returns the top element. Throws UsageError for an empty stack.
   Expression pop() {
     if (empty()) throw UsageError("[StackState] need an element to pop; got none");
     const Expression x = top_->x;
@@ -40,13 +39,13 @@ class StackState {
     return x;
   }
 
-  /// The layer's output after all that is on the stack. Shapes: {hidden}.
+  /// The layer's output after all elements of the stack. Shapes: {hidden}.
   const Expression& top() const { return Recurrent::output(top_->state); }
   const State& state() const { return top_->state; }
   std::size_t size() const { return top_->size; }
   bool empty() const { return size() == 0; }
 
-  /// What it refers to: see knows_expressions.
+  /// Visits the expressions that it refers to: see knows_expressions.
   void for_each_expression(auto visit) const {
     for (const Element* element = top_.get(); element != nullptr; element = element->below.get()) {
       visit(element->state);
@@ -62,7 +61,7 @@ class StackState {
         : state(std::move(after)), x(pushed), below(std::move(rest)), size(count) {}
     Element(const Element&) = delete;
     Element& operator=(const Element&) = delete;
-    // Without recursion: a stack may be high, and that of a sample's calls is small.
+    // A loop, not recursion: the stack may be high, and the call stack of a sample is small.
     ~Element() {
       while (below != nullptr && below.use_count() == 1) {
         below = std::exchange(below->below, nullptr);

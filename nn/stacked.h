@@ -14,13 +14,13 @@
 
 namespace dynet_like::nn {
 
-/// Recurrent layers on top of each other (Graves 2013). Dropout between two layers leaves what a
-/// layer passes on to its own next step alone (Zaremba et al. 2014). `Layer` is LSTM, GRU, or a
-/// class with the same members.
+/// Recurrent layers on top of each other (Graves 2013). Dropout is applied between layers, but not
+/// to the state that a layer passes to its next step (Zaremba et al. 2014). `Layer` is LSTM, GRU,
+/// or a class with the same members.
 template <class Layer>
 class Stacked {
  public:
-  /// After an element: the states of all layers, from the lowest.
+  /// The state after an element: those of all layers, from the lowest.
   using State = std::vector<typename Layer::State>;
 
   /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`, by default "stacked_lstm"
@@ -36,7 +36,7 @@ class Stacked {
           Layer(own, i == 0 ? inputs : hidden, hidden, {.name = "layer_" + std::to_string(i)}));
     }
   }
-  // To move is to copy: it never has no layers.
+  // Moving copies, so that a moved-from object still has its layers.
   Stacked(const Stacked&) = default;
   Stacked& operator=(const Stacked&) = default;
 
@@ -62,7 +62,7 @@ class Stacked {
     return after;
   }
 
-  /// The states after every element of a sequence that begins with it.
+  /// The states after every element of a whole sequence.
   std::vector<State> operator()(std::span<const Expression> xs) const {
     std::vector<State> states;
     states.reserve(xs.size());
@@ -72,8 +72,8 @@ class Stacked {
     return states;
   }
 
-  /// Those of the last layer after every element, for elements that are the columns of a matrix: a
-  /// node for each layer. Shapes: xs {inputs, n}. Throws ShapeError unless xs fits.
+  /// The last layer's states after every element, for elements that are the columns of a matrix,
+  /// with one node per layer. Shapes: xs {inputs, n}. Throws ShapeError unless xs fits.
   template <std::same_as<Expression> Matrix>
   States<typename Layer::State> operator()(const Matrix& xs) const {
     States<typename Layer::State> states = layers_.front()(xs);
@@ -83,7 +83,7 @@ class Stacked {
     return states;
   }
 
-  /// That of the last layer. Shapes: {hidden}. Throws UsageError for a state of no layers.
+  /// The output of the last layer. Shapes: {hidden}. Throws UsageError for a state of no layers.
   static const Expression& output(const State& state) {
     if (state.empty()) throw UsageError("[Stacked] need a state with a layer or more; got none");
     return Layer::output(state.back());

@@ -1,4 +1,4 @@
-// What recursions of layers run along.
+// Structures for recursions of layers: trees and dependencies.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ class Expression;
 
 namespace dynet_like::nn {
 
-/// Which nodes of a tree read columns.
+/// Which nodes of a tree read which columns.
 enum class TreeColumns {
   leaves,            ///< leaf k from the left reads column k
   nodes,             ///< node i reads column i
-  leaves_and_nodes,  ///< of two matrices: the first as `leaves`, the second as `nodes`
+  leaves_and_nodes,  ///< for two matrices: the first as `leaves`, the second as `nodes`
 };
 
-/// A vertex for every node of a tree, with its children as predecessors.
+/// The structure of a tree: a vertex for every node, with its children as predecessors.
 Structure structure_of(const Tree& tree, TreeColumns columns = TreeColumns::leaves);
 
-/// A vertex for every word of a sentence, which reads the column of its number. The head of a word
-/// is the number of another word, from 1 on, or 0 for a root, as in CoNLL-U; several roots are
-/// several trees. The predecessors are the words that depend on a word, in their order, or its
-/// head. Throws UsageError for a head that there is not, and for one below its own word.
+/// The structure of a dependency tree: a vertex for every word, which reads the word's column.
+/// heads[i] is the number of a word, from 1 on, or 0 for a root, as in CoNLL-U; there may be
+/// several roots. The predecessors of a word are its dependants in order (bottom up), or its head
+/// (top down). Throws UsageError for a head that does not exist, and for a cycle.
 Structure heads_bottom_up(std::span<const std::uint32_t> heads);
 Structure heads_top_down(std::span<const std::uint32_t> heads);
 
-/// How many columns a matrix has. Throws ShapeError, with the layer's name, for a minibatch.
+/// The number of columns of a matrix. Throws ShapeError, with the layer's name, for a minibatch.
 unsigned columns_of(const Expression& matrix, const char* layer);
 
 }  // namespace dynet_like::nn

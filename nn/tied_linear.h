@@ -1,4 +1,4 @@
-// TiedLinear: a linear map to scores of words, with the vectors of an Embedding as its weights.
+// TiedLinear: scores of words by a linear map whose weights are the vectors of an Embedding.
 #pragma once
 
 #include "nn/embedding.h"
@@ -6,12 +6,13 @@
 
 namespace dynet_like::nn {
 
-/// y = E' x + b, where E is the table of an Embedding with its rows as columns (Press and Wolf
-/// 2017; Inan et al. 2017). The table is shared: its gradient is that of both uses. E' is made once
-/// for all graphs of a minibatch. Shapes: {size} -> {rows}, {size, n} -> {rows, n}.
+/// y = E' x + b, where column i of E is the vector of row i of an Embedding (Press and Wolf 2017;
+/// Inan et al. 2017). The table is shared, so its gradient is the sum from both uses. E' is
+/// computed once for all graphs of a minibatch. Shapes: {size} -> {rows}, {size, n} -> {rows, n}.
 class TiedLinear {
  public:
-  /// Adds its bias "b", zero at first, to a subcollection of `model`, if there is to be one.
+  /// Adds its bias "b", initially zero, to a subcollection of `model`, unless `options.bias` is
+  /// false.
   TiedLinear(ParameterCollection& model, const Embedding& embedding,
              const LinearOptions& options = {});
 

@@ -1,4 +1,4 @@
-// TransformerEncoder: where norms, dropout and the connections past a part are.
+// TransformerEncoder: the places of norms, dropout and residual connections.
 #include "nn/transformer.h"
 
 #include "dynet_like/core/errors.h"

@@ -1,4 +1,4 @@
-// TransformerEncoder: layers of self-attention and of a network for every position.
+// TransformerEncoder: layers of self-attention and of a feed-forward network.
 #pragma once
 
 #include <optional>
@@ -14,24 +14,25 @@ namespace dynet_like::nn {
 struct TransformerOptions {
   // The first three have no default.
 
-  unsigned size = 0;    ///< of a column
-  unsigned hidden = 0;  ///< of the hidden layer of the network for every position
-  unsigned heads = 0;   ///< of attention; they share the size, which must be a multiple
-  unsigned layers = 1;  ///< of TransformerEncoder
-  /// The rate of what attention gives and of both layers of the network, at least 0 and below 1.
+  unsigned size = 0;    ///< the size of a column
+  unsigned hidden = 0;  ///< the size of the feed-forward network's hidden layer
+  unsigned heads = 0;   ///< of attention; size must be a multiple of heads
+  unsigned layers = 1;  ///< the number of layers of a TransformerEncoder
+  /// The dropout rate of the attention's output and of both layers of the network, at least 0 and
+  /// below 1.
   float dropout = 0;
-  /// Between the two maps of the network for every position.
+  /// The activation between the two maps of the network.
   Activation activation = relu;
-  /// Every column attends to those up to it alone.
+  /// A column attends only to itself and the columns before it.
   bool causal = false;
-  /// The norm comes before attention and network (Xiong et al. 2020), and what they give is added
-  /// to what came in; else behind the sum (Vaswani et al. 2017).
+  /// If true, attention and network read normalised inputs, and their output is added to the input
+  /// before the norm (Xiong et al. 2020); else the sum is normalised (Vaswani et al. 2017).
   bool norm_first = true;
   std::string name = {};
 };
 
-/// One layer: attention of a sequence to itself, and a network of one hidden layer for every
-/// column, each with a connection past it and a norm (Vaswani et al. 2017, section 3.1).
+/// One layer: self-attention, and a network with one hidden layer that is applied to every column;
+/// each with a residual connection and a norm (Vaswani et al. 2017, section 3.1).
 /// Shapes: {size, n} -> {size, n}.
 class TransformerEncoderLayer {
  public:
@@ -44,7 +45,7 @@ class TransformerEncoderLayer {
   Expression operator()(const Expression& x) const;
 
  private:
-  ParameterCollection own_;  // has the parameters of the layers below
+  ParameterCollection own_;  // with the parameters of the members below
   MultiHeadAttention attention_;
   LayerNorm attention_norm_;
   MLP network_;
@@ -53,14 +54,15 @@ class TransformerEncoderLayer {
   bool norm_first_;
 };
 
-/// Layers on top of each other; with the norm first, one more norm behind the last of them.
+/// A stack of such layers; with `norm_first`, one more norm follows the last layer.
 /// Shapes: {size, n} -> {size, n}.
 class TransformerEncoder {
  public:
-  /// Adds layers "layer_0", "layer_1", ... and the LayerNorm "norm", if there is one, to a
-  /// subcollection of `model`. Throws what a layer throws, and UsageError for no layers.
+  /// Adds layers "layer_0", "layer_1", ... and, with `norm_first`, the LayerNorm "norm" to a
+  /// subcollection of `model`. Throws what TransformerEncoderLayer throws, and UsageError for no
+  /// layers.
   TransformerEncoder(ParameterCollection& model, const TransformerOptions& options);
-  // To move is to copy: it never has no layers.
+  // Moving copies, so that a moved-from object still has its layers.
   TransformerEncoder(const TransformerEncoder&) = default;
   TransformerEncoder& operator=(const TransformerEncoder&) = default;
 

@@ -1,4 +1,4 @@
-// TreeLSTM: one node per node of the tree.
+// TreeLSTM: one node of the graph per node of the tree.
 #include "nn/tree_lstm.h"
 
 #include "dynet_like/core/counted.h"
@@ -9,7 +9,8 @@
 
 namespace dynet_like::nn {
 
-// The rows are in the order f_l, f_r, i, o, u: the gates lie together, and so do those of a leaf.
+// The rows are in the order f_l, f_r, i, o, u, so that all gates are adjacent, and also i, o, u,
+// which leaves use.
 TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                    const LayerOptions& options)
     : hidden_(hidden) {

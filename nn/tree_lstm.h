@@ -13,20 +13,20 @@
 namespace dynet_like::nn {
 
 /// The N-ary Tree-LSTM of Tai et al. (2015), equations 9 to 14, with N = 2 and inputs at the leaves
-/// only, as for constituency trees. With l and r the children of an inner node:
+/// only, as in constituency trees. For an inner node with children l and r:
 ///   i, o   = sigmoid(b + U_l h_l + U_r h_r), each its own rows of b, U_l and U_r
 ///   f_l, f_r = the same with two forget gates, which see both children
 ///   u      = tanh(b + U_l h_l + U_r h_r)
 ///   c = i * u + f_l * c_l + f_r * c_r;  h = o * tanh(c)
-/// A leaf has no children, hence i, o, u from b + W x with the same b, and c = i * u.
+/// A leaf has no children: i, o, u come from b + W x, with the same b, and c = i * u.
 class TreeLSTM {
  public:
-  /// Of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  /// The state of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
   using State = CellState;
 
-  /// Adds its parameters "W", "U_left", "U_right" and "b" to a subcollection of `model`: Glorot and
-  /// Bengio (2010) gate by gate, b 1 for the forget gates and 0 for the others. Throws ShapeError
-  /// for size 0.
+  /// Adds its parameters "W", "U_left", "U_right" and "b" to a subcollection of `model`. W and U
+  /// are drawn as Glorot and Bengio (2010) propose, gate by gate; initially b is 1 for the forget
+  /// gates and 0 for the others. Throws ShapeError for size 0.
   TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
            const LayerOptions& options = {});
 
@@ -34,13 +34,15 @@ class TreeLSTM {
   State leaf(const Expression& x) const;
   State inner(const State& left, const State& right) const;
 
-  /// The states of all nodes of a tree, by node; xs has the input of every leaf from left to right.
-  /// Throws UsageError for another number of inputs and for a node that has not two children.
+  /// The states of all nodes of a tree, by node number; xs has the input of every leaf from left to
+  /// right. Throws UsageError for another number of inputs, and for an inner node without exactly
+  /// two children.
   std::vector<State> operator()(const Tree& tree, std::span<const Expression> xs) const;
 
-  /// The same as one node; xs has a column for every leaf, from left to right. `structure_of(tree)`
-  /// can be kept with the tree. Shapes: xs {inputs, leaves}. Throws ShapeError for another shape,
-  /// UsageError for a node that has not two children, or has some and a column.
+  /// The same as one node; xs has a column for every leaf, from left to right. You can make
+  /// `structure_of(tree)` once and keep it with the tree. Shapes: xs {inputs, leaves}. Throws
+  /// ShapeError for another shape, UsageError for an inner node without exactly two children, or
+  /// with a column.
   template <std::same_as<Expression> Matrix>
   States<State> operator()(const Tree& tree, const Matrix& xs) const {
     return (*this)(structure_of(tree), xs);

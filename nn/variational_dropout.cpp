@@ -1,4 +1,4 @@
-// VariationalDropout: how a mask is drawn, and when there is none.
+// VariationalDropout: draws and applies the mask.
 #include "nn/variational_dropout.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// The registry of handle slots: a stack of free ones that threads share without a lock.
+// The registry of handle slots: a lock-free stack of free slots, shared by all threads.
 #include "dynet_like/core/handles.h"
 
 #include <array>
@@ -10,7 +10,8 @@ namespace dynet_like::detail {
 
 namespace {
 
-/// Slots lie in blocks, each twice as large as the one before, so that a number says where.
+/// Slots are allocated in blocks, each twice as large as the one before: the number of a slot
+/// determines its block.
 class Registry {
  public:
   HandleSlot* take() {
@@ -39,8 +40,9 @@ class Registry {
  private:
   static constexpr std::uint32_t kFirstBlock = 64;
 
-  // The top of the stack is 1 + the number of a slot, or 0, and counts how often it was changed:
-  // else a thread could take the slot that it saw there for one that came back meanwhile.
+  // The lower half of the top is 1 + the number of a slot, or 0. The upper half counts changes:
+  // without it, a thread might not notice that the slot on top was taken and returned meanwhile
+  // (the ABA problem).
   static std::uint32_t number_of(std::uint64_t top) { return static_cast<std::uint32_t>(top); }
   static std::uint64_t above(std::uint64_t top, std::uint32_t number) {
     return ((top >> 32) + 1) << 32 | number;
@@ -71,7 +73,7 @@ class Registry {
   std::size_t blocks_used_ = 0;
 };
 
-// Lives until the process ends: handles in static objects may be used until then.
+// Never destroyed, since static objects may use handles until the process ends.
 Registry& registry() {
   static auto* const registry = new Registry;
   return *registry;

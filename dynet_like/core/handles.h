@@ -1,4 +1,5 @@
-// Which graphs and parameters are alive: lets a handle find out that its graph is not what it was.
+// Handle slots: let a handle, such as an Expression, find out that its graph was cleared or
+// destroyed.
 #pragma once
 
 #include <atomic>
@@ -11,25 +12,25 @@ struct ParameterStorage;
 
 namespace dynet_like::detail {
 
-/// A place in the one registry of the process. It is never freed, only used again.
+/// A slot in the registry of the process. It is never freed, only reused.
 struct HandleSlot {
   /// Grows with every revert, and when a graph is cleared or destroyed.
   std::atomic<std::uint32_t> generation{0};
-  /// The generation that the present graph, as it is since it was cleared, began with.
+  /// The generation in which the present graph was made or last cleared.
   std::atomic<std::uint32_t> first_generation{0};
-  /// The parameter that has the slot; null: a graph has it, or nobody.
+  /// The parameter that owns the slot; null: a graph owns it, or it is free.
   std::atomic<ParameterStorage*> parameter{nullptr};
 
-  /// Whether what was made in this generation belongs to the present graph.
+  /// Whether a handle of this generation belongs to the present graph.
   bool is_alive(std::uint32_t made) const {
     const std::uint32_t now = generation.load(std::memory_order_relaxed);
     return now - made <= now - first_generation.load(std::memory_order_relaxed);
   }
-  /// All handles become stale.
+  /// Makes all handles stale.
   void start_anew() { first_generation = ++generation; }
 
   std::uint32_t number = 0;                 ///< in the registry
-  std::atomic<std::uint32_t> next_free{0};  ///< while nobody has it: 1 + the number of another
+  std::atomic<std::uint32_t> next_free{0};  ///< 1 + the number of the next free slot, or 0
 };
 
 /// Makes all handles of a slot stale and gives it back. Safe to call from several threads.
@@ -38,11 +39,11 @@ struct ReleaseHandleSlot {
 };
 using OwnedHandleSlot = std::unique_ptr<HandleSlot, ReleaseHandleSlot>;
 
-/// Takes a free slot, or a new one. Safe to call from several threads; it waits for none of them
-/// unless there must be new slots.
+/// Takes a free slot, or a new one. Safe to call from several threads; it only locks to allocate
+/// new slots.
 OwnedHandleSlot acquire_handle_slot();
-/// The slot of a parameter. Handles on it are made in its first generation, which is never the
-/// latest one: nothing takes them for handles on a graph.
+/// A slot for a parameter. Its handles have the first generation, which is never the latest: so
+/// they cannot be mistaken for handles of a graph.
 OwnedHandleSlot acquire_handle_slot(ParameterStorage& parameter);
 
 }  // namespace dynet_like::detail

@@ -23,11 +23,11 @@ constexpr std::array<std::uint32_t, 4> philox_block(std::array<std::uint32_t, 4>
   return counter;
 }
 
-/// What a random node has for every item: its graph's seed (the lower half first), its number among
-/// the graph's random nodes, and the first of the item's words.
+/// The integers of a random node, for every item: the seed of its graph (lower half, upper half),
+/// the number of the node among the graph's random nodes, and the item's first word.
 constexpr unsigned kRandomIntegers = 4;
 
-/// The block with this number, four words, of what these integers name.
+/// Block `number` (four words) of the random words that these integers identify.
 constexpr std::array<std::uint32_t, 4> random_block(const std::uint32_t* integers,
                                                     std::uint64_t number) {
   return philox_block({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32),

@@ -1,4 +1,5 @@
-// Counter-based random numbers: a pure function of where they are used, never of when or by whom.
+// Counter-based random numbers: a pure function of a seed and a position, whatever the thread and
+// the time.
 #pragma once
 
 #include <array>
@@ -15,12 +16,12 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::u
 /// A number in [0, 1) from the upper 24 bits of a word: exact in float and in double.
 inline double unit_interval(std::uint32_t word) { return (word >> 8) * 0x1p-24; }
 
-/// A seed that is a function of another one and of two numbers: for each graph of a minibatch, or
-/// for each sample of an epoch.
+/// A seed derived from another seed and two numbers, for example for each graph of a minibatch or
+/// each sample of an epoch.
 std::uint64_t derived_seed(std::uint64_t seed, std::uint64_t a, std::uint64_t b);
 
-/// A seed and a position: the whole state of a sequence of random numbers, small enough to save.
-/// It is a standard uniform random bit generator of 32-bit words.
+/// A random number generator whose whole state is a seed and a position, so that it is easy to
+/// save. It is a C++ uniform random bit generator of 32-bit words.
 class Random {
  public:
   using result_type = std::uint32_t;
@@ -37,12 +38,12 @@ class Random {
 
   /// A number in [0, 1).
   double uniform() { return unit_interval((*this)()); }
-  /// A number in [0, n), every one equally likely; n must not be 0.
+  /// A number in [0, n), all equally likely; n must not be 0.
   std::uint32_t below(std::uint32_t n);
   /// A number of the standard normal distribution (Box and Muller 1958).
   double normal();
 
-  /// Fisher-Yates, with the same result on every standard library.
+  /// Shuffles by Fisher-Yates, with the same result on every standard library.
   template <class Sequence>
   void shuffle(Sequence& sequence) {
     for (std::size_t i = sequence.size(); i > 1; --i) {

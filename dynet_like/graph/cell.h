@@ -34,7 +34,7 @@ concept Range = !State<T> && requires(const T& range) {
   std::size(range);
   requires State<Element<T>>;
 };
-/// Chooses what the function does.
+/// Part of the key: the function may do something else for each number.
 template <class T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
@@ -45,8 +45,8 @@ struct Argument {
                 "ranges of these, integers and numbers");
 };
 
-/// Of each type of arguments: what the function gets for it, the expressions in it, and words that
-/// tell apart what their shapes do not.
+/// For each type of argument: what the function receives for it, the expressions in it, and key
+/// words that tell calls apart where shapes do not.
 template <Graph T>
 struct Argument<T> {
   using Given = ComputationGraph&;
@@ -71,7 +71,7 @@ struct Argument<T> {
       if (!part.empty()) all.push_back(part);
     }
   }
-  /// What is empty stays empty.
+  /// Whether a part is empty belongs to the key.
   static void add_key(const T& state, std::vector<std::uint64_t>& key) {
     for (const Expression& part : Parts::split(state)) key.push_back(!part.empty());
   }
@@ -135,8 +135,8 @@ using ArgumentOf = Argument<std::remove_cvref_t<T>>;
 template <class Signature>
 class CellFunction;
 
-/// What `cell` makes. Copies are the same cell. Calling it does not change it: threads may call one
-/// for graphs of their own.
+/// What `cell` returns. Copies are the same cell. Several threads may call one cell, each for its
+/// own graphs.
 template <class Result, class... Parameters>
 class CellFunction<Result(Parameters...)> {
   static_assert(
@@ -147,13 +147,14 @@ class CellFunction<Result(Parameters...)> {
  public:
   using Function = std::function<Result(Parameters...)>;
 
-  /// Of no function; to be assigned to.
+  /// Without a function: assign a cell to it before calling it.
   CellFunction() = default;
   explicit CellFunction(Function function, std::string name = "cell")
       : function_(std::move(function)),
         traced_(std::make_shared<detail::TracedFunction>(std::move(name))) {}
 
-  /// What the function returns, as one node. Throws UsageError if no argument has a graph.
+  /// Records the function as one node and returns its result. Throws UsageError if no argument has
+  /// a graph.
   Result operator()(Parameters... arguments) const {
     using namespace detail::cell_arguments;
     detail::TracedFunction& traced =
@@ -161,7 +162,7 @@ class CellFunction<Result(Parameters...)> {
     ComputationGraph* graph = nullptr;
     ((graph = graph != nullptr ? graph : ArgumentOf<Parameters>::graph_of(arguments)), ...);
     if (graph == nullptr) traced.throw_without_graph();
-    // A cell inside another is a part of that.
+    // A cell inside another becomes a part of it.
     if (graph->record().records_a_function())
       return function_(std::forward<Parameters>(arguments)...);
 
@@ -190,12 +191,12 @@ class CellFunction<Result(Parameters...)> {
 /// A function of expressions that is recorded, planned and run as one node, forward and backward.
 ///
 /// It takes expressions, states such as CellState, ranges of these, integers, numbers and a
-/// ComputationGraph&, and returns an expression or a state (see StateParts). It is called once for
-/// all arguments of the same shapes, integers and numbers, and not once per call: what it records
-/// then is what every such call computes. So it must not look at values, nor use expressions that
-/// are not its arguments. It reads parameters as always. A cell inside another is a part of that.
-/// Make it once, beside the parameters that it reads: nodes of one cell run together. Reports call
-/// it by the name. See docs/recursions.md.
+/// ComputationGraph&, and returns an expression or a state (see StateParts). Your function is
+/// called once for each combination of argument shapes, integers and numbers, not once per call of
+/// the cell: all calls with the same combination compute what it recorded then. So it must not look
+/// at values, nor use expressions other than its arguments. It may read parameters as usual. A cell
+/// called inside another becomes a part of it. Make the cell once, beside the parameters that it
+/// reads: nodes of one cell run together. Reports show it under `name`. See docs/recursions.md.
 template <class F>
 auto cell(F function, std::string name = "cell") {
   static_assert(

@@ -1,4 +1,4 @@
-// ComputationGraph: what a program asks of its record and of its executor.
+// ComputationGraph: passes calls on to its record and its executor.
 #include "dynet_like/graph/computation_graph.h"
 
 #include <algorithm>
@@ -16,14 +16,15 @@ using namespace detail;
 
 namespace {
 
-// For what may be done in for_each_sample, too, where fibers of several threads meet.
+// For calls that are allowed in for_each_sample, where fibers of several threads share the
+// executor.
 std::unique_lock<std::mutex> lock_executor(const GraphRun& run, const char* user) {
   if (run.waiter != nullptr) return run.waiter->lock();
   run.executor_for(user);
   return {};
 }
 
-// Without one, the seed that was set is forgotten.
+// Forgets a seed that was set, even if the options have none.
 void seed_of_options(GraphMemory& memory, std::uint64_t clears) {
   const std::optional<std::uint64_t>& seed = memory.executor.options().seed;
   std::optional<std::uint64_t>& own = memory.writer.tape().random.seed;
@@ -121,7 +122,8 @@ void ComputationGraph::invalidate() {
 
 void ComputationGraph::clear() {
   if (own_ == nullptr) {
-    throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
+    throw UsageError(
+        "[clear] need a graph outside of a minibatch; got one inside: clear the minibatch");
   }
   const OneThread::Use use(record_.user());
   forget_all();

@@ -1,4 +1,4 @@
-// ComputationGraph: the record of one sample, and what it computes.
+// ComputationGraph: records the operations of one sample and computes their values.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct GraphMemory;
 }  // namespace detail
 
 /// Records operations and runs them when a value is asked for. Any number of graphs may be alive;
-/// one graph is for one thread at a time. Graphs of a Minibatch run together.
+/// only one thread at a time may use a graph. The graphs of a Minibatch run together.
 class ComputationGraph {
  public:
   explicit ComputationGraph(const GraphOptions& options = {});
@@ -33,54 +33,55 @@ class ComputationGraph {
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
 
-  /// The gradients of a loss (the sum of its minibatch), valid until the next pass; `full`: inputs
-  /// have gradients too, not only what depends on parameters. Throws ShapeError unless the loss is
-  /// one number per minibatch element, StateError if a parameter changed since values were
-  /// computed.
+  /// The gradients of a loss (summed over its minibatch elements), valid until the next pass;
+  /// `full`: inputs get gradients too, not only nodes that depend on parameters. Throws ShapeError
+  /// unless the loss is one number per minibatch element, StateError if a parameter changed since
+  /// values were computed.
   const Gradients& backward(const Expression& loss, bool full = false);
-  /// The same, added to gradients of the caller; the parameters' `gradient()` is not to be had
-  /// then. If it throws, some may have been added: clear them.
+  /// The same, added to your `gradients`; then `gradient()` of a parameter throws. If this call
+  /// throws, some gradients may have been added already: clear them.
   void backward(const Expression& loss, Gradients& gradients, bool full = false);
 
-  /// What all random numbers of the graph follow from now on, with the order in which they are
-  /// recorded, and nothing else: the same seed is the same dropout in any minibatch, and alone.
-  /// Throws UsageError if the graph has drawn some since it was made or cleared. `clear` forgets
-  /// the seed.
+  /// From now on the random numbers of the graph depend on this seed and on the order in which they
+  /// are recorded, and on nothing else: the same seed gives the same dropout in any minibatch, and
+  /// alone. Throws UsageError if the graph has drawn random numbers since it was made or cleared.
+  /// `clear` forgets the seed.
   void set_seed(std::uint64_t seed);
-  /// Random numbers for choices of the sample, which follow from the graph's seed, too; every call
-  /// gives others. Throws UsageError if the graph has no seed: see GraphOptions::seed.
+  /// A generator for random choices in your own code for the sample. It follows from the graph's
+  /// seed; every call returns another sequence. Throws UsageError if the graph has no seed: see
+  /// GraphOptions::seed.
   Random random();
 
-  /// `revert` forgets what was recorded since the last `checkpoint`; they nest.
+  /// `revert` forgets everything recorded since the last `checkpoint`; checkpoints nest.
   void checkpoint();
   void revert();
-  /// Forgets all values but not what was recorded; in a minibatch, those of all graphs. A value
-  /// that is asked for next is computed anew, with the parameters as they are then.
+  /// Forgets all values, but not the recorded operations; in a minibatch, the values of all graphs.
+  /// A value that is asked for later is computed again, with the parameters as they are then.
   void invalidate();
-  /// In inference, gives the memory of what nodes `first` to `end` - 1 have computed to other
-  /// values: those are the nodes that were recorded while `size` grew from `first` to `end`. A
-  /// value of theirs that is asked for again is computed again. In training, does nothing.
+  /// In inference, frees the values of nodes `first` to `end` - 1, for other values to use their
+  /// memory; these nodes were recorded while `size` grew from `first` to `end`. A freed value that
+  /// is asked for again is computed again. Does nothing in training.
   void forget_values(std::size_t first, std::size_t end);
-  /// Forgets everything; all expressions become stale. Whatever was thrown before, even because
-  /// memory ran out, the graph is as good as new then.
+  /// Forgets everything; all expressions become stale. After any exception, even for lack of
+  /// memory, a cleared graph works like a new one.
   void clear();
 
-  /// How nodes were batched so far; for graphs of a minibatch, of all of them.
+  /// How nodes were batched so far; in a minibatch, the nodes of all its graphs.
   Report explain() const;
-  /// Number of recorded nodes (views are none).
+  /// Number of recorded nodes; views do not count.
   std::size_t size() const;
-  /// Whether there may be a backward pass: not with GraphOptions::inference.
+  /// Whether a backward pass is possible: false with GraphOptions::inference.
   bool trains() const { return !record_.options().inference; }
 
-  /// The derived class that a program made the graph as: it gets it back from expressions. Throws
-  /// UsageError if it is another.
+  /// The graph as the class that your program derived from ComputationGraph. Throws UsageError if
+  /// the graph is of another class.
   template <DerivedGraph Derived>
   operator Derived&() {
     if (auto* const derived = dynamic_cast<Derived*>(this)) return *derived;
     detail::throw_not_derived();
   }
 
-  /// For the library: what was recorded, and what runs it.
+  /// For the library: the record of operations, and what runs it.
   detail::GraphRecord& record() { return record_; }
   const detail::GraphRecord& record() const { return record_; }
   detail::GraphRun& run() { return run_; }
@@ -89,11 +90,11 @@ class ComputationGraph {
   }
 
  protected:
-  /// With the options and the memory of a graph that is gone.
+  /// Takes over the options and the memory of a graph that was destroyed.
   explicit ComputationGraph(std::unique_ptr<detail::GraphMemory> memory);
-  /// A spare graph of a minibatch, which has these for it.
+  /// A spare graph of a minibatch, which owns both arguments.
   ComputationGraph(detail::TapeWriter& writer, detail::Executor& executor);
-  /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
+  /// Called when the graph or its minibatch is cleared. Must not throw.
   virtual void forget_records();
   /// Forgets everything; after that the graph can only be destroyed.
   std::unique_ptr<detail::GraphMemory> take_memory();
@@ -110,9 +111,9 @@ class ComputationGraph {
   std::uint64_t clears_ = 0;
 };
 
-/// The values of expressions of one graph, which are computed together, in their order: for a beam
-/// search, whose hypotheses need their scores at once. In for_each_sample the sample waits once for
-/// all of them. Throws UsageError unless they are of one graph.
+/// Computes several expressions of one graph together and returns their values in order, for
+/// example the scores of all hypotheses of a beam search. In for_each_sample the sample waits only
+/// once. Throws UsageError unless all are of one graph.
 std::vector<Tensor> values_of(Expressions expressions);
 
 template <DerivedGraph Derived>

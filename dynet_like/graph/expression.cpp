@@ -1,4 +1,4 @@
-// Expression: what it asks of its graph or parameter, and what it looks like in a message.
+// Expression: access to its graph or parameter, and how it prints.
 #include "dynet_like/graph/expression.h"
 
 #include <ostream>
@@ -86,7 +86,7 @@ void Expression::throw_stale(const char* user) const {
   }
   throw UsageError(std::string("[") + user +
                    "] need an expression of a graph; got nothing but the parameter \"" +
-                   visible_text(parameter->name) + "\": parameter(graph, w) says which graph");
+                   visible_text(parameter->name) + "\": use parameter(graph, w)");
 }
 
 void Handle::throw_reverted(const char* user) {

@@ -1,4 +1,5 @@
-// for_each_sample: plain code for one sample, which may ask for values, run for many at once.
+// for_each_sample: runs code that is written for one sample, and may ask for values, on many at
+// once.
 #pragma once
 
 #include <concepts>
@@ -16,8 +17,7 @@ namespace dynet_like {
 
 namespace detail {
 
-/// Whether a function of the user takes so many samples by their numbers, or the samples of a
-/// range.
+/// Whether a user's function takes the number of a sample, or a sample of a range.
 template <class F, class Count>
 concept TakesNumbers = std::integral<Count> && std::invocable<F&, ComputationGraph&, std::size_t>;
 template <class F, class Samples>
@@ -32,9 +32,10 @@ concept TakesSamples = requires(Samples& samples) {
 /// Runs `f(graph, i)` for samples 0 to count - 1, each with a new graph of the minibatch, and
 /// returns what they returned, in their order; or nothing, if `f` returns nothing.
 ///
-/// `f` is written as for one sample alone: it may ask for values (`as_scalar`, `argmax`, ...) and
-/// go on as they say. Where it does, the sample waits until all others wait or have ended; then
-/// what they wait for is computed together. Every value has the bits that it has in a sample alone.
+/// Write `f` as for a single sample: it may ask for values (`as_scalar`, `argmax`, ...) and decide
+/// by them what to do next. A sample that asks waits until all others wait or have ended; then the
+/// values that they wait for are computed together. Every value has the same bits as if the sample
+/// ran alone.
 ///
 ///     const auto losses = for_each_sample(batch, sentences, [&](auto& graph, auto& sentence) {
 ///       Parser parser(graph, sentence);
@@ -43,19 +44,19 @@ concept TakesSamples = requires(Samples& samples) {
 ///     });
 ///     batch.add_losses(losses);
 ///
-/// The samples run one at a time, or with GraphOptions::threads threads a few at a time: `f` may
-/// read what they share, and must not write it, nor hold a lock of its own while it records or
-/// asks. A sample always runs on the same thread, on a stack of GraphOptions::stack_bytes, and
-/// works with its own graph only; the minibatch throws UsageError.
+/// The samples run one at a time, or several at a time with GraphOptions::threads threads: `f` may
+/// read shared data, but must not write it, nor hold a lock of yours while it records or asks for
+/// values. A sample always runs on the same thread, on a stack of GraphOptions::stack_bytes. It may
+/// use only its own graph; calls on the minibatch throw UsageError.
 ///
-/// In inference, the memory of what a sample has computed may be given back when it ends: let `f`
-/// return numbers, not tensors. Expressions stay good, and are computed again if asked for.
+/// In inference, the values of a sample may be freed when it ends: let `f` return numbers, not
+/// tensors. Expressions stay valid, and are computed again if asked for.
 ///
-/// What a sample throws ends all: the others are unwound, and it is thrown on, with ", in sample
-/// N" if it is an exception of the library, N counted in the minibatch; the graphs stay as they are
-/// until `clear`. What unwinds a sample is an exception of no class that can be named: it comes
-/// from where the sample waits, which therefore must not be inside a function that is `noexcept`.
-/// Throws UsageError for fewer than 0 samples, or stacks below 64 KiB.
+/// If a sample throws, the others are unwound and the exception is rethrown. The message of a
+/// library exception then ends in ", in sample N", with N the index in the minibatch; the graphs
+/// stay as they are until `clear`. A sample is unwound by a private exception, thrown where it
+/// waits. So never ask for a value inside a `noexcept` function. Throws UsageError for a negative
+/// count, or stacks below 64 KiB.
 template <class Count, class F>
 requires detail::TakesNumbers<F, Count>
 auto for_each_sample(Minibatch& batch, Count count, F&& f) {
@@ -93,24 +94,25 @@ auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
                          });
 }
 
-// What fits neither, so that the compiler says why.
+// For arguments that fit neither: gives a readable compiler error.
 template <class Samples, class F>
 requires(!detail::TakesNumbers<F, std::remove_cvref_t<Samples>> &&
          !detail::TakesSamples<F, Samples>) auto for_each_sample(Minibatch&, Samples&&, F&&) {
   static_assert(sizeof(F) == 0,
                 "need a count or a range of samples, and a function (ComputationGraph& graph, "
-                "std::size_t i) or (ComputationGraph& graph, const Sample& sample); a reference "
-                "to non-const takes no samples that are const");
+                "std::size_t i) or (ComputationGraph& graph, const Sample& sample); samples that "
+                "are const need a const reference");
   return std::vector<Expression>();
 }
 
-/// Samples that come while others run, as in a server: between waves, `next(idle)` is asked for the
-/// next sample as long as fewer than `at_once` run. It returns a std::optional of it, nothing if
-/// none has come yet; if `idle`, no sample runs, and nothing ends the call: it may wait there. Runs
-/// `f(graph, sample)` for each; the rest is as for for_each_sample. Only in inference: the graph of
-/// a sample that has ended is used again, its expressions become stale, and memory does not grow
-/// with the samples that were there. What `f` throws ends all; let it catch what a server survives.
-/// In an exception of the library, "in sample N" counts the samples as they came, from 0.
+/// Runs samples that arrive while others run, as in a server. Each time before it resumes the
+/// waiting samples, it calls `next(idle)` until `at_once` samples run or none has arrived. `next`
+/// returns a std::optional, empty if none has arrived. `idle` means that no sample runs: then
+/// `next` may wait, and an empty result ends the call. `f(graph, sample)` runs as in
+/// for_each_sample. Only in inference: a new sample uses the graph of one that has ended, whose
+/// expressions become stale, so that memory does not grow with the number of samples. An exception
+/// from `f` ends the call: catch in `f` what a server should survive. In a message, "in sample N"
+/// counts samples in the order of arrival, from 0.
 template <class Next, class F>
 void for_each_arriving(Minibatch& batch, std::size_t at_once, Next&& next, F&& f) {
   static_assert(

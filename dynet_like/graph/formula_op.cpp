@@ -1,4 +1,4 @@
-// Elementwise ops of one's own.
+// FormulaOp: from a user's formula to an op and its nodes.
 #include "dynet_like/graph/formula_op.h"
 
 #include "dynet_like/core/counted.h"

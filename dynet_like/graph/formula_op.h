@@ -1,4 +1,4 @@
-// Elementwise ops of one's own, declared by their formula alone.
+// FormulaOp: elementwise ops of your own, defined by a formula.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ struct FormulaWriter {
   std::function<Term(std::span<const Term>)> write;
 };
 
-/// A formula of as many terms as it takes, from sizeof...(Terms) on.
+/// The formula with its number of terms: the first that it accepts, from sizeof...(Terms) on.
 template <class F, class... Terms>
 FormulaWriter formula_writer(const F& formula) {
   if constexpr (std::is_invocable_r_v<Term, const F&, Terms...>) {
@@ -42,15 +42,15 @@ FormulaWriter formula_writer(const F& formula) {
 
 }  // namespace detail
 
-/// An elementwise op of one's own: as a function of expressions, a node of its own.
+/// An elementwise op of your own. Called with expressions, it records one node.
 ///
 ///     const FormulaOp mish("mish", [](Term x) { return x * tanh(softplus(x)); });
 ///     Expression y = mish(x);
 ///
-/// The formula takes one to eight terms and returns a term; the constructor calls it, once. Its
-/// gradient follows from it. It runs with the library's SIMD on the CPU, and on GPUs. All inputs
-/// have one shape, which is the output's; others throw ShapeError. Graphs that have used it keep
-/// what they need of it.
+/// The formula takes one to eight terms and returns a term; the constructor calls it once. The
+/// gradient is derived from it. The op uses the library's SIMD code on the CPU, and runs on GPUs
+/// too. All inputs must have the shape of the output, else ShapeError is thrown. Graphs that have
+/// used the op do not need this object any more.
 class FormulaOp {
  public:
   /// Throws UsageError for a formula that computes nothing, or is too large.

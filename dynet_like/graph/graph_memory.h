@@ -1,4 +1,4 @@
-// What a graph of its own works with.
+// The memory and the executor of a graph that is in no minibatch.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace dynet_like::detail {
 
-/// Where a graph records, and what runs it. A later graph can begin with what a graph has left.
+/// What such a graph records on, and what runs it. A later graph can take it over.
 struct GraphMemory {
   explicit GraphMemory(const GraphOptions& options)
       : types(std::make_shared<TypeTable>()),

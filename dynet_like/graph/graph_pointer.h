@@ -8,22 +8,22 @@ namespace dynet_like {
 
 class ComputationGraph;
 
-/// What a program derives from ComputationGraph.
+/// A class that a program derives from ComputationGraph.
 template <class T>
 concept DerivedGraph = std::is_base_of_v<ComputationGraph, T> &&
     !std::is_same_v<std::remove_const_t<T>, ComputationGraph>;
 
 namespace detail {
 
-/// Which class of graph `e.pg->` shows: the return type of the best overload. A layer with a class
-/// of its own, such as DyNet's headers, declares one that takes an int.
+/// Which class of graph `e.pg->` gives: the return type of the best overload. An interface with a
+/// graph class of its own, such as DyNet's headers, declares an overload that takes an int.
 struct ShownGraph {};
 ComputationGraph* shown_graph(ShownGraph, long);
 
 }  // namespace detail
 
-/// A pointer to a graph, also as one to the class derived from ComputationGraph that the graph is.
-/// Throws UsageError if it is another.
+/// A pointer to a graph. It also converts to a pointer to a class derived from ComputationGraph,
+/// and throws UsageError if the graph is not of that class.
 class GraphPointer {
  public:
   GraphPointer(ComputationGraph* graph = nullptr) : graph_(graph) {}
@@ -31,7 +31,7 @@ class GraphPointer {
   operator ComputationGraph*() const { return graph_; }
   template <DerivedGraph Derived>
   operator Derived*() const;
-  /// These throw StateError if there is none.
+  /// These throw StateError for a null pointer.
   ComputationGraph& operator*() const {
     if (graph_ == nullptr) throw_empty();
     return *graph_;

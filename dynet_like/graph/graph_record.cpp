@@ -1,4 +1,4 @@
-// Handles are checked here; reverts and shapes are remembered.
+// GraphRecord: checks handles, and remembers reverts and shapes.
 #include "dynet_like/graph/graph_record.h"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ bool GraphRecord::is_recorded(const Expression& e) const {
          (Handle::is_latest(e) ? tape_.values().size() : values_kept_since(Handle::generation(e)));
 }
 
-// The fewest values that a revert since then has left. Generations are compared by their distance
-// from now, so that they may wrap around.
+// The smallest number of values that any revert since that generation has kept. Generations are
+// compared by their distance from now, so that they may wrap around.
 std::size_t GraphRecord::values_kept_since(std::uint32_t generation) const {
   const std::uint32_t now = slot_->generation;
   const auto first = std::upper_bound(reverts_.begin(), reverts_.end(), generation,

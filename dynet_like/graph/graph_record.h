@@ -1,4 +1,4 @@
-// What a graph has recorded, and which handles on it are still good.
+// GraphRecord: the operations of a graph, and which of its expressions are still valid.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ class Tape;
 class TapeWriter;
 struct ValueRef;
 
-/// The tape of a graph, with the generations of its handles and its checkpoints.
+/// The tape of a graph, with its checkpoints and the generations of its handles (expressions).
 class GraphRecord {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive it.
   GraphRecord(TapeWriter& writer, const GraphOptions& options);
   ~GraphRecord();
 
-  /// What to record on. Throws UsageError if the graph is a spare one of a minibatch.
+  /// The writer of the tape. Throws UsageError for a spare graph of a minibatch.
   TapeWriter& writer() {
     if (calls_ != Calls::ignored) look_at_call();
     return writer_;
@@ -46,7 +46,7 @@ class GraphRecord {
 
   void label(const Expression& e, std::string name);
 
-  /// The executor's number for the tape, and what it knows of it.
+  /// The executor's number for the tape.
   void set_index(std::uint32_t index) { index_ = index; }
   std::uint32_t index() const { return index_; }
   void checkpoint(const Liveness& run);
@@ -54,19 +54,19 @@ class GraphRecord {
   /// Must not fail.
   void forget();
 
-  /// A graph that is not in use is a spare one.
+  /// A graph that is not in use is a spare one: calls that record throw.
   void use(bool in_use);
-  /// From now on it only records what a function of vertices does, and never runs.
+  /// From now on the graph only records a user's function (see TracedFunction), and never runs.
   void record_function();
   bool records_a_function() const { return records_function_; }
 
  private:
   struct Checkpoint;
-  /// From this generation on, values from `values` on are others.
+  /// In earlier generations, values from number `values` on were others.
   struct Revert {
     std::uint32_t generation, values;
   };
-  /// What becomes of calls that record.
+  /// What happens at calls that record.
   enum class Calls : std::uint8_t { ignored, noted, refused };
 
   std::size_t values_kept_since(std::uint32_t generation) const;
@@ -80,8 +80,8 @@ class GraphRecord {
   std::uint32_t index_ = 0;
   const GraphOptions& options_;
   std::vector<Checkpoint> checkpoints_;
-  std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
-  /// Shapes with a minibatch dimension: those without lie in the type table.
+  std::vector<Revert> reverts_;  ///< each kept fewer values than the next
+  /// Shapes with a minibatch dimension; the type table has the others.
   mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
 };
 

@@ -30,7 +30,7 @@ Executor& GraphRun::executor_for(const char* user) const {
   return executor;
 }
 
-// Where a sample waits, others of its thread go on: it is not inside meanwhile.
+// Other samples of the thread run while this one waits: so it must not hold OneThread::Use then.
 Tensor GraphRun::value(const Expression& e) const {
   if (waiter == nullptr) {
     const OneThread::Use use(record.user());
@@ -71,11 +71,10 @@ Tensor GraphRun::gradient(const Expression& e) const {
   Executor& executor = executor_for("gradient");
   const bool was_run = executor.has_gradients(record.index());
   if (is_parameter ? last == nullptr : !was_run) {
-    throw StateError(was_run
-                         ? "[gradient] need a backward pass without Gradients of the caller for "
-                           "the gradient of a parameter; got none: look there"
-                         : "[gradient] need a backward pass since the values were computed; "
-                           "got none: call backward first");
+    throw StateError(was_run ? "[gradient] need a backward pass without Gradients of your own for "
+                               "the gradient of a parameter; got one with: look in these"
+                             : "[gradient] need a backward pass since the values were computed; "
+                               "got none: call backward first");
   }
   return executor.gradient(value, last == nullptr ? none : *last);
 }

@@ -1,4 +1,4 @@
-// What runs a graph.
+// GraphRun: how a graph gets values and gradients.
 #pragma once
 
 #include <vector>
@@ -12,21 +12,22 @@ namespace dynet_like::detail {
 class Executor;
 class ValueWaiter;
 
-/// What runs a graph, and where the gradients are that it gave.
+/// How a graph gets its values, and where its gradients are.
 struct GraphRun {
   const GraphRecord& record;
-  Executor& executor;               ///< its own, or that of all samples of its minibatch
+  Executor& executor;               ///< the graph's own, or its minibatch's
   bool is_beside_others = false;    ///< its minibatch is inside record or for_each_sample
-  ValueWaiter* waiter = nullptr;    ///< of its sample, while that runs in for_each_sample
-  Gradients own{};                  ///< of passes without gradients of the caller,
-  Gradients* collected = nullptr;   ///< unless they add to these, which outlive the graph
-  const Gradients* last = nullptr;  ///< null: there was no pass, or they are the caller's
+  ValueWaiter* waiter = nullptr;    ///< of its sample, inside for_each_sample
+  Gradients own{};                  ///< of passes without a caller's gradients
+  Gradients* collected = nullptr;   ///< those passes add to this instead, if it is set
+  const Gradients* last = nullptr;  ///< of the last pass; null: none, or the caller's
 
-  /// The executor. Throws UsageError while it is not to be had: beside others, and in a function.
+  /// The executor. Throws UsageError if the graph may not run: inside record or for_each_sample,
+  /// and inside a traced function.
   Executor& executor_for(const char* user) const;
 
   Tensor value(const Expression& e) const;
-  /// Of expressions of this graph.
+  /// The expressions must be of this graph.
   std::vector<Tensor> values(Expressions expressions) const;
   Tensor gradient(const Expression& e) const;
 };

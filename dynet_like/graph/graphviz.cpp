@@ -1,4 +1,4 @@
-// A recorded graph as a picture.
+// Writes a recorded graph for Graphviz.
 #include "dynet_like/graph/graphviz.h"
 
 #include <ostream>
@@ -13,7 +13,7 @@ using namespace detail;
 
 namespace {
 
-// Labels are the user's words.
+// Labels are arbitrary text of the user.
 std::string escaped(const std::string& label) {
   std::string result;
   for (const char c : visible_text(label)) {

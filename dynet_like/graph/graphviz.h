@@ -1,4 +1,4 @@
-// What was recorded as a picture, in Graphviz' language.
+// Draws a recorded graph, in Graphviz' language.
 #pragma once
 
 #include <iosfwd>
@@ -7,8 +7,8 @@ namespace dynet_like {
 
 class ComputationGraph;
 
-/// A box per node with its number, operation, label and shape, and an arrow from every node to
-/// those that read it: `dot -Tsvg` draws it.
+/// Writes a box for each node, with its number, operation, label and shape, and an arrow from it to
+/// every node that reads it. `dot -Tsvg` makes a picture.
 void write_graphviz(std::ostream& out, const ComputationGraph& graph);
 
 }  // namespace dynet_like

@@ -1,4 +1,4 @@
-// Adding up what nodes take by themselves and what they take once per batch.
+// Adds up the memory that each node needs, and the memory that each batch needs.
 #include "dynet_like/graph/memory_needs.h"
 
 #include <algorithm>
@@ -10,12 +10,12 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Every piece of memory is rounded up to whole cache lines.
+// Every allocation is rounded up to whole cache lines.
 constexpr std::size_t kLine = 64;
 constexpr std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-// These policies never make more batches than one per type and depth, in each lane; of others
-// nothing is known but that a batch has a node.
+// These policies make at most one batch per type and depth, in each lane. Others may make one batch
+// per node.
 bool has_batch_per_level(batching::Policy policy) {
   return policy == batching::Policy::automatic || policy == batching::Policy::depth;
 }
@@ -78,7 +78,7 @@ std::size_t MemoryNeeds::bytes_of_node(const Tape& tape, NodeId node, const Node
   return bytes * tape.items_of(node);
 }
 
-// Programs keep what they compute for every vertex.
+// Programs keep the values that they compute at every vertex.
 std::size_t MemoryNeeds::bytes_of_recursion(const Tape& tape, NodeId node,
                                             std::size_t of_vertex) const {
   const RecursionOp& op = recursion_of(tape.type_of(node).signature);
@@ -91,7 +91,7 @@ std::size_t MemoryNeeds::bytes_of_recursion(const Tape& tape, NodeId node,
   return bytes;
 }
 
-// A list of arguments, and what rounding adds to each piece of memory.
+// The argument list, and the rounding of each allocation.
 std::size_t MemoryNeeds::bytes_of_batch(const NodeType& type) const {
   const Signature& signature = type.signature;
   std::size_t pieces =
@@ -115,8 +115,8 @@ void MemoryNeeds::count_consumers(const Tape& tape) {
   }
 }
 
-// Of a value with many consumers, every contribution has a place of its own. Two have none, unless
-// one batch may bring both or they cover parts that overlap.
+// A value with more than two contributions to its gradient stores each of them separately. So does
+// one with two that may come from one batch or that may overlap.
 std::size_t MemoryNeeds::bytes_of_contributions(const Tape& tape, NodeId consumer,
                                                 const NodeType& type) const {
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// How much memory running some tapes together takes, at most: known before they are planned.
+// MemoryNeeds: bounds the memory that tapes need if they run together, before they are planned.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace dynet_like::detail {
 
-/// An upper bound on the bytes of values, gradients and lists, in whatever batches the nodes run.
-/// What all samples share counts once.
+/// An upper bound on the bytes of values, gradients and argument lists, however the nodes are
+/// batched. Values that all samples share count once.
 class MemoryNeeds {
  public:
   explicit MemoryNeeds(const GraphOptions& options) : options_(options) {}
 
-  /// One tape more.
+  /// Adds a tape.
   void add(const Tape& tape);
-  /// Goes on without the tapes so far.
+  /// Removes all tapes; shared values stay counted.
   void start_anew();
   std::size_t bytes() const;
 
@@ -39,9 +39,9 @@ class MemoryNeeds {
   std::uint32_t depth_below(const Tape& tape, NodeId node) const;
 
   const GraphOptions& options_;
-  std::size_t shared_ = 0;   ///< of what all samples share
-  std::size_t nodes_ = 0;    ///< of what nodes take by themselves
-  std::size_t batches_ = 0;  ///< of what they take once per batch
+  std::size_t shared_ = 0;   ///< of values that all samples share
+  std::size_t nodes_ = 0;    ///< needed by each node
+  std::size_t batches_ = 0;  ///< needed once per batch
   std::set<Identity> known_shared_;
   std::set<std::pair<TypeId, std::uint32_t>> levels_;  ///< one batch per type and depth is enough
   std::vector<std::uint32_t> depth_;                   ///< of the nodes of the tape being added

@@ -1,4 +1,4 @@
-// Minibatch: lets one thread at a time in to its samples, their passes and their fibers.
+// Minibatch: passes calls on to its samples, their passes and their fibers, one thread at a time.
 #include "dynet_like/graph/minibatch.h"
 
 #include <string>

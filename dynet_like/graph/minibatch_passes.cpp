@@ -1,4 +1,4 @@
-// Passes over the samples of a minibatch, or part by part where memory is bounded.
+// MinibatchPasses: passes over all samples, or part by part if memory is limited.
 #include "dynet_like/graph/minibatch_passes.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void MinibatchPasses::add_output(const Expression& output) {
   outputs_.all.push_back(output);
 }
 
-// Values of parameters that have changed since go, with all that followed from them.
+// Discards all values if a parameter has changed since they were computed.
 void MinibatchPasses::forget_changed(bool look_at_memory) {
   if (!executor_.common().parameters.may_have_changed(look_at_memory)) return;
   executor_.invalidate();
@@ -56,7 +56,8 @@ void MinibatchPasses::start() {
     losses_.computed = outputs_.computed = 0;
     loss_values_.clear();
   }
-  // What a part has computed is gone when the next one runs, but for what inference was asked for.
+  // The values of a part are freed before the next one runs, except losses and outputs in
+  // inference.
   std::vector<double> losses(in_parts ? losses_.all.size() - loss_values_.size() : 0);
   std::vector<ValueRef> kept;
   if (in_parts && !trains) {
@@ -133,7 +134,7 @@ void MinibatchPasses::check_finite_loss() {
   throw NumericError("[Minibatch] need a finite sum of the losses; got " + std::to_string(sum));
 }
 
-// What detect_anomaly says of the nodes of a loss, which are computed anew.
+// Computes a loss again with detect_anomaly, and returns its message.
 std::string MinibatchPasses::first_not_finite(const ValueRef& loss) {
   struct Detecting {
     Executor& executor;
@@ -204,7 +205,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   }
   const bool is_whole = (ends.empty() ? 0 : ends.back()) == samples_.size();
   if (!is_whole || !std::is_sorted(ends.begin(), ends.end())) {
-    throw UsageError("[backward] need ends of shards that do not fall, the last of them " +
+    throw UsageError("[backward] need ends of shards that do not decrease, the last of them " +
                      std::to_string(samples_.size()) + ", the number of samples; got " +
                      counted(ends.size(), "shard") +
                      (ends.empty() ? "" : ", the last with end " + std::to_string(ends.back())));
@@ -216,7 +217,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   for (const Gradients& some : gradients) some.check_not_used();
   std::vector<ValueRef> losses;
   choose(losses_.all, all_samples(), losses);
-  executor_.forward(losses);  // what was forgotten since
+  executor_.forward(losses);  // values that were freed since
   executor_.run_backward_by_parts(losses, ends, gradients, complete);
   trained_all(nullptr);
 }
@@ -241,7 +242,7 @@ void MinibatchPasses::check_backward() const {
   }
 }
 
-// As many samples as fit, at least one.
+// A part has as many samples as fit the limit, at least one.
 void MinibatchPasses::find_parts() {
   parts_.clear();
   if (samples_.size() == 0) return;
@@ -265,13 +266,13 @@ void MinibatchPasses::choose(std::span<const Expression> expressions, Part part,
     const ValueRef value = samples_.ref(e, user);
     if (part.has(value)) chosen.push_back(value);
   }
-  // As the executor wants them; mostly they are so already.
+  // The executor needs this order. Usually it holds already.
   const auto before = [](const ValueRef& a, const ValueRef& b) { return a.tape < b.tape; };
   if (std::is_sorted(chosen.begin(), chosen.end(), before)) return;
   std::stable_sort(chosen.begin(), chosen.end(), before);
 }
 
-// Computes what is new in a part.
+// Computes the losses and outputs of a part that are new.
 void MinibatchPasses::forward_new(Part part) {
   std::vector<ValueRef> losses, targets;
   choose(losses_.from(loss_values_.size()), part, losses);
@@ -281,7 +282,7 @@ void MinibatchPasses::forward_new(Part part) {
   executor_.forward(targets, executor_.options().inference, losses);
 }
 
-// Those of the losses to come that are in a part are written to their places.
+// Writes the losses of a part that were not read yet to their places in `losses`.
 void MinibatchPasses::read_losses(Part part, std::span<double> losses) {
   const std::span new_losses = losses_.from(loss_values_.size());
   std::vector<ValueRef> values;
@@ -300,7 +301,7 @@ void MinibatchPasses::read_losses(Part part, std::span<double> losses) {
 void MinibatchPasses::run_backward(Part part, Gradients& gradients) {
   std::vector<ValueRef> losses;
   choose(losses_.all, part, losses);
-  executor_.forward(losses);  // what was forgotten since
+  executor_.forward(losses);  // values that were freed since
   executor_.run_backward(losses, gradients);
 }
 

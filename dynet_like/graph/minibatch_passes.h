@@ -1,4 +1,4 @@
-// What a minibatch computes: losses and outputs forward, losses backward.
+// MinibatchPasses: the forward and backward passes of a minibatch.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 namespace dynet_like::detail {
 
 /// The losses and outputs of a minibatch, and its passes: over all samples at once, or over parts
-/// that fit memory. What is public is what Minibatch has by these names, which see.
+/// that fit memory. Public members are documented in Minibatch.
 class MinibatchPasses {
  public:
   explicit MinibatchPasses(SampleGraphs& samples)
       : samples_(samples), executor_(samples.executor()) {}
 
   void check_loss(const Expression& loss, const char* user) const;
-  /// Those that passed the check.
+  /// For losses that passed the check.
   void add_losses(std::span<const Expression> losses);
   void add_output(const Expression& output);
 
@@ -28,7 +28,7 @@ class MinibatchPasses {
   double loss_of(std::uint32_t begin, std::uint32_t end);
   void check_finite_loss();
   void compute(std::span<const Expression> expressions);
-  /// Values of one sample stand together, in the order of the samples.
+  /// Values of one sample must be adjacent, in the order of samples.
   void compute(std::span<const ValueRef> values);
   const Gradients& backward();
   void backward(Gradients& gradients);
@@ -40,13 +40,13 @@ class MinibatchPasses {
   void clear();
 
  private:
-  /// Consecutive samples.
+  /// Samples `begin` to `end` - 1.
   struct Part {
     std::uint32_t begin = 0, end = 0;
 
     bool has(const ValueRef& value) const { return value.tape >= begin && value.tape < end; }
   };
-  /// Of which `forward` has computed some, from the first on.
+  /// Expressions, of which `forward` has computed the first `computed`.
   struct Targets {
     std::vector<Expression> all;
     std::size_t computed = 0;
@@ -57,7 +57,7 @@ class MinibatchPasses {
   Part all_samples() const { return {0, static_cast<std::uint32_t>(samples_.size())}; }
   void forget_changed(bool look_at_memory);
   void find_parts();
-  /// Adds those that belong to a part.
+  /// Adds the expressions of a part to `chosen`.
   void choose(std::span<const Expression> expressions, Part part, std::vector<ValueRef>& chosen,
               const char* user = "forward") const;
   void forward_new(Part part);
@@ -71,8 +71,8 @@ class MinibatchPasses {
   SampleGraphs& samples_;
   Executor& executor_;
   Targets losses_, outputs_;
-  std::vector<double> loss_values_;                    ///< of the first losses: these were read
-  std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when they ran
+  std::vector<double> loss_values_;                    ///< of the first losses, as far as read
+  std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor at the last forward pass
   std::vector<Part> parts_;
   Gradients gradients_;
   bool ran_forward_ = false;

@@ -1,4 +1,4 @@
-// Handles and shapes that are no good.
+// Recording: checks of expressions and shapes, and their messages.
 #include "dynet_like/graph/recording.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the public operations share: they check their handles and record a node.
+// Shared by the public operations: checks the input expressions and records a node.
 #pragma once
 
 #include <array>
@@ -20,18 +20,19 @@ using ops::Axis, ops::Op, ops::SharedGradient, ops::Signature;
 
 using Integers = std::span<const std::uint32_t>;
 
-/// The graph of the inputs that are no parameters. Throws for a handle that is no good, and if
-/// there is no graph.
+/// The graph of the inputs that are not parameters. Throws for an invalid expression, and if no
+/// input has a graph.
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs);
 
-/// The graph that an operation records in: no other thread may use it while this lives.
+/// The graph that an operation records in. No other thread may use it while this object lives.
 class [[nodiscard]] Recorder {
  public:
-  /// Throws UsageError if another thread does, or what was recorded is being run.
+  /// Throws UsageError if another thread uses the graph, or its nodes are being run.
   explicit Recorder(ComputationGraph& graph) : graph_(graph), use_(graph.record().tape().user()) {
     graph.record().tape().types().runs.check();
   }
-  /// The graph of expressions, which another thread may have cleared before this one was let in.
+  /// The graph of expressions. Another thread may have cleared it just before, so they are checked
+  /// again.
   Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
       : Recorder(graph) {
     if (!Handle::is_latest(xs[0])) check_graph(op, xs);
@@ -40,7 +41,7 @@ class [[nodiscard]] Recorder {
   TapeWriter& writer() const { return graph_.record().writer(); }
   const Tape& tape() const { return graph_.record().tape(); }
   Expression expression(ValueId value) const { return graph_.expression(value); }
-  /// The value of an input; a parameter is recorded first.
+  /// The value of an input. A parameter is recorded if need be.
   ValueId value(const Expression& x) const { return x.pg != nullptr ? x.i : record(x); }
   Expression expression_of(const Expression& x) const {
     return x.pg != nullptr ? x : expression(record(x));
@@ -54,20 +55,20 @@ class [[nodiscard]] Recorder {
   OneThread::Use use_;
 };
 
-/// throw_shape_error with the shapes of these expressions and the labels that they have.
+/// Calls throw_shape_error with the shapes and the labels of these expressions.
 [[noreturn]] void refuse_shapes(std::string_view op, std::string_view rule,
                                 std::initializer_list<Expression> xs);
-/// The same labels, for the end of a message.
+/// The label of x, to append to a message.
 std::string labels_of(const Expression& x);
 
-/// Throws UsageError for a list of one integer where x has several minibatch elements: each needs
-/// its own, and DyNet refuses it, too.
+/// Throws UsageError for a list of one integer if x has several minibatch elements: each needs its
+/// own. DyNet refuses this, too.
 void check_one_each(std::string_view op, const Expression& x, std::size_t integers);
 inline void check_one_each(std::string_view op, const Expression& x, const IntegersAt& integers) {
   if (!integers.is_one()) check_one_each(op, x, integers.size());
 }
 
-/// The graph of the inputs. They are handles of one graph if they have one slot and generation.
+/// The graph of the inputs. Fast if all are of one graph that was not reverted since.
 [[nodiscard]] inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
   bool good = !xs.empty() && Handle::is_latest(xs[0]);
   for (const Expression& x : xs.subspan(good ? 1 : 0)) good = good && Handle::is_of_same(x, xs[0]);
@@ -103,7 +104,7 @@ inline Expression binary(const Op& op, const Expression& a, const Expression& b)
   return graph.expression(graph.writer().add(op, values));
 }
 
-/// The values of many inputs, without the heap if they are few.
+/// The values of all inputs; needs no heap memory for a few.
 class Values {
  public:
   Values(const Recorder& graph, std::span<const Expression> xs)
@@ -120,7 +121,7 @@ class Values {
   std::span<ValueId> all_;
 };
 
-/// The inputs of an operation that is made of several: parameters among them are recorded first.
+/// For an operation that is composed of others: its inputs, with parameters recorded as nodes.
 template <class... Inputs>
 std::array<Expression, sizeof...(Inputs)> of_one_graph(std::string_view op, const Inputs&... xs) {
   const std::array<Expression, sizeof...(Inputs)> all{xs...};
@@ -130,8 +131,8 @@ std::array<Expression, sizeof...(Inputs)> of_one_graph(std::string_view op, cons
 
 std::vector<Expression> of_one_graph(std::string_view op, std::span<const Expression> xs);
 
-/// An op along one dimension, which disappears, for several of them (each at most once), for the
-/// minibatch, and for all elements.
+/// An op that reduces one dimension, applied along several dimensions (each at most once), along
+/// the minibatch, and over all elements.
 Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions);
 Expression reduce_batches(const Op& op, const Expression& x);
 Expression reduce_elements(const Op& op, const Expression& x);

@@ -1,4 +1,4 @@
-// A function of one vertex, applied along the structure of a whole sample as one node.
+// recursion(f): applies a function to every vertex of a structure, as one node.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ template <class State>
 class States {
  public:
   explicit States(const detail::RecordedStates& recorded) : recorded_(recorded) {}
-  // To move is to copy: it never has no node.
+  // Moving copies, so that a moved-from object still has its node.
   States(const States&) = default;
   States& operator=(const States&) = default;
 
@@ -27,7 +27,7 @@ class States {
   State all() const {
     return join([&](std::size_t part) { return recorded_.all(part); });
   }
-  /// Of one vertex.
+  /// The state of one vertex.
   State operator[](unsigned vertex) const {
     return join([&](std::size_t part) { return recorded_.one(part, vertex); });
   }
@@ -45,22 +45,22 @@ class States {
   detail::RecordedStates recorded_;
 };
 
-/// What `recursion` makes.
+/// What `recursion` returns.
 template <class State>
 class Recursion {
  public:
-  /// Of no function; to be assigned to.
+  /// Without a function: assign a recursion to it before calling it.
   Recursion() = default;
   Recursion(std::string name, detail::TracedFunction::Record record)
       : function_(std::make_shared<detail::TracedFunction>(std::move(name))),
         record_(std::move(record)) {}
 
-  /// The states of all vertices; they read the columns of a matrix. Throws UsageError and
-  /// ShapeError if these do not fit the structure or what the function does.
+  /// The states of all vertices, which read the columns of a matrix. Throws UsageError or
+  /// ShapeError if the columns do not fit the structure or the function.
   States<State> operator()(const Structure& structure, const Expression& columns) const {
     return run(structure, std::span(&columns, 1), {});
   }
-  /// The same with several matrices, of which a function gets columns as a vector.
+  /// The same with several matrices: the function gets a vector with a column of each.
   States<State> operator()(const Structure& structure,
                            const std::vector<Expression>& columns) const {
     return run(structure, columns, {});
@@ -69,7 +69,7 @@ class Recursion {
                            const State& start) const {
     return run(structure, columns, StateParts<State>::split(start));
   }
-  /// The same from a state: vertices without predecessors get it as that of a predecessor.
+  /// The same with an initial state: vertices without predecessors read `start`.
   States<State> operator()(const Structure& structure, const Expression& columns,
                            const State& start) const {
     return run(structure, std::span(&columns, 1), StateParts<State>::split(start));
@@ -96,7 +96,8 @@ class Recursion {
 
 namespace detail {
 
-/// How a function of a vertex is called: with its kind, and with one column or several.
+/// The signature of a user's function: with the kind of the vertex or without, with one column or
+/// several.
 template <class State, class F>
 struct FormOf {
   using One = const Expression&;
@@ -104,7 +105,7 @@ struct FormOf {
   template <class... Arguments>
   using Takes = std::is_invocable_r<State, const F&, Arguments..., const std::vector<State>&>;
 
-  // One by one: a function of any arguments may not compile with some.
+  // Tested one by one: a generic function may fail to compile with some arguments.
   using WithOne = std::disjunction<Takes<unsigned, One>, Takes<One>>;
   static constexpr bool has_columns =
       std::conjunction_v<std::negation<WithOne>,
@@ -147,15 +148,15 @@ TracedFunction::Record record_of(F function, const std::string& name) {
 
 }  // namespace detail
 
-/// A function of a vertex's column and its predecessors' states that returns the vertex's state, as
-/// `State f(const Expression& column, const std::vector<State>& before)`, or with `unsigned kind`
-/// as the first argument. A vertex without column gets an empty expression. With several input
-/// matrices, `const std::vector<Expression>& columns` has one of each. A part of a state that the
-/// function leaves empty is zeros.
+/// Makes a recursion from `State f(const Expression& column, const std::vector<State>& before)`,
+/// which computes the state of a vertex from its column and the states of its predecessors. `f` may
+/// have `unsigned kind` as an additional first argument. A vertex without a column gets an empty
+/// expression. For several input matrices `f` takes `const std::vector<Expression>& columns`, with
+/// a column of each. If `f` leaves a part of a state empty, that part is zeros.
 ///
-/// It is called a few times, for every kind and number of predecessors, and never once per vertex:
-/// what it records then is what every such vertex computes. So it must not look at values, nor use
-/// expressions that are not its arguments. It reads parameters as always.
+/// `f` is called once for each combination of kind, number of predecessors and shapes, not once per
+/// vertex: all such vertices compute what it recorded then. So it must not look at values, nor use
+/// expressions other than its arguments. It may read parameters as usual.
 template <class State, class F>
 Recursion<State> recursion(F f, std::string name = "recursion") {
   static_assert(
@@ -165,8 +166,8 @@ Recursion<State> recursion(F f, std::string name = "recursion") {
   using Form = detail::FormOf<State, F>;
   static_assert(Form::fits,
                 "need a function (const Expression& column, const std::vector<State>& before) that "
-                "returns a State, or one with unsigned kind as its first argument; it may change "
-                "nothing of its own");
+                "returns a State, or one with unsigned kind as its first argument; it must "
+                "not be a mutable lambda");
   detail::TracedFunction::Record record;
   if constexpr (Form::fits) {
     std::function<typename Form::Signature> function(std::move(f));

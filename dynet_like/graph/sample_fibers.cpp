@@ -1,4 +1,4 @@
-// Waves: resuming samples, collecting what they stopped for, computing it.
+// SampleFibers: resumes samples, collects the values that they wait for, and computes these.
 #include "dynet_like/graph/sample_fibers.h"
 
 #include <algorithm>
@@ -22,31 +22,32 @@ constexpr std::size_t kLeastStack = 64 << 10;
 constexpr std::size_t kSamplesWorthALook = 1024;
 constexpr std::size_t kKeptStacks = 1024;  // per thread, from minibatch to minibatch
 
-// Thrown into a sample that has to end because another one failed; nobody sees it.
+// Thrown into a sample that must end because another one failed. It never leaves this file.
 struct Unwound {};
 
 [[noreturn]] void throw_unwound() {
-  // From a destructor that catches exceptions it would escape, and end the program.
+  // During unwinding the caller may be a destructor, from which Unwound would escape and end the
+  // program. It can catch a StateError.
   if (std::uncaught_exceptions() > 0) {
     throw StateError(
-        "[value] need a sample that goes on; got one that ends because another one failed");
+        "[value] need a sample that still runs; got one that ends because another failed");
   }
   throw Unwound();
 }
 
 }  // namespace
 
-/// What is run, and how far samples that arrive have come.
+/// A call of `run`, and its progress with samples that arrive.
 struct SampleFibers::Job {
   const Run& run;
-  const Take* take;  ///< null: all samples are there
+  const Take* take;  ///< null: all samples are known
   std::size_t first, count;
   unsigned threads;
 
-  std::vector<std::size_t> ended{};    ///< whose memory was not worth giving back yet
-  std::vector<std::size_t> numbers{};  ///< of those that have come
+  std::vector<std::size_t> ended{};    ///< samples whose values are not freed yet
+  std::vector<std::size_t> numbers{};  ///< of the arrived samples
   std::size_t come = 0, looked = 0;
-  bool drains = false;  ///< those that are there end, so that all can be forgotten
+  bool drains = false;  ///< takes no samples until all have ended and were forgotten
 };
 
 struct SampleFibers::Sample final : ValueWaiter {
@@ -59,10 +60,10 @@ struct SampleFibers::Sample final : ValueWaiter {
   std::size_t index;
   std::unique_ptr<Fiber> fiber;  ///< from when it begins until it ends
   bool has_ended = false;
-  // While it waits; both lie on its stack.
+  // While it waits; both are on its stack.
   std::span<const ValueRef> wanted;
   std::span<Tensor> places;
-  std::exception_ptr refusal;  ///< why what it waited for cannot be had
+  std::exception_ptr refusal;  ///< why a value that it waits for cannot be computed
   std::exception_ptr failure;  ///< what the sample threw
 };
 
@@ -71,14 +72,15 @@ class SampleFibers::Part {
  public:
   Part(SampleFibers& all, unsigned thread) : all_(all), thread_(thread) {}
 
-  /// Samples with these numbers, which `open` begins.
+  /// Makes samples with these numbers; `open` begins them.
   void begin(std::size_t first, std::size_t count);
   std::size_t room() const { return closed_.size(); }
   std::size_t next() const { return closed_.back()->index; }
   void open();
-  /// All that have not ended, until they stop or end; here and in what follows by their own thread.
+  /// Resumes all samples that have not ended, until they wait or end. Runs on their own thread, and
+  /// so does `unwind`.
   void resume(SampleOrder* order);
-  /// Tells of those that have ended since, between waves.
+  /// Reports the samples that have ended. Runs between waves.
   void end_samples();
   void unwind();
   void forget();
@@ -86,7 +88,7 @@ class SampleFibers::Part {
 
   std::span<Sample* const> all_open() const { return open_; }
   const Sample* failed() const { return failed_; }
-  /// Whether the caller is the sample's function, and not another sample or what runs inside.
+  /// Whether the sample's function is running now, and not another sample or a fiber inside it.
   bool is_running(const Sample& sample) const {
     return current_ == &sample && sample.fiber->is_current();
   }
@@ -100,8 +102,8 @@ class SampleFibers::Part {
   SampleFibers& all_;
   const unsigned thread_;
   std::vector<Sample> samples_;
-  std::vector<Sample*> open_;    ///< have not ended, in their order
-  std::vector<Sample*> closed_;  ///< have ended or not begun; the next stands last
+  std::vector<Sample*> open_;    ///< opened and not ended, in order
+  std::vector<Sample*> closed_;  ///< not opened yet, or ended; the next to open is last
   Sample* current_ = nullptr;
   const Sample* failed_ = nullptr;  ///< the first of this wave
   std::vector<std::unique_ptr<Fiber>> spare_;
@@ -141,7 +143,7 @@ void SampleFibers::Part::resume(SampleOrder* order) {
   TypeCache& cache = graphs.cache(thread_);
   TimelineScope scope(graphs.executor().common().track(), TimelineSpan::run_samples);
   scope.count(open_.size());
-  std::optional<OneThread::Use> use;  // between two operations of a sample, too
+  std::optional<OneThread::Use> use;  // also between two operations of a sample
   for (Sample* sample : open_) {
     try {
       if (order != nullptr) {
@@ -174,7 +176,7 @@ void SampleFibers::Part::give_fiber(Sample& sample) {
   if (spare_.empty()) {
     const std::size_t stack_bytes = all_.samples_.executor().options().stack_bytes;
     try {
-      // Room for all of them, so that none is needed where they come back.
+      // Reserves room for all fibers, so that returning one allocates nothing.
       if (spare_.capacity() == fibers_) spare_.reserve(2 * spare_.capacity() + 8);
       spare_.push_back(std::make_unique<Fiber>(stack_bytes, fibers_));
     } catch (const std::bad_alloc&) {
@@ -215,8 +217,8 @@ void SampleFibers::Part::run_sample(void* argument) {
 void SampleFibers::Sample::wait_for(std::span<const ValueRef> refs, std::span<Tensor> values) {
   if (!part.is_running(*this)) {
     throw UsageError(
-        "[value] need the function of the sample that the graph belongs to; got another one: in "
-        "for_each_sample a graph is its sample's alone");
+        "[value] need a call by the sample of this graph; got one by another: in for_each_sample a "
+        "sample may use only its own graph");
   }
   if (TracedFunction::is_being_recorded()) {
     throw UsageError(
@@ -235,7 +237,7 @@ std::unique_lock<std::mutex> SampleFibers::Sample::lock() {
   return std::unique_lock(part.all().executor_);
 }
 
-// A sample that catches what ends it is told again whenever it asks for a value.
+// If a sample catches the exception, it is thrown again whenever the sample asks for a value.
 void SampleFibers::Part::unwind() {
   for (Sample* sample : open_) {
     if (sample->fiber != nullptr && !sample->has_ended) resume(*sample);
@@ -329,7 +331,7 @@ bool SampleFibers::take(std::size_t sample, bool idle) {
   return true;
 }
 
-// It is used again for the next sample that arrives, or needs no memory any more.
+// The next sample that arrives reuses its graph; otherwise its values may be freed.
 void SampleFibers::end(std::size_t sample) {
   if (job_->take != nullptr) return samples_.forget(job_->first + sample);
   job_->ended.push_back(job_->first + sample);
@@ -386,7 +388,7 @@ void SampleFibers::run_wave() {
   try {
     compute(wanted_, waiting_.size());
   } catch (...) {
-    // Finds whose fault it is: the others go on as if they were alone.
+    // Computes the values of each sample alone, so that only the faulty samples fail.
     for (Sample* sample : waiting_) {
       try {
         compute(sample->wanted, 1);
@@ -409,7 +411,7 @@ void SampleFibers::run_wave() {
 void SampleFibers::compute(std::span<const ValueRef> values, std::size_t samples) {
   Executor& executor = samples_.executor();
   TimelineScope scope(executor.common().track(), TimelineSpan::wave);
-  executor.timeline().forget_recording();  // samples did that
+  executor.timeline().forget_recording();  // samples did the recording
   passes_.compute(values);
   executor.results().bring(values);
   const Executor::Size size = executor.last_forward();

@@ -1,4 +1,4 @@
-// Samples on fibers: each is plain code, and all wait for each other where they ask for values.
+// SampleFibers: runs samples on fibers, which wait for each other where they ask for values.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@
 
 namespace dynet_like::detail {
 
-/// Where the graph of a sample that runs on a fiber gets its values.
+/// Gives values to the graph of a sample that runs on a fiber.
 class ValueWaiter {
  public:
-  /// Stops the sample until all others have stopped, too, and these values of its graph were
+  /// Suspends the sample until all others are suspended and these values of its graph were
   /// computed; writes them into `values`. Throws what computing them throws.
   virtual void wait_for(std::span<const ValueRef> refs, std::span<Tensor> values) = 0;
-  /// For what changes the executor, which fibers of several threads have in common.
+  /// A lock for calls that change the executor, which fibers of several threads share.
   virtual std::unique_lock<std::mutex> lock() = 0;
 
  protected:
   ~ValueWaiter() = default;
 };
 
-/// Runs samples of a minibatch wave by wave: all go on until each has stopped or ended, then what
-/// they stopped for is computed together. Every thread has samples of its own. Keeps the fibers for
-/// later samples, unless some have failed.
+/// Runs samples of a minibatch in waves: all run until each has ended or waits for values; then
+/// these values are computed together. Every thread has its own samples. Keeps the fibers for later
+/// samples, unless a sample has failed.
 class SampleFibers {
  public:
   using Run = MinibatchAccess::RunSample;
@@ -38,10 +38,10 @@ class SampleFibers {
   SampleFibers(SampleGraphs& samples, MinibatchPasses& passes);
   ~SampleFibers();
 
-  /// Adds samples and runs them. If some fail, all others are unwound, and the exception of the
-  /// first of those that failed in the same wave is thrown on. With `take`, no sample is there at
-  /// first: between waves, as long as there is room, it says whether one has come, which has this
-  /// number until it ends. `idle`: nothing else is left to do.
+  /// Adds samples and runs them. If samples fail, all others are unwound, and the exception of the
+  /// first that failed in that wave is rethrown. With `take`, samples arrive later: between waves,
+  /// while there is room, `take(i, idle)` returns whether a sample has arrived, which has number i
+  /// until it ends. `idle`: no sample runs.
   void run(std::size_t count, const Run& run, const Take* take = nullptr);
   /// The waves since the last `clear`, or since all samples were forgotten.
   void tell(Report& report) const;
@@ -73,7 +73,7 @@ class SampleFibers {
   std::mutex executor_;
   std::vector<Report::Wave> waves_;  ///< see Report
   std::uint64_t wave_count_ = 0;
-  // Of the run.
+  // During a run:
   Job* job_ = nullptr;
   bool unwinding_ = false;
   std::vector<Sample*> waiting_;  ///< in the order of the samples

@@ -1,4 +1,5 @@
-// Samples are added, recorded beside each other with the results of one by one, and forgotten.
+// SampleGraphs: adds samples, records them in parallel with the results of sequential recording,
+// and forgets them.
 #include "dynet_like/graph/sample_graphs.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Adds the number of the sample to what an exception of the library says.
+// Adds the number of the sample to the message of a library exception.
 template <class Error, class... Others>
 [[noreturn]] void rethrow_in_sample(const SampleFailure& failure) {
   try {
@@ -82,7 +83,7 @@ void SampleGraphs::check_not_recording(const char* user) const {
                    "add_losses or for_each_sample");
 }
 
-// The samples that were recorded before cannot run either: the executor sees all tapes.
+// Earlier samples cannot run either, since the executor works on all tapes.
 void SampleGraphs::set_recording(bool recording) {
   recording_ = recording;
   for (const auto& [writer, graph] : std::span(samples_).first(used_)) {
@@ -117,7 +118,7 @@ std::vector<Expression> SampleGraphs::record(std::size_t count, const Record& re
     SampleOrder order(count);
     const auto work = [&](unsigned thread) {
       TypeCache& cache = *caches_[thread];
-      const OneThread::Use use(cache.user());  // between two operations, too
+      const OneThread::Use use(cache.user());  // also between two operations
       TimelineScope scope(executor_.common().track(), TimelineSpan::record_samples);
       std::size_t recorded = 0;
       while (const std::optional<std::size_t> i = order.next()) {
@@ -127,7 +128,7 @@ std::vector<Expression> SampleGraphs::record(std::size_t count, const Record& re
         writer->tape().record_with(cache);
         try {
           expressions[*i] = record(*graph, *i);
-          graph->record_.ref(expressions[*i], "record");  // throws if it is not its own
+          graph->record_.ref(expressions[*i], "record");  // throws if it is of another graph
         } catch (...) {
           failure = std::current_exception();
         }

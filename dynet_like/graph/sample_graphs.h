@@ -1,4 +1,4 @@
-// The graphs of a minibatch, and what they have in common.
+// SampleGraphs: the graphs of a minibatch, and what they share.
 #pragma once
 
 #include <atomic>
@@ -17,23 +17,23 @@
 
 namespace dynet_like::detail {
 
-/// A graph and a tape for each sample, all of the same types and run by one executor. Those that
-/// were cleared are spare, for later samples.
+/// A graph and a tape for each sample. All share one type table and one executor. Cleared ones are
+/// kept as spares for later samples.
 class SampleGraphs {
  public:
   using Make = std::unique_ptr<ComputationGraph> (*)(TapeWriter&, Executor&);
   using Record = std::function<Expression(ComputationGraph& graph, std::size_t i)>;
 
-  /// `make` makes graphs of a class of its own; null: plain ones.
+  /// `make` makes graphs of a derived class; null: plain graphs.
   SampleGraphs(const GraphOptions& options, Make make);
 
   /// The graph of the next sample.
   ComputationGraph& add();
-  /// The seeds of the first samples to come, after `clear`, and what those of all others follow
-  /// from.
+  /// Sets the seeds of the first samples after `clear`; and the seed that those of all others
+  /// follow from.
   void seed_samples(std::span<const std::uint64_t> seeds);
   void set_seed(std::uint64_t seed) { executor_.common().options.seed = seed; }
-  /// That of a sample, by its number since the last `clear`.
+  /// The seed of a sample, by its number since the last `clear`.
   std::uint64_t seed_of(std::uint64_t sample) const;
   std::size_t size() const { return used_; }
   ComputationGraph& graph(std::size_t sample) const { return *samples_[sample].graph; }
@@ -42,28 +42,28 @@ class SampleGraphs {
   const Executor& executor() const { return executor_; }
   bool has_much_to_forget() const { return types_->has_much_to_forget(); }
 
-  /// Throw UsageError for an expression of another graph; the second throws StateError, too, if it
-  /// is not there any more.
+  /// Throw UsageError for an expression of another graph. `ref` also throws StateError if it was
+  /// cleared or reverted.
   void check(const Expression& e, const char* user) const;
   ValueRef ref(const Expression& e, const char* user) const;
 
   /// See Minibatch::record.
   std::vector<Expression> record(std::size_t count, const Record& record);
   using Work = std::function<std::optional<SampleFailure>(std::size_t first)>;
-  /// Adds samples, from `first` on, which `work` records or runs beside each other. Meanwhile
-  /// nothing else may be done with any. Throws what failed, with ", in sample N".
+  /// Adds samples, numbered from `first` on; `work` records or runs them in parallel. Nothing else
+  /// may use the minibatch meanwhile. Throws the failure that `work` returns, with ", in sample N".
   void record_beside_others(std::size_t count, const Work& work);
-  /// As many threads as are worth it; each has a cache of types of its own.
+  /// The number of threads to use. Makes a type cache for each.
   unsigned use_threads(std::size_t samples);
   TypeCache& cache(unsigned thread) const { return *caches_[thread]; }
 
-  /// A backward pass has added to these: graphs know the minibatch's `own` and those that they
-  /// collect in. Null: to those of shards.
+  /// Tells the graphs where the last backward pass put its gradients. They can read `own`, of the
+  /// minibatch, and those that they collect in. Null: gradients of shards.
   void note_pass(const Gradients* gradients, const Gradients& own) const;
-  /// Forgets what a sample has recorded, or all have: they are other samples from now on.
+  /// Forgets what one sample, or all, have recorded: their graphs serve other samples from now on.
   void forget(std::size_t sample);
   void forget_all();
-  /// All samples are spare from now on.
+  /// Makes all samples spare.
   void clear();
 
  private:
@@ -76,7 +76,8 @@ class SampleGraphs {
 
   void check_not_recording(const char* user) const;
   void set_recording(bool recording);
-  /// While nothing is recorded: forgets all types if some are of what is gone, or if they are many.
+  /// Forgets all types if some belong to destroyed objects, or if there are many. Nothing may be
+  /// recorded meanwhile.
   void trim_types(bool ends_generation);
 
   const Make make_;
@@ -85,12 +86,12 @@ class SampleGraphs {
   std::atomic<bool> recording_ = false;
   Executor executor_;
   std::vector<Sample> samples_;
-  std::size_t used_ = 0;  ///< those behind are spare
+  std::size_t used_ = 0;  ///< the rest are spare
   std::vector<std::uint64_t> seeds_;
   std::uint64_t clears_ = 0;
 };
 
-/// A part of a minibatch, which this thread has to itself as long as it lives.
+/// Access to a part of a minibatch, exclusive to this thread while the object lives.
 template <class Part>
 class Alone {
  public:

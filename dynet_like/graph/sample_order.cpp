@@ -1,11 +1,11 @@
-// SampleOrder, under one mutex: a sample takes much longer than a lock.
+// SampleOrder: one mutex is enough, since a sample takes much longer than a lock.
 #include "dynet_like/graph/sample_order.h"
 
 namespace dynet_like::detail {
 
 namespace {
 
-// Ends a sample whose recording would have come after one that failed; nobody sees it.
+// Ends a sample that comes after one that failed. Nobody sees this exception.
 struct Abandoned {};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Hands out the samples of one call to several threads, and keeps what depends on their order.
+// SampleOrder: distributes samples to threads, and preserves what depends on the order of samples.
 #pragma once
 
 #include <condition_variable>
@@ -17,22 +17,22 @@ struct SampleFailure {
   std::exception_ptr exception;
 };
 
-/// Samples 0 to count - 1, each recorded by one thread. They are begun in order, so that the first
-/// of those that are being recorded never waits.
+/// Samples 0 to count - 1, each recorded by one thread. They begin in order, so that the first
+/// sample that is being recorded never waits.
 class SampleOrder : public Turn {
  public:
   explicit SampleOrder(std::size_t count) : is_done_(count) {}
-  /// Some of them need not be waited for.
+  /// `is_done[i]`: nobody waits for sample i.
   explicit SampleOrder(std::vector<bool> is_done) : is_done_(std::move(is_done)) { go_on(); }
 
-  /// The next sample, or nothing if all have been handed out or one has failed.
+  /// The next sample, or nothing if there are no more or one has failed.
   std::optional<std::size_t> next();
-  /// The sample was recorded, or failed if there is an exception.
+  /// Call this when the sample was recorded, or has failed with an exception.
   void finish(std::size_t sample, std::exception_ptr failure = nullptr);
 
   void wait_for_those_before(std::size_t sample) override;
 
-  /// Of the first sample that failed, or nothing; once all threads are done.
+  /// The failure of the first sample that failed, if any. Call it after all threads have ended.
   const std::optional<SampleFailure>& failure() const { return failure_; }
 
  private:
@@ -41,8 +41,8 @@ class SampleOrder : public Turn {
   std::mutex mutex_;
   std::condition_variable progress_;
   std::vector<bool> is_done_;
-  std::size_t next_ = 0;        ///< to be handed out
-  std::size_t first_open_ = 0;  ///< all before it are done
+  std::size_t next_ = 0;        ///< the next to begin
+  std::size_t first_open_ = 0;  ///< all before this one are done
   std::optional<SampleFailure> failure_;
 };
 

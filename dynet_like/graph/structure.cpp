@@ -1,4 +1,4 @@
-// Checking structures, and finding their levels.
+// Structure: checks vertices and finds their levels.
 #include "dynet_like/graph/structure.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using detail::VertexKind, detail::Vertices;
 
-// The matrices that vertices tell apart, or 1 if they read the same column of all.
+// The number of entries in `columns`, or 1 if vertices read the same column in all matrices.
 std::size_t matrices_of(std::span<const Structure::Vertex> vertices) {
   constexpr std::size_t kMost = 30;
   std::size_t matrices = 0;
@@ -38,7 +38,7 @@ std::size_t matrices_of(std::span<const Structure::Vertex> vertices) {
   return std::max<std::size_t>(matrices, 1);
 }
 
-// Bits of the matrices that it reads, whose columns are added.
+// Adds the columns of a vertex. Returns a bit for each matrix that it reads.
 std::uint32_t add_columns(Vertices& all, const Structure::Vertex& vertex) {
   std::uint32_t reads = 0;
   for (std::size_t i = 0; i < all.matrices.size(); ++i) {
@@ -51,7 +51,7 @@ std::uint32_t add_columns(Vertices& all, const Structure::Vertex& vertex) {
   return all.matrices.size() == 1 && reads != 0 ? VertexKind::kReadsAll : reads;
 }
 
-// Numbers of kinds. Most structures have a few.
+// Numbers kinds in the order of appearance. Most structures have few kinds.
 class KindNumbers {
  public:
   explicit KindNumbers(std::vector<VertexKind>& kinds) : kinds_(kinds) {}
@@ -70,7 +70,7 @@ class KindNumbers {
  private:
   static constexpr std::uint32_t kFew = 8;
   std::vector<VertexKind>& kinds_;
-  std::map<VertexKind, std::uint32_t> numbers_;  ///< of those behind the first few
+  std::map<VertexKind, std::uint32_t> numbers_;  ///< of kinds after the first few
 };
 
 void add_vertex(Vertices& all, KindNumbers& kinds, const Structure::Vertex& vertex) {
@@ -98,7 +98,7 @@ void count_successors(Vertices& all) {
 
 constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
-// Of a vertex whose predecessors' levels are known. Returns whether they are.
+// Sets the level of a vertex if the levels of its predecessors are known. Returns whether they are.
 bool find_level(Vertices& all, std::uint32_t v) {
   std::uint32_t level = 0;
   for (const std::uint32_t before : all.predecessors_of(v)) {
@@ -110,7 +110,7 @@ bool find_level(Vertices& all, std::uint32_t v) {
   return true;
 }
 
-// Vertices in any order: each one is settled when the last of its predecessors is.
+// For vertices in any order: a vertex is settled when the last of its predecessors is.
 void find_levels_in_any_order(Vertices& all) {
   std::vector<std::uint32_t> first{0}, successors(all.predecessors.size()), missing(all.size());
   for (const std::uint32_t count : all.successors) first.push_back(first.back() + count);
@@ -132,7 +132,7 @@ void find_levels_in_any_order(Vertices& all) {
   }
 }
 
-// Mostly predecessors have smaller numbers, or all have larger ones: then one way through all
+// Usually all predecessors have smaller numbers, or all have larger ones: then one pass over the
 // vertices is enough.
 void find_levels(Vertices& all) {
   all.level.assign(all.size(), kUnknown);
@@ -150,7 +150,7 @@ void find_levels(Vertices& all) {
                    ", which is in a cycle or behind one");
 }
 
-// Sums of gradients follow from it: it is that of a program that calls its function vertex by
+// Finds the order in which gradients are added: that of a program that calls the function vertex by
 // vertex.
 void find_order(Vertices& all) {
   bool ascends = true, descends = true;
@@ -171,7 +171,7 @@ void find_order(Vertices& all) {
   for (std::uint32_t i = 0; i < all.size(); ++i) all.turn[all.in_order[i]] = i;
 }
 
-// There may be any number of columns: those of a matrix with more than vertices are not all read.
+// A matrix may have any number of columns. If it has more columns than vertices, some are not read.
 void count_columns(Vertices& all) {
   for (std::size_t i = 0; i < all.matrices.size(); ++i) {
     Vertices::Matrix& matrix = all.matrices[i];

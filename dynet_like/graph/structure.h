@@ -1,4 +1,4 @@
-// Structure: what a recursion runs along.
+// Structure: the vertices of a sample and their edges, for a recursion.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ struct Vertices;
 }
 
 /// The vertices of one sample, such as the words of a sentence or the nodes of a tree, and what
-/// each of them reads: the states of others and a column of a matrix. It never changes and is cheap
-/// to copy, so that one that was made of a training sample can be kept with it.
+/// each of them reads: the states of other vertices and a column of a matrix. A structure never
+/// changes and is cheap to copy: make it once per training sample and keep it.
 class Structure {
  public:
   static constexpr unsigned kNoColumn = ~0u;
@@ -20,23 +20,23 @@ class Structure {
   struct Vertex {
     /// The vertices whose states it reads, in the order in which the function gets them.
     std::span<const unsigned> predecessors = {};
-    /// The column that it reads, of every input matrix.
+    /// The column that it reads in every input matrix.
     unsigned column = kNoColumn;
-    /// The program's own: the function may do something else for each.
+    /// A number of your choice: the function may do something else for each kind.
     unsigned kind = 0;
-    /// Instead of `column`, one for each input matrix. A vertex that has none of them may leave
-    /// this empty.
+    /// Instead of `column`, a column for each input matrix. Leave it empty for a vertex without
+    /// columns.
     std::span<const unsigned> columns = {};
   };
 
-  /// Any graph without cycles, its vertices in any order. Throws UsageError for a predecessor that
-  /// there is not, for a cycle, for vertices that read different numbers of matrices, and for 2^28
-  /// vertices or 2^32 predecessors.
+  /// Any acyclic graph, with its vertices in any order. Throws UsageError for a predecessor that
+  /// does not exist, for a cycle, for vertices that read different numbers of matrices, and for
+  /// 2^28 vertices or 2^32 predecessors or more.
   explicit Structure(std::span<const Vertex> vertices);
-  // To move is to copy: it never has no vertices to ask.
+  // Moving copies, so that a moved-from object still has its vertices.
   Structure(const Structure&) = default;
   Structure& operator=(const Structure&) = default;
-  /// n vertices in a row: vertex i reads column i and, but for the first, vertex i - 1.
+  /// n vertices in a row: vertex i reads column i and, except for the first, vertex i - 1.
   static Structure sequence(unsigned n);
   /// The same from the last to the first: vertex i reads column i and vertex i + 1.
   static Structure reversed_sequence(unsigned n);

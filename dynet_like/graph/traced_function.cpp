@@ -1,4 +1,5 @@
-// Recording a function once for every kind of arguments, and what it does as one node.
+// TracedFunction: records a function once for each kind of arguments, and its applications as
+// nodes.
 #include "dynet_like/graph/traced_function.h"
 
 #include <algorithm>
@@ -18,10 +19,9 @@ namespace {
 
 constexpr std::size_t kMostDefinitions = 1024;
 constexpr std::size_t kMostStates = 16384;  // of all predecessors of a vertex
-constexpr std::size_t kMostInputs = 31;     // an op has bits for so many inputs with columns
+constexpr std::size_t kMostInputs = 31;     // an op has a bit for each input with columns
 
-// The name of the function that this thread records. It holds a lock then, and may wait for
-// nothing.
+// The name of the function that this thread records. It holds a lock, so it must not wait.
 thread_local const std::string* recorded_function = nullptr;
 
 class FunctionScope {
@@ -32,7 +32,7 @@ class FunctionScope {
   FunctionScope& operator=(const FunctionScope&) = delete;
 };
 
-/// Takes back what a function records, unless it is to be kept.
+/// Reverts what a function records, unless `keep` is called.
 class Attempt {
  public:
   Attempt(TapeWriter& writer, SharedArguments& shared)
@@ -54,7 +54,7 @@ class Attempt {
   bool is_kept_ = false;
 };
 
-/// A graph on which a function records what a vertex does.
+/// A graph on which the function for a vertex is recorded.
 class VertexGraph : public ComputationGraph {
  public:
   explicit VertexGraph(const GraphOptions& options) : ComputationGraph(options) {
@@ -74,19 +74,20 @@ SharedGradient recursion_gradient(const Signature& type, unsigned input) {
 
 }  // namespace
 
-/// What the function does with arguments of these shapes and this type, in training or inference.
+/// The recording of the function for arguments of these shapes and this type, in training or
+/// inference.
 struct TracedFunction::Definition {
   DType dtype = DType::f32;
   std::vector<Dim> columns;
-  std::uint32_t starts = 0;  ///< so many of the last columns are states to begin with
-  bool is_call = false;      ///< of one vertex, whose columns are all there is of its arguments
+  std::uint32_t starts = 0;  ///< this many of the last columns are initial states
+  bool is_call = false;      ///< of a cell: one vertex, with all arguments as columns
   std::unique_ptr<VertexGraph> graph;
   SharedArguments shared;
   FormulaOps formulas;
   std::vector<Dim> state_dims;
-  /// Of all kinds that were met. Graphs may still run those of fewer.
+  /// For all kinds of vertices so far. Graphs may still run older ops, with fewer kinds.
   std::shared_ptr<const RecursionOp> op;
-  std::shared_ptr<const Vertices> vertex;  ///< of a call
+  std::shared_ptr<const Vertices> vertex;  ///< of a cell
 };
 
 struct TracedFunction::Definitions {
@@ -94,10 +95,10 @@ struct TracedFunction::Definitions {
 
   const std::string& name;
   std::mutex mutex;
-  /// By what tells them apart, as words.
+  /// By their keys: see `find`.
   std::map<std::vector<std::uint64_t>, std::unique_ptr<Definition>> all;
-  std::vector<std::uint64_t> words;                             ///< of what is being looked for
-  decltype(all)::iterator last = all.end(), fresh = all.end();  ///< found last; made last
+  std::vector<std::uint64_t> words;                             ///< the key in search
+  decltype(all)::iterator last = all.end(), fresh = all.end();  ///< last found; last made
 
   Definition& find(const ComputationGraph& graph, std::span<const Dim* const> columns, bool is_call,
                    std::span<const std::uint64_t> key);
@@ -106,9 +107,9 @@ struct TracedFunction::Definitions {
                                            const Record& record);
   void complete(RecursionOp& op, const Definition& definition) const;
   Program trace(Definition& definition, const VertexKind& kind, const Record& record);
-  /// Calls the function again. Throws UsageError if it does not record the same.
+  /// Calls the function again. Throws UsageError if it records something else.
   void verify(Definition& definition, const Vertices& vertices, const Record& record);
-  /// What a part of a state that the function left empty is.
+  /// The value of a part of a state that the function left empty.
   ValueId zeros_for(const Definition& definition, TapeWriter& writer, std::size_t state) const;
   void check_states(Definition& definition, const Tape& tape, std::span<const ValueId> states);
 };
@@ -145,7 +146,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationG
   options.dtype = dtype;
   options.inference = !graph.trains();
   options.device = cpu_device();
-  options.seed = 0;  // of no number that is drawn
+  options.seed = 0;  // no random number depends on it
   definition->graph = std::make_unique<VertexGraph>(options);
   last = fresh = all.emplace(words, std::move(definition)).first;
   return *fresh->second;
@@ -168,12 +169,12 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
                                                                       const Vertices& vertices,
                                                                       const Record& record) {
   const RecursionOp* const before = definition.op.get();
-  std::vector<VertexKind> kinds;  // that are new
+  std::vector<VertexKind> kinds;  // the new ones
   std::ranges::copy_if(vertices.kinds, std::back_inserter(kinds), [&](const VertexKind& kind) {
     return before == nullptr || before->find(kind) == nullptr;
   });
   if (kinds.empty()) return definition.op;
-  // Those without predecessors say what states there are.
+  // Kinds without predecessors come first: they define the shapes of states.
   std::ranges::stable_sort(kinds, {}, &VertexKind::predecessors);
   auto op =
       before == nullptr ? std::make_shared<RecursionOp>() : std::make_shared<RecursionOp>(*before);
@@ -187,7 +188,7 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
   return op;
 }
 
-// All but what the programs do.
+// Sets everything but the programs.
 void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& definition) const {
   std::ranges::sort(op.programs, {}, [](const auto& program) { return program->kind; });
   op.recipes = make_recipes(definition.graph->record().tape(), definition.shared, op.shared);
@@ -225,7 +226,7 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
   ComputationGraph& graph = *definition.graph;
   TapeWriter& writer = graph.record().writer();
   const Tape& tape = writer.tape();
-  static const float nothing = 0;  // what stands in is never read
+  static const float nothing = 0;  // placeholders are never read
   if (std::size_t{kind.predecessors} * definition.state_dims.size() > kMostStates) {
     throw UsageError("[" + name + "] need at most " + counted(kMostStates, "state") +
                      " that a vertex reads; got " + counted(kind.predecessors, "predecessor") +
@@ -264,10 +265,10 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
     }
     if (&state.graph(name.c_str()) != &graph) {
       throw UsageError("[" + name +
-                       "] need states of what the function was given; got an expression of "
+                       "] need states made of the function's arguments; got an expression of "
                        "another graph");
     }
-    // A state is the output of an operation of the vertex, or of parameters alone.
+    // A state is the output of an operation, or depends on parameters alone: copies arguments.
     const Value& value = tape.value(state.i);
     const bool is_argument = value.identity == 0 &&
                              (value.items != 1 || tape.type_of(value.node).op->role == Role::input);
@@ -339,7 +340,7 @@ Dim column_of(const Expression& columns, std::uint32_t need, const std::string& 
   return dim;
 }
 
-// A vertex that reads the first column of every input: the whole of it.
+// One vertex that reads the first column of every input, which is the whole argument.
 std::shared_ptr<const Vertices> one_vertex(bool reads_columns) {
   const Structure::Vertex vertex{{}, reads_columns ? 0 : Structure::kNoColumn, 0};
   return Structure(std::span(&vertex, 1)).vertices();
@@ -369,8 +370,8 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   const recording::Recorder here(graph);
   if (graph.record().records_a_function() || is_being_recorded()) {
     throw UsageError("[" + name_ +
-                     "] need a function without recursions inside; got one: apply it to all "
-                     "columns before");
+                     "] need a function that applies no recursion; got one that does: apply "
+                     "it to all columns first");
   }
   const Vertices& vertices = *structure.vertices();
   if (vertices.size() == 0) {
@@ -386,7 +387,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   }
   if (columns.size() + start.size() > kMostInputs) {
     throw UsageError("[" + name_ + "] need at most " + std::to_string(kMostInputs) +
-                     " input matrices and states to begin with; got " +
+                     " input matrices and initial states; got " +
                      std::to_string(columns.size() + start.size()));
   }
   std::vector<Expression> inputs(columns.begin(), columns.end());
@@ -397,7 +398,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   }
   for (const Expression& state : std::span(inputs).subspan(columns.size())) {
     if (&state.graph(name_.c_str()) != &graph || state.dim().bd != 1) {
-      throw ShapeError("[" + name_ + "] need a state of this graph to begin with; got " +
+      throw ShapeError("[" + name_ + "] need an initial state of this graph; got " +
                        (state.dim().bd != 1 ? to_string(state.dim()) : "one of another"));
     }
     dims.push_back(state.dim());

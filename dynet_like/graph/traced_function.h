@@ -1,4 +1,5 @@
-// A function that is recorded once for each kind of arguments: what it recorded then is one node.
+// TracedFunction: a user's function that is recorded once for each kind of arguments, and applied
+// as one node.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 
 namespace dynet_like {
 
-/// How a type of states is made of expressions. A type of one's own specialises it.
+/// How a state consists of expressions. Specialise it for your own type of states.
 template <class State>
 struct StateParts;
 
@@ -41,13 +42,14 @@ namespace detail {
 
 struct RecursionOp;
 
-/// The node of a function that was applied.
+/// The node of one application of a function.
 struct RecordedStates {
   Expression node;  ///< its whole output
   std::shared_ptr<const RecursionOp> op;
   std::uint32_t size = 0;  ///< vertices
 
-  /// Of all vertices, and of one. Throw StateError for a graph that was cleared or reverted.
+  /// A part of the states of all vertices, and of one vertex. Throw StateError if the graph was
+  /// cleared or reverted.
   Expression all(std::size_t state) const;
   Expression one(std::size_t state, std::uint32_t vertex) const;
 
@@ -55,14 +57,14 @@ struct RecordedStates {
   Expression view(std::uint32_t offset, const Dim& dim) const;
 };
 
-/// The one that there may be; an empty expression if there is none. Throws UsageError for more.
+/// The only column, or an empty expression if there is none. Throws UsageError for more than one.
 Expression only_column(const std::string& name, const std::vector<Expression>& columns);
 
-/// What a function does with the arguments that it has met. Threads may share it.
+/// The recordings of a function, one for each kind of arguments so far. Threads may share it.
 class TracedFunction {
  public:
-  /// Of the vertex's columns and the predecessors' states, one behind the other: its states. All
-  /// of them are of the graph.
+  /// Calls the user's function: from the vertex's columns and its predecessors' states, as one
+  /// list, it returns the parts of the vertex's state. All expressions are of `graph`.
   using Record = std::function<std::vector<Expression>(ComputationGraph& graph, unsigned kind,
                                                        std::span<const Expression> columns,
                                                        std::span<const Expression> before)>;
@@ -71,18 +73,18 @@ class TracedFunction {
   ~TracedFunction();
   const std::string& name() const { return name_; }
   [[noreturn]] void throw_without_graph() const;
-  /// What a handle refers to. Throws UsageError if that is nothing, or an empty function.
+  /// The function of a handle. Throws UsageError if the handle or its function is empty.
   static TracedFunction& of(const std::shared_ptr<TracedFunction>& function, const char* what,
                             bool has_function);
-  /// Whether this thread is inside a function that is recorded.
+  /// Whether this thread is recording such a function.
   static bool is_being_recorded();
 
-  /// The function along a structure; `columns` is empty if no vertex reads any. Vertices without
-  /// predecessors get the states of `start`, if there are any.
+  /// Applies the function along a structure; `columns` is empty if no vertex reads any. Vertices
+  /// without predecessors get the states in `start`, if any.
   RecordedStates run(ComputationGraph& graph, const Structure& structure,
                      std::span<const Expression> columns, std::span<const Expression> start,
                      const Record& record);
-  /// The function once. The key tells apart what the shapes of the arguments do not.
+  /// Applies the function once. `key` distinguishes calls whose arguments have the same shapes.
   RecordedStates call(ComputationGraph& graph, std::span<const Expression> arguments,
                       std::span<const std::uint64_t> key, const Record& record);
 

@@ -1,4 +1,4 @@
-// Parameters: named tensors that many graphs read and trainers change.
+// Parameters: named tensors that graphs read and trainers update.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Expression;
 
 namespace detail {
 
-/// Where the gradients of a collection's parameters lie. It lives as long as any of them.
+/// The layout of the gradients of a collection's parameters. It lives as long as any of them.
 struct CollectionLayout {
   struct Entry {
     std::size_t dense_offset = 0, size = 0;  ///< in elements; tables have no dense gradient
@@ -32,7 +32,7 @@ struct CollectionLayout {
   std::size_t dense_size = 0;
 };
 
-/// Brings rows of a table up to date that a trainer left behind on purpose.
+/// Brings rows of a table up to date whose updates a trainer has postponed.
 class RowRefresher {
  public:
   virtual ~RowRefresher() = default;
@@ -43,25 +43,25 @@ class RowRefresher {
 
 }  // namespace detail
 
-/// The values of a parameter or of a table, and what graphs and trainers must know of them.
-/// A table has one entry per row; rows are the last dimension of `dim`.
+/// The values of a parameter or of a table, and what graphs and trainers need to know of it. A
+/// table has one entry per row; rows are the last dimension of `dim`.
 struct ParameterStorage : std::enable_shared_from_this<ParameterStorage> {
   std::string name;
   Dim dim;
   Dim entry_dim;  ///< of one row, if it is a table, else `dim`
   DType dtype = DType::f32;
   bool is_table = false;
-  /// Trainers leave it alone if this is false.
+  /// If false, trainers do not update it.
   bool updated = true;
-  /// Graphs record it as const_parameter and const_lookup do: it gets no gradient, and no backward
-  /// pass is made for it alone.
+  /// If true, graphs treat it as const_parameter and const_lookup do: it gets no gradient, and
+  /// causes no backward pass.
   bool frozen = false;
   detail::ParameterValues values;
   std::shared_ptr<detail::CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
   std::shared_ptr<detail::RowRefresher> refresher;
-  /// Of the expressions that stand for it.
+  /// The slot of expressions that stand for it.
   detail::OwnedHandleSlot slot = detail::acquire_handle_slot(*this);
 
   std::size_t size() const { return dim.size(); }
@@ -73,17 +73,17 @@ struct ParameterStorage : std::enable_shared_from_this<ParameterStorage> {
     return *layout->device;
   }
 
-  /// The values as this process sees them: themselves on the CPU, else a copy, which is one with
-  /// what is on the device. After writing to it call values_written().
+  /// The values in this process's memory: on the CPU the values themselves, else a copy that is in
+  /// sync with the device. After writing to it, call values_written().
   Tensor tensor() const { return Tensor(dim, dtype, values.on_host()); }
-  /// The same for values that will all be written: they need not be brought here.
+  /// The same, if you will write all values: they are not copied from the device.
   Tensor tensor_to_fill() { return Tensor(dim, dtype, values.on_host_to_fill()); }
-  /// `count` elements were written to through tensor().
+  /// Call this after writing `count` elements through tensor().
   void values_written(std::size_t first, std::size_t count) {
     values.host_written(first * size_of(dtype), count * size_of(dtype));
   }
   void values_written() { values_written(0, size()); }
-  /// Brings all rows up to date, if a trainer left some behind.
+  /// Brings all rows up to date, if a trainer has postponed updates.
   void refresh_rows() const {
     if (refresher != nullptr) refresher->refresh_all();
   }
@@ -103,8 +103,9 @@ class Parameter {
   ParameterStorage& get_storage() const;
   const std::string& get_fullname() const { return get_storage().name; }
   const Dim& dim() const { return get_storage().dim; }
-  /// The values, to read or to change; the parameter's version counts up. Once asked for,
-  /// every run makes its own copies for products: in a training loop, set_value costs less.
+  /// The values, to read or to change; this counts as a change of the parameter. From the first
+  /// call on, every run repacks the values for products, since you may write to the tensor: in a
+  /// training loop, set_value costs less.
   Tensor values() const;
   /// Throws ShapeError unless there is one value per element.
   void set_value(const std::vector<float>& values) const;
@@ -128,13 +129,13 @@ class LookupParameter {
   /// The shape of one entry.
   const Dim& dim() const { return get_storage().entry_dim; }
   std::size_t rows() const { return get_storage().rows(); }
-  /// A row, for an operation whose other inputs have a graph. Throws UsageError for a row that is
-  /// not there.
+  /// A row, as an input of an operation whose other inputs have a graph. Throws UsageError for a
+  /// row that does not exist.
   Expression operator[](unsigned row) const;
-  /// The values of one entry, to read or to change: before `forward`, since writes between it and
-  /// `backward` are not seen. Throws UsageError for a row that is not there.
+  /// The values of one entry, to read or to change. Change them before `forward`: writes between
+  /// `forward` and `backward` go unnoticed. Throws UsageError for a row that does not exist.
   Tensor values(unsigned row) const;
-  /// The whole table, entries one behind the other.
+  /// The whole table, entry after entry.
   Tensor all_values() const;
   void initialize(unsigned row, const std::vector<float>& values) const;
   void zero() const;

@@ -1,4 +1,4 @@
-// BestModel: copies of parameters.
+// BestModel: keeps and loads copies of parameters.
 #include "nn/train/best_model.h"
 
 #include <cstring>

@@ -19,10 +19,10 @@ class BestModel {
       : model_(model), file_(std::move(file)) {}
 
   const std::filesystem::path& file() const { return file_; }
-  /// Keeps the parameters as they are in place of those that were kept. A file gets the metadata,
-  /// too, and is replaced as a whole. Throws FileError; then the earlier ones are kept.
+  /// Keeps the present parameters instead of the earlier ones. A file also gets the metadata, and
+  /// is replaced atomically. Throws FileError; then the earlier model is still there.
   void keep(const Metadata& metadata);
-  /// Puts them back. Throws FileError; UsageError if none were kept in memory.
+  /// Loads the kept parameters into the model. Throws FileError; UsageError if memory has none.
   void load() const;
 
  private:

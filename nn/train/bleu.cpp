@@ -1,4 +1,4 @@
-// Bleu: n-grams of a sentence, clipped by those of its references.
+// Bleu: counts the n-grams of a sentence, clipped by their counts in its references.
 #include "nn/train/bleu.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// BLEU: how much of a translation's word sequences is in reference translations.
+// BLEU: the share of a translation's n-grams that reference translations contain.
 #pragma once
 
 #include <array>
@@ -9,31 +9,31 @@
 
 namespace dynet_like::nn {
 
-/// What stands for a precision of 0, so that one such does not make the whole 0. None: it does.
-/// Add one: to numbers of matches and of n-grams for n > 1 (Lin and Och 2004). Exponential: the
-/// i-th precision of 0 becomes 1 / (2^i * n-grams), as in NIST's mteval and sacrebleu. Where no
-/// word matches, BLEU is 0 in any case.
+/// What replaces a precision of 0, which would make BLEU 0. `none`: nothing. `add_one`: adds 1 to
+/// the numbers of matches and of n-grams for n > 1 (Lin and Och 2004). `exponential`: the i-th
+/// precision of 0 becomes 1 / (2^i * n-grams), as in NIST's mteval and sacrebleu. If no word
+/// matches, BLEU is always 0.
 enum class BleuSmoothing { none, add_one, exponential };
 
 /// BLEU of a corpus with n-grams up to 4 (Papineni et al. 2002): brevity penalty * geometric mean
-/// of the modified precisions. It is from 0 to 1, and 0 of nothing. Tokens are the caller's, and
-/// compared as they are.
+/// of the modified precisions. It is from 0 to 1, and 0 without sentences. You tokenise the text;
+/// tokens are compared unchanged.
 class Bleu {
  public:
   static constexpr std::size_t kOrder = 4;
   using Tokens = std::vector<std::string>;
 
-  /// A sentence with its references. Throws UsageError without references.
+  /// Adds a sentence with its references. Throws UsageError without references.
   void add(const Tokens& translation, std::span<const Tokens> references);
   void add(const Tokens& translation, const Tokens& reference) {
     add(translation, std::span(&reference, 1));
   }
 
   double value(BleuSmoothing smoothing = BleuSmoothing::none) const;
-  /// Of n-grams, n from 1 to 4, without smoothing. Throws UsageError for another n.
+  /// The precision of n-grams, n from 1 to 4, without smoothing. Throws UsageError for another n.
   double precision(std::size_t n) const;
-  /// 1, or e^(1 - r / c) where the translations are c words and shorter than r: the lengths of the
-  /// references whose lengths are next to those of the translations, of two the shorter.
+  /// 1, or e^(1 - r / c) if c < r. c is the length of all translations; r adds up, for each of
+  /// them, the length of the reference that is closest in length, of two the shorter.
   double brevity_penalty() const;
 
  private:

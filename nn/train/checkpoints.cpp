@@ -1,4 +1,4 @@
-// Checkpoints: what is saved, and what is refused when it is read.
+// Checkpoints: saves them, and checks them when it reads them.
 #include "nn/train/checkpoints.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void check_settings(const std::string& file, const Metadata& saved, const Metada
   for (const auto& [name, value] : now) {
     const auto found = saved.find(name);
     if (found != saved.end() && found->second == value) continue;
-    // What was added to the run's later.
+    // A setting that later versions of the library have added.
     if (found == saved.end() && name.starts_with(TrainingState::kOwn) && value == "none") continue;
     throw UsageError(fmt::format(
         "[TrainingRun] need the same settings to go on from {}: {} was {}; got {}", file, name,
@@ -51,7 +51,7 @@ Checkpoints::Checkpoints(TrainingState& run)
   }
   if (options.resume) resume();
   if (!writes) return;
-  // Better to learn it before hours of training than after; not committed, they leave nothing.
+  // Finds out before training whether files can be written. Without a commit, none are left.
   for (const auto& file : {file_, best_.file()}) detail::AtomicFile check(file);
 }
 
@@ -93,8 +93,8 @@ Metadata Checkpoints::best_metadata(const TrainingProgress& progress) const {
   return metadata;
 }
 
-// The best model is written before the checkpoint: it may be of an epoch that is trained once more.
-// Where there are no locks, another run may have replaced it, too.
+// The best model is written before the checkpoint, so it may be of an epoch that will be trained
+// again. On file systems without locks, another run may also have replaced it.
 SafetensorsFile Checkpoints::read_best(const TrainingProgress& progress) const {
   SafetensorsFile file = SafetensorsFile::read(best_.file());
   const Metadata& saved = file.metadata();

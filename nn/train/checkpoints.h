@@ -1,4 +1,4 @@
-// What a training run goes on from, and what it ends with: the files of its folder.
+// Checkpoints: the checkpoint and the best model of a training run.
 #pragma once
 
 #include <filesystem>
@@ -11,21 +11,23 @@
 
 namespace dynet_like::nn {
 
-/// The checkpoint and the best model, which is in memory where there is no folder.
+/// The checkpoint and the best model in the run's folder. Without a folder, the best model is kept
+/// in memory.
 class Checkpoints {
  public:
-  /// Takes the folder, and loads its checkpoint if the options say so. Throws UsageError if that is
-  /// of other settings, and FileError.
+  /// Locks the folder, and loads its checkpoint if the options ask for it. Throws UsageError if the
+  /// checkpoint has other settings, and FileError.
   explicit Checkpoints(TrainingState& run);
 
   bool has_folder() const { return !file_.empty(); }
-  /// The checkpoint; empty without a folder.
+  /// The checkpoint's path; empty without a folder.
   const std::filesystem::path& file() const { return file_; }
-  /// `seconds`: those that the progress lacks. Throws UsageError without a folder.
+  /// Saves a checkpoint. `seconds` are added to the time in the progress. Throws UsageError without
+  /// a folder.
   void save(double seconds);
-  /// As of this progress.
+  /// Keeps the model as the best one, with this progress.
   void keep_best(const TrainingProgress& progress);
-  /// Throws FileError if another run's is in its place. Only the writer reads a file.
+  /// Throws FileError if the file has the model of another run. Only the writer reads a file.
   void load_best() const;
 
  private:

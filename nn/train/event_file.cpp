@@ -18,7 +18,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-// A record is the length, its checksum, the bytes and their checksum.
+// A record consists of the length, its checksum, the bytes and their checksum.
 constexpr std::size_t kHeader = 12, kTrailer = 4;
 constexpr std::uint64_t kMostBytes = 1 << 20;  // of a record that is read
 constexpr std::size_t kMostTagBytes = 1 << 16;
@@ -108,7 +108,7 @@ std::string read_at(int descriptor, const std::filesystem::path& path, std::uint
   return bytes;
 }
 
-/// The bytes of the whole records that a file begins with.
+/// The size of the complete records at the start of a file.
 std::uint64_t whole_records(int descriptor, const std::filesystem::path& path) {
   for (std::uint64_t at = 0;;) {
     const std::string header = read_at(descriptor, path, at, kHeader);
@@ -178,7 +178,7 @@ void EventFile::append(std::string_view event) {
     if (some < 0 && errno == EINTR) continue;
     if (some <= 0) {
       const int reason = errno;
-      // What cannot be taken back is overwritten by the next record.
+      // If truncation fails, the next record overwrites the rest.
       [[maybe_unused]] const int result = ::ftruncate(descriptor_, static_cast<off_t>(size_));
       errno = reason;
       fail(path_, "to write it");

@@ -31,7 +31,7 @@ std::string fingerprint_of(const std::vector<std::string>& files) {
       bytes += static_cast<std::size_t>(in.gcount());
     }
     if (!in.eof()) throw FileError(file, "need to read it; got an error");
-    fingerprint.add(0x100);  // where a file ends matters
+    fingerprint.add(0x100);  // marks the end of a file
   }
   return fmt::format("{} bytes, {:016x}", bytes, fingerprint.value());
 }

@@ -1,4 +1,4 @@
-// Fingerprint: a number that tells data from other data, the same in every process.
+// Fingerprint: a hash of data, the same in every process.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace dynet_like::nn {
 
-/// FNV-1a (Fowler, Noll and Vo), number by number.
+/// FNV-1a (Fowler, Noll and Vo) over 64-bit numbers.
 class Fingerprint {
  public:
   void add(std::uint64_t number) { value_ = (value_ ^ number) * 0x100000001b3; }
-  /// Eight bytes a number, the last ones filled up with zeros.
+  /// Adds eight bytes at a time as a number; pads the last ones with zeros.
   void add_words(std::span<const std::byte> bytes);
   std::uint64_t value() const { return value_; }
 
@@ -21,7 +21,8 @@ class Fingerprint {
   std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-/// "12 bytes, 0123456789abcdef": of the contents of files, one after the other. Throws FileError.
+/// The size and hash of the concatenated contents of files: "12 bytes, 0123456789abcdef". Throws
+/// FileError.
 std::string fingerprint_of(const std::vector<std::string>& files);
 
 }  // namespace dynet_like::nn

@@ -1,4 +1,4 @@
-// GroupSchedule: stages, and what is frozen in each.
+// GroupSchedule: stages, and the frozen parameters of each.
 #include "nn/train/group_schedule.h"
 
 #include <new>
@@ -17,8 +17,7 @@ GroupSchedule::GroupSchedule(const ParameterCollection& model, Trainer& trainer,
   if (!trainer.groups().empty()) {
     throw UsageError(
         "[GroupSchedule] need a trainer without groups of its own; got one with some: put them "
-        "into "
-        "the schedule");
+        "into the schedule");
   }
   unsigned before = 0;
   for (const GroupsFrom& stage : stages_) {
@@ -38,7 +37,7 @@ GroupSchedule::~GroupSchedule() {
   if (stages_.empty()) return;
   try {
     trainer_.set_groups({});
-  } catch (const std::bad_alloc&) {  // then the last ones stay
+  } catch (const std::bad_alloc&) {  // then the last groups stay
   }
 }
 

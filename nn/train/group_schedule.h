@@ -1,4 +1,5 @@
-// Groups of parameters that change from epoch to epoch, such as for what is frozen at first.
+// GroupSchedule: changes a trainer's parameter groups by epoch, for example to freeze parameters at
+// first.
 #pragma once
 
 #include <memory>
@@ -10,27 +11,27 @@
 
 namespace dynet_like::nn {
 
-/// The groups of a trainer from an epoch on; the first one is 1.
+/// The groups of a trainer from this epoch on; epochs count from 1.
 struct GroupsFrom {
   unsigned epoch = 1;
   std::vector<ParameterGroup> groups = {};
 };
 
-/// Gives a trainer its groups, as a function of the epoch. What they freeze is read as a constant
-/// by graphs that are recorded meanwhile: no backward pass is made for it.
+/// Sets a trainer's groups by epoch. Graphs that are recorded meanwhile treat frozen parameters as
+/// constants, with no backward pass for them.
 class GroupSchedule {
  public:
   /// The trainer must outlive it. Throws UsageError unless every stage begins after the one before
-  /// it, groups are such that Trainer::set_groups takes them, and the trainer has none of its own.
+  /// it, Trainer::set_groups accepts the groups, and the trainer has no groups yet.
   GroupSchedule(const ParameterCollection& model, Trainer& trainer, std::vector<GroupsFrom> stages);
-  /// Leaves the trainer without groups.
+  /// Removes the groups from the trainer.
   ~GroupSchedule();
   GroupSchedule(const GroupSchedule&) = delete;
   GroupSchedule& operator=(const GroupSchedule&) = delete;
 
-  /// From now on groups are those of this epoch: none before the first stage.
+  /// Sets the groups of this epoch: none before the first stage.
   void begin_epoch(unsigned epoch);
-  /// From now on graphs have gradients of all parameters.
+  /// Unfreezes all parameters: graphs compute gradients of all of them.
   void thaw();
   /// "none" without stages.
   std::string description() const;

@@ -1,5 +1,5 @@
-// Ctrl-C by sigaction: the handler does no more than a handler may. Signals belong to the whole
-// process, so does what is kept here.
+// Ctrl-C by sigaction: the handler is async-signal-safe. Signals belong to the whole process, so
+// the state here is global.
 #include "nn/train/interrupt.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 std::atomic<bool> signal_came = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
 
-// How many watches there are, and what signals did before the first of them.
+// The number of watches, and the signal actions before the first of them.
 struct Watches {
   std::mutex mutex;
   unsigned count = 0;

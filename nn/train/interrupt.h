@@ -1,11 +1,11 @@
-// Ctrl-C: asks the program to stop where it can save, and kills it when pressed again.
+// Ctrl-C: lets the program stop and save; a second Ctrl-C ends it at once.
 #pragma once
 
 namespace dynet_like::nn {
 
-/// While one of these lives, in any thread, the first Ctrl-C (SIGINT) or SIGTERM only makes
-/// `interrupted` true for all of them; the second one kills. After the last one, signals do what
-/// they did before the first.
+/// While an InterruptWatch lives, in any thread, the first Ctrl-C (SIGINT) or SIGTERM only makes
+/// `interrupted` true in all of them; the second ends the process. When the last watch is
+/// destroyed, the earlier signal handlers return.
 class InterruptWatch {
  public:
   InterruptWatch();

@@ -27,7 +27,7 @@ std::string quoted_field(const std::string& field) {
   return quoted + '"';
 }
 
-/// Records of comma-separated values, one after the other.
+/// Reads comma-separated values record by record.
 class Csv {
  public:
   Csv(std::string_view text, const std::string& file) : rest_(text), file_(file) {}
@@ -73,7 +73,7 @@ class Csv {
 
   std::string_view rest_;
   const std::string& file_;
-  std::size_t line_ = 1, next_line_ = 1;  // of this record, and of the rest
+  std::size_t line_ = 1, next_line_ = 1;  // of this record, and of the next
 };
 
 std::optional<double> number_in(const Csv& csv, const std::string& field) {
@@ -94,9 +94,10 @@ std::size_t LearningCurve::column(const std::string& name) const {
 }
 
 void LearningCurve::add(const std::map<std::string, double>& values) {
-  LearningCurve next = *this;  // short, and kept as it is if this fails
+  LearningCurve next = *this;  // a copy: an exception leaves this unchanged
   for (const auto& [name, value] : values) {
-    if (name == kEpoch) throw UsageError("[LearningCurve] need columns but \"epoch\"; got it");
+    if (name == kEpoch)
+      throw UsageError("[LearningCurve] need a column other than \"epoch\"; got it");
     const std::size_t place = next.column(name);
     if (place == next.names_.size()) {
       next.names_.push_back(name);

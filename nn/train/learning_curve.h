@@ -1,4 +1,4 @@
-// Learning curves: what was measured after every epoch, as a table and as a picture.
+// Learning curves: the measurements of every epoch, as a table and as a picture.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +15,23 @@ namespace dynet_like::nn {
 /// may be any text; a value that is missing or not finite leaves a gap.
 class LearningCurve {
  public:
-  /// The next epoch. Columns that are new have gaps before it. Throws UsageError for a column
-  /// "epoch", which each table has.
+  /// Adds the next epoch. New columns have gaps before it. Throws UsageError for the reserved
+  /// column "epoch".
   void add(const std::map<std::string, double>& values);
 
   std::size_t epochs() const { return epochs_; }
-  /// In the order in which they came, those of one epoch by name.
+  /// In the order of their first epoch, and then by name.
   const std::vector<std::string>& columns() const { return names_; }
   /// The value after an epoch, from 1. Throws UsageError if there is no such epoch or column.
   std::optional<double> value(const std::string& column, std::size_t epoch) const;
 
-  /// Comma-separated values as in RFC 4180, with a header; numbers read back as the same.
+  /// Comma-separated values as in RFC 4180, with a header. from_csv restores the exact numbers.
   std::string to_csv() const;
-  /// The way back; `file` is where the text is from. Throws FileError with the line.
+  /// Reads such a text; `file` is its file's name for messages. Throws FileError with the line.
   static LearningCurve from_csv(std::string_view text, const std::string& file);
 
-  /// A picture for a browser: a line per column over the epochs. Columns that belong together share
-  /// a scale: those with "loss" in their name have the left one, all others the right one.
+  /// An SVG picture with a line per column over the epochs. Columns with "loss" in their name use
+  /// the left scale, all others the right one.
   std::string to_svg(const std::string& title = "") const;
 
   /// Writes either as a file, atomically (see AtomicFile). Throws FileError.

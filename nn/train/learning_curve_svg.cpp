@@ -15,14 +15,14 @@ namespace dynet_like::nn {
 
 namespace {
 
-// In pixels. The plot is what lies between the axes.
+// In pixels. The plot is the area between the axes.
 constexpr double kWidth = 760, kHeight = 440;
 constexpr double kLeft = 70, kRight = 690, kTop = 70, kBottom = 385;
-constexpr double kMostDots = 60;        // more epochs than these are a line without dots
-constexpr double kLargest = 1e100;      // what is larger is not drawn
+constexpr double kMostDots = 60;        // with more epochs, lines have no dots
+constexpr double kLargest = 1e100;      // larger values are not drawn
 constexpr std::size_t kMostLabel = 40;  // bytes of a name in the legend
 
-// Colours that people with any colour vision tell apart (Okabe and Ito 2008).
+// Colours that people with any colour vision can distinguish (Okabe and Ito 2008).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000"};
 
@@ -30,7 +30,8 @@ bool is_loss(const std::string& name) { return name.find("loss") != std::string:
 
 bool is_drawn(const std::optional<double>& value) { return value && std::abs(*value) < kLargest; }
 
-/// 1, 2 or 5 times a power of ten: the least such step that makes at most `most` of the range.
+/// The smallest step of 1, 2 or 5 times a power of ten that divides the range into at most `most`
+/// steps.
 double nice_step(double range, double most) {
   const double power = std::pow(10, std::floor(std::log10(range / most)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -39,7 +40,7 @@ double nice_step(double range, double most) {
   return 10 * power;
 }
 
-/// Numbers from `low` to `high`, which are multiples of `step`, along a stretch of pixels.
+/// Maps numbers from `low` to `high`, which are multiples of `step`, to pixels.
 struct Scale {
   double low = 0, high = 1, step = 1, begin = 0, end = 1;
 
@@ -57,7 +58,7 @@ struct Scale {
 
 /// The vertical scale for these values.
 Scale scale_of(double low, double high) {
-  if (low > high) low = 0, high = 1;  // there are none
+  if (low > high) low = 0, high = 1;  // there are no values
   const double least = std::max(std::abs(low), std::abs(high)) * 1e-6;
   if (high - low <= least) {
     const double more = std::max(least, std::abs(low) * 0.1);
@@ -123,7 +124,7 @@ class Chart {
       const Scale& scale = vertical_[right];
       for (const double tick : scale.ticks()) {
         const double y = scale.place(tick);
-        // One grid is enough.
+        // Draws the grid for one scale only.
         if (!right || !both) line(kLeft, y, kRight, y, "#e5e5e5");
         const double x = right ? kRight + 8 : kLeft - 8;
         text(x, y + 4.5, right ? "start" : "end", fmt::format("{:.6g}", tick));
@@ -165,7 +166,7 @@ class Chart {
     legend(number, name, colour);
   }
 
-  // In one row above the plot.
+  // The legend is one row above the plot.
   void legend(std::size_t number, const std::string& name, const char* colour) {
     const auto columns = static_cast<double>(curve_.columns().size());
     const double x = kLeft + static_cast<double>(number) * (kRight - kLeft) / columns;

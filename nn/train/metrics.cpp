@@ -106,7 +106,7 @@ AttachmentScores::AttachmentScores(std::span<const ConlluSentence> gold,
                                    std::span<const ConlluSentence> predicted) {
   if (gold.size() != predicted.size()) {
     throw UsageError(
-        fmt::format("[AttachmentScores] need as many sentences as are right, {}; got {}",
+        fmt::format("[AttachmentScores] need as many predicted sentences as gold ones, {}; got {}",
                     gold.size(), predicted.size()));
   }
   for (std::size_t i = 0; i < gold.size(); ++i) add(gold[i], predicted[i]);

@@ -1,4 +1,4 @@
-// Metrics of predictions: shares of right ones, precision and recall, perplexity, attachment.
+// Metrics of predictions: accuracy, precision and recall, perplexity, attachment scores.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace dynet_like::nn {
 
-// All of these count up with add(), and answer at any time. A share of nothing is 0.
+// Each accumulates with add() and can be read at any time. A ratio without samples is 0.
 
-/// The share of what is right.
+/// The share of right predictions.
 class Accuracy {
  public:
   void add(bool is_right) { add(is_right ? 1 : 0, 1); }
-  /// Throws UsageError if more are right than there are.
+  /// Throws UsageError if `right` exceeds `count`.
   void add(std::size_t right, std::size_t count);
 
   double value() const;
@@ -28,7 +28,7 @@ class Accuracy {
   std::size_t right_ = 0, count_ = 0;
 };
 
-/// How much of what was found is right, and how much of what is there was found.
+/// Precision and recall, from the numbers of right, predicted (`found`) and true (`gold`) items.
 struct PrecisionRecall {
   std::size_t right = 0, found = 0, gold = 0;
 
@@ -38,26 +38,25 @@ struct PrecisionRecall {
   double f1() const;
 };
 
-/// Classes of samples, by number.
+/// Scores of a classifier; classes are numbers.
 class ClassScores {
  public:
   /// Throws UsageError for no classes.
   explicit ClassScores(std::size_t classes);
 
-  /// Throws UsageError for a class that is not there.
+  /// Throws UsageError for a class that does not exist.
   void add(std::size_t gold, std::size_t predicted);
 
   std::size_t classes() const { return of_class_.size(); }
-  /// How often a class was predicted where another one, or itself, is right.
+  /// How often `predicted` was predicted for samples of class `gold`.
   std::size_t count(std::size_t gold, std::size_t predicted) const;
-  /// Of one class against all others.
+  /// The scores of one class against all others.
   const PrecisionRecall& of(std::size_t label) const;
   double accuracy() const { return micro().f1(); }
-  /// All decisions together; with one class per sample all three numbers are the accuracy. Classes
-  /// that do not count, such as "none", may be left out: then they are not.
+  /// Counts over all classes; precision, recall and F1 then all equal the accuracy, unless you
+  /// leave out classes that do not count, such as "none".
   PrecisionRecall micro(std::span<const std::size_t> left_out = {}) const;
-  /// The means over the classes, whether they are frequent or rare; that of F1 is not the F1 of the
-  /// other two.
+  /// Unweighted means over the classes. The mean of F1 is not the F1 of the other two means.
   struct Means {
     double precision = 0, recall = 0, f1 = 0;
   };
@@ -70,14 +69,14 @@ class ClassScores {
   std::vector<std::size_t> counts_;  // by gold class, then predicted
 };
 
-/// e^(mean of the negative log likelihoods), the uncertainty of a choice among so many; 1 of
-/// nothing.
+/// e^(mean of the negative log-likelihoods): as uncertain as a uniform choice among that many
+/// words. 1 without words.
 class Perplexity {
  public:
-  /// The sum of the losses, in nats, of so many words.
+  /// Adds the sum of the losses, in nats, of `words` words.
   void add(double loss, std::size_t words);
   double value() const;
-  /// The mean loss.
+  /// The mean loss of a word.
   double nats() const;
 
  private:
@@ -85,25 +84,26 @@ class Perplexity {
   std::size_t words_ = 0;
 };
 
-/// A word's head and the label of the arc to it.
+/// The head of a word, and the label of their arc.
 struct Arc {
   std::uint32_t head = 0;  ///< from 1; 0 is the root
   std::string label = {};
 };
 
-/// Dependency trees: the share of words with the right head (UAS), and with the right label, too
-/// (LAS), as in CoNLL's shared tasks (Buchholz and Marsi 2006).
+/// Scores of dependency trees: the share of words with the right head (UAS), and with the right
+/// head and label (LAS), as in CoNLL's shared tasks (Buchholz and Marsi 2006).
 class AttachmentScores {
  public:
   AttachmentScores() = default;
-  /// Of many sentences, as add() for one.
+  /// Calls add() for each pair of sentences.
   AttachmentScores(std::span<const ConlluSentence> gold, std::span<const ConlluSentence> predicted);
 
-  /// One sentence. Where its parts of speech are given, words that are "PUNCT" do not count. Labels
-  /// are compared as they are, subtypes included. Throws UsageError unless there are equally many.
+  /// Adds one sentence. If parts of speech are given, words with "PUNCT" do not count. Labels are
+  /// compared with their subtypes. Throws UsageError unless all lists have the same size.
   void add(std::span<const Arc> gold, std::span<const Arc> predicted,
            std::span<const std::string> parts_of_speech = {});
-  /// The same for HEAD and DEPREL; all words count. Throws UsageError where a word has no head.
+  /// The same for the columns HEAD and DEPREL; all words count. Throws UsageError if a word has no
+  /// head.
   void add(const ConlluSentence& gold, const ConlluSentence& predicted);
 
   double unlabelled() const { return heads_.value(); }

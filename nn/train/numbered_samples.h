@@ -1,4 +1,4 @@
-// Samples by their numbers.
+// NumberedSamples: samples by their numbers.
 #pragma once
 
 #include <concepts>
@@ -8,8 +8,8 @@
 
 namespace dynet_like::nn {
 
-/// Those of a random-access range, which must outlive it; or of a count, whose samples are the
-/// numbers themselves.
+/// The samples of a random-access range, which must outlive it; or of a count n, whose samples are
+/// 0 to n - 1.
 template <class Samples>
 class NumberedSamples {
  public:

@@ -1,4 +1,4 @@
-// predict: minibatches in inference, one after the other, or every rank its share of them.
+// predict: inference minibatches, one after the other; each rank runs its share of them.
 #include "nn/train/predict.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ Minibatches minibatches_of(std::size_t count, const PredictionOptions& options) 
   return sorted_minibatches(options.sizes, options.batch_size);
 }
 
-/// Calls use(sample) for those of the minibatches that are a rank's.
+/// Calls use(sample) for each sample of the minibatches of a rank.
 template <class Use>
 void for_samples_of(const Communicator& ranks, unsigned rank, const Minibatches& all,
                     const Use& use) {
@@ -51,7 +51,7 @@ void predict_samples(std::size_t count, const Prediction& prediction,
   const bool is_shared = options.ranks != nullptr && options.ranks->size() > 1;
   if (is_shared && prediction.append == nullptr) {
     throw UsageError(
-        "[predict] need results that are numbers, strings, or vectors of such, to share them with "
+        "[predict] need results that are numbers, strings, or vectors of these, to share them with "
         "other ranks; got a type of your own");
   }
   GraphOptions graph_options = options.graph;

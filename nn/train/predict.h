@@ -1,4 +1,4 @@
-// Applying a model to many samples: inference minibatches, results in order.
+// predict: applies a model to many samples in inference minibatches, and returns results in order.
 #pragma once
 
 #include <concepts>
@@ -17,24 +17,26 @@
 
 namespace dynet_like::nn {
 
-/// How samples are put together. Results do not depend on it.
+/// How samples are grouped and run. Results do not depend on it.
 struct PredictionOptions {
-  /// Samples of a minibatch, whose values are in memory at the same time.
+  /// The number of samples per minibatch. Their values are in memory at the same time.
   std::size_t batch_size = 64;
-  /// Where they are given, one for each sample, samples of similar sizes run together.
+  /// Sizes of all samples, to run samples of similar sizes together; empty: in the given order.
   std::span<const std::uint32_t> sizes = {};
-  /// Threads, as many as the process may use processors, and all else; `inference` is set.
+  /// Options of the graphs, by default with one thread per available processor. predict sets
+  /// `inference`.
   GraphOptions graph = {.threads = 0};
-  /// Processes that share the samples, if any. All of them must make the same call; all get all
-  /// results, which must be numbers, strings, or vectors of such.
+  /// Processes that share the work; null: none. All must make the same call, and all get all
+  /// results, which must be numbers, strings, or vectors of these.
   Communicator* ranks = nullptr;
 };
 
-/// What predict needs of samples and results.
+/// How predict_samples runs a sample and shares its result.
 struct Prediction {
   std::function<void(ComputationGraph& graph, std::size_t i)>
       run;  ///< keeps the result of sample i
-  /// Appends the result of sample i, and reads that of another rank. Null: results are not shared.
+  /// Append the result of sample i to bytes, and read it back on another rank. Null: results are
+  /// not shared.
   std::function<void(std::size_t i, Communicator::Bytes& bytes)> append = {};
   std::function<void(std::size_t i, std::span<const std::byte>& bytes)> read = {};
 };
@@ -42,18 +44,18 @@ struct Prediction {
 void predict_samples(std::size_t count, const Prediction& prediction,
                      const PredictionOptions& options);
 
-/// f(graph, sample) for each of the samples, a random-access range, and what it returned, in their
-/// order: numbers, vectors of numbers or what you like, but no tensor and no expression, which end
-/// with the minibatch. With a count in place of samples, f(graph, i) for 0 to count - 1.
+/// Calls f(graph, sample) for each sample of a random-access range, and returns the results in
+/// order. A result may be of any type except tensors and expressions, which end with the minibatch.
+/// If you pass a count instead of samples, calls f(graph, i) for 0 to count - 1.
 ///
 ///     const auto tags = nn::predict(sentences, [&](ComputationGraph& graph, const auto& sentence)
 ///     {
 ///       return argmax_of_columns(scores(graph, sentence).value());
 ///     });
 ///
-/// `f` is as for for_each_sample: it may ask for values and go on as they say; several threads call
-/// it at once, so it may read what samples share, and must not write it. Throws UsageError unless
-/// the batch size is above 0 and there are no sizes or one per sample, and what `f` throws.
+/// As in for_each_sample, `f` may ask for values and decide by them. Several threads call it at
+/// once, so it may read shared data, but must not write it. Throws UsageError unless the batch size
+/// is above 0 and there are no sizes or one per sample. Rethrows what `f` throws.
 template <class Samples, class F>
 auto predict(const Samples& samples, const F& f, const PredictionOptions& options = {}) {
   const NumberedSamples numbered(samples);

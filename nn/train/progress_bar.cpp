@@ -45,8 +45,8 @@ void ProgressBar::draw(double loss) const {
   if (filled < kBarWidth) bar += '>' + std::string(kBarWidth - filled - 1, ' ');
   const double speed = units_per_second();
   const auto left = speed > 0 ? static_cast<long>(static_cast<double>(total_ - done_) / speed) : 0;
-  // The whole line in one write, and the rest of the line before cleared. fmt::print would throw
-  // where the terminal is gone.
+  // Writes the line at once, and clears the rest of the previous one. fmt::print would throw if the
+  // terminal was closed.
   const std::string line =
       fmt::format("\r{} [{}] {:3.0f} %  {:6.0f} {}/s  loss {:.4f}  {}:{:02} left\x1b[K", title_,
                   bar, 100 * share, speed, unit_, loss, left / 60, left % 60);

@@ -1,4 +1,4 @@
-// A progress bar with speed, loss and time left, on the terminal.
+// ProgressBar: shows progress, speed, loss and time left on the terminal.
 #pragma once
 
 #include <chrono>
@@ -7,13 +7,13 @@
 
 namespace dynet_like::nn {
 
-/// One line on standard error that is drawn again and again:
+/// One line on standard error that is redrawn:
 ///   epoch 2/9 [=========>         ]  47 %   5120 trees/s   loss 0.2134   0:07 left
-/// Where standard error is no terminal, nothing is drawn.
+/// Draws nothing if standard error is not a terminal.
 class ProgressBar {
  public:
-  /// `total` units of work, of which `done` were done before; `unit` is their name, such as
-  /// "trees". It is not drawn unless `is_shown`.
+  /// For `total` units of work, of which `done` are done already; `unit` is their name, such as
+  /// "trees". Draws nothing unless `is_shown`.
   ProgressBar(std::string title, std::size_t total, std::string unit, std::size_t done = 0,
               bool is_shown = true);
   /// Clears the line.
@@ -21,10 +21,10 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// `count` more units are done; `loss` is what to show as the loss.
+  /// Counts `count` more units as done, and shows `loss`.
   void advance(std::size_t count, double loss);
 
-  /// Since the start, the work that was done before left out.
+  /// Since the start, without the work that was already done then.
   double seconds() const;
   double units_per_second() const;
 

@@ -1,4 +1,4 @@
-// Ranks that do not wait for each other after every minibatch.
+// RelaxedUpdater: for ranks that do not wait for each other after every minibatch.
 #include <cmath>
 #include <optional>
 
@@ -42,8 +42,8 @@ class RelaxedUpdater : public Updater {
   void clip_gradients();
   bool prepare_gradients(float loss, std::size_t losses);
 
-  std::optional<ParameterServer> server_;  // during a loop
-  ParameterServer::Report report_;         // of the last one
+  std::optional<ParameterServer> server_;  // exists during a loop
+  ParameterServer::Report report_;         // of the last loop
   bool has_diverged_ = false;              // a loop was left before its end
   Gradients gradients_;
 };
@@ -77,8 +77,8 @@ void RelaxedUpdater::finish() {
   ranks_.note_stop(report_.stopped);
 }
 
-// Each rank clips its own gradients: none has those of all. A server that refuses their sum ends
-// the run.
+// Each rank clips its own gradients, since no rank has the sum. If the server refuses the sum, the
+// run ends.
 void RelaxedUpdater::clip_gradients() {
   Trainer& trainer = run_.trainer;
   trainer.refuse_unusable(gradients_);
@@ -92,7 +92,7 @@ void RelaxedUpdater::clip_gradients() {
   if (server_->summands() > 1) trainer.refuse_unusable(gradients_, server_->summands());
 }
 
-// Whether there is something to push.
+// Returns whether there are gradients to send.
 bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses) {
   try {
     if (!std::isfinite(loss)) {

@@ -1,4 +1,4 @@
-// SavedModel: what its metadata have.
+// SavedModel: reads entries of its metadata.
 #include "nn/train/saved_model.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A model that a training run has saved: one file has all that it takes to use it.
+// SavedModel: a model that a training run has saved. One file has everything needed to use it.
 #pragma once
 
 #include <filesystem>
@@ -12,26 +12,26 @@
 
 namespace dynet_like::nn {
 
-/// The best model in a run's folder, read at once: nothing that replaces the file later can mix
-/// with it. All members throw FileError for what the file lacks.
+/// The best model in a run's folder. The whole file is read at once, so replacing it later does no
+/// harm. All members throw FileError for anything that the file lacks.
 class SavedModel {
  public:
   explicit SavedModel(const std::filesystem::path& folder)
       : file_(SafetensorsFile::read(folder / "best.safetensors")) {}
 
-  /// TrainingOptions::settings and texts, and what the run adds.
+  /// TrainingOptions::settings and texts, and the run's own entries.
   const Metadata& metadata() const { return file_.metadata(); }
-  /// One of them.
+  /// An entry.
   const std::string& text(const std::string& name) const;
-  /// The same as a number: double, float, unsigned or uint64_t.
+  /// An entry as a number: double, float, unsigned or uint64_t.
   template <class Number>
   Number number(const std::string& name) const {
     return number_in<Number>(file_.metadata(), name, file_.name());
   }
-  /// A text that Vocabulary::to_text() made.
+  /// An entry that Vocabulary::to_text() made.
   Vocabulary vocabulary(const std::string& name) const;
-  /// Reads the parameters into a model that has them all. Throws NumericError, too, if one of them
-  /// is NaN. Whatever it throws, the model stays as it was.
+  /// Reads the parameters into a model with the same parameters. Also throws NumericError if a
+  /// value is NaN. After an exception the model is unchanged.
   void load(const ParameterCollection& model, ExtraTensors extra = ExtraTensors::refuse) const;
 
  private:

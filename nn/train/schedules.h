@@ -1,4 +1,4 @@
-// Schedules: the learning rate as a function of the updates that were made.
+// Schedules: the learning rate as a function of the number of updates.
 #pragma once
 
 #include <concepts>
@@ -10,9 +10,9 @@
 
 namespace dynet_like::nn {
 
-// Each of these is a small value with two functions. rate(step) is the rate of the update after
-// `step` updates, from 0; description() has all constants, so that a checkpoint can tell schedules
-// apart. check() throws UsageError unless rates are finite and not negative, and lengths positive.
+// Each schedule has three functions. rate(step) is the learning rate after `step` updates, from 0.
+// description() contains all constants, so that a checkpoint can tell schedules apart. check()
+// throws UsageError unless rates are finite and not negative, and lengths positive.
 
 /// Always the same.
 struct ConstantRate {
@@ -23,7 +23,7 @@ struct ConstantRate {
   void check() const;
 };
 
-/// start * factor^(step / every), but not below the floor; `in_stairs`, the exponent is rounded
+/// start * factor^(step / every), but not below the floor; with `in_stairs` the exponent is rounded
 /// down. The factor is above 0 and at most 1.
 struct ExponentialRate {
   float start = 0.001f, factor = 0.9f;
@@ -36,8 +36,8 @@ struct ExponentialRate {
   void check() const;
 };
 
-/// Half a wave of a cosine from the peak to the floor in so many updates, and the floor after them
-/// (Loshchilov and Hutter 2017, equation 5): floor + (peak - floor) (1 + cos(pi step / updates))
+/// Half a cosine wave from the peak to the floor over `updates` updates, then the floor (Loshchilov
+/// and Hutter 2017, equation 5): floor + (peak - floor) (1 + cos(pi step / updates))
 /// / 2.
 struct CosineRate {
   float peak = 0.001f;
@@ -49,8 +49,8 @@ struct CosineRate {
   void check() const;
 };
 
-/// With t = step + 1: peak * min(t / warm_up, sqrt(warm_up / t)). It is equation 3 of Vaswani et
-/// al. (2017), whose peak is 1 / sqrt(d_model * warm_up).
+/// peak * min(t / warm_up, sqrt(warm_up / t)) with t = step + 1: equation 3 of Vaswani et al.
+/// (2017), whose peak is 1 / sqrt(d_model * warm_up).
 struct InverseSquareRootRate {
   float peak = 0.001f;
   std::uint64_t warm_up = 4000;
@@ -60,7 +60,7 @@ struct InverseSquareRootRate {
   void check() const;
 };
 
-/// What a schedule is made of.
+/// The functions that a type of schedules needs.
 template <class T>
 concept IsSchedule = requires(const T& schedule) {
   { schedule.rate(std::uint64_t{}) } -> std::convertible_to<float>;
@@ -68,8 +68,8 @@ concept IsSchedule = requires(const T& schedule) {
   schedule.check();
 };
 
-/// Any of them, a CyclicalRate, a struct of your own, or a plain number. Throws what its check()
-/// throws.
+/// Any of these schedules, a CyclicalRate, a struct of your own, or a number. Throws what its
+/// check() throws.
 class Schedule {
  public:
   Schedule(float rate) : Schedule(ConstantRate{rate}) {}
@@ -80,7 +80,7 @@ class Schedule {
     schedule.check();
   }
   Schedule(const CyclicalRate& cycle);
-  // To move is to copy: there is always a rate.
+  // Moving copies, so that a moved-from object still has a rate.
   Schedule(const Schedule&) = default;
   Schedule& operator=(const Schedule&) = default;
 
@@ -93,8 +93,8 @@ class Schedule {
   std::string description_;
 };
 
-/// First a straight line up to the rate that the schedule begins with, (step + 1) / updates of it,
-/// then the schedule (Goyal et al. 2017, section 2.2).
+/// A linear warm-up, then the schedule (Goyal et al. 2017, section 2.2): during the first `updates`
+/// updates, the rate is (step + 1) / updates of the schedule's first rate.
 struct WarmUp {
   std::uint64_t updates = 1;
   Schedule then;
@@ -104,9 +104,9 @@ struct WarmUp {
   void check() const;
 };
 
-/// A factor of the rate that shrinks where the dev score has stopped growing: after more than
-/// `patience` epochs in a row that are not better than the best it is multiplied by `factor`, but
-/// not below `least`, and epochs are counted anew (as PyTorch's ReduceLROnPlateau does).
+/// Lowers the rate when the dev score stops improving: after more than `patience` epochs in a row
+/// without a new best score, a scale is multiplied by `factor` (but not below `least`), and the
+/// count of epochs restarts, as in PyTorch's ReduceLROnPlateau.
 struct Plateau {
   float factor = 0.5f;
   unsigned patience = 0;
@@ -117,7 +117,7 @@ struct Plateau {
     unsigned epochs_without_gain = 0;
   };
 
-  /// After an epoch that was better than all before it, or was not.
+  /// The state after an epoch. `is_better`: it had the best score so far.
   State after_epoch(State before, bool is_better) const;
   std::string description() const;
   /// Throws UsageError unless 0 < factor < 1 and 0 <= least <= 1.

@@ -1,4 +1,4 @@
-// What ranks tell each other of results: numbers, strings, and vectors of such, as bytes.
+// Results that ranks exchange as bytes: numbers, strings, and vectors of these.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ constexpr bool is_shared_result() {
   }
 }
 
-/// A number, or a string or vector of what is one. (Vectors of bool are none.)
+/// A number, or a string or vector of shared results (but not a vector of bool).
 template <class T>
 concept SharedResult = is_shared_result<T>();
 
@@ -34,19 +34,19 @@ void append_result(Communicator::Bytes& bytes, const T& result) {
   }
 }
 
-/// The way back, from the first of the bytes, which it takes away. Throws RankError if there are
-/// not enough.
+/// Reads a result from the first bytes, and removes these. Throws RankError if there are not
+/// enough.
 template <SharedResult T>
 void read_result(std::span<const std::byte>& bytes, T& result) {
   if constexpr (requires { result.size(); }) {
     std::size_t size = 0;
     read_result(bytes, size);
-    if (size > bytes.size()) throw RankError("[predict] need whole results; got a part of some");
+    if (size > bytes.size()) throw RankError("[predict] need whole results; got incomplete ones");
     result.resize(size);
     for (auto& element : result) read_result(bytes, element);
   } else {
     if (sizeof(result) > bytes.size()) {
-      throw RankError("[predict] need whole results; got a part of some");
+      throw RankError("[predict] need whole results; got incomplete ones");
     }
     std::memcpy(&result, bytes.data(), sizeof(result));
     bytes = bytes.subspan(sizeof(result));

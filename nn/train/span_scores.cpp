@@ -1,4 +1,4 @@
-// Spans of labels, and comparing them.
+// Reads spans from labels, and compares them.
 #include "nn/train/span_scores.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::optional<Role> role_of(char letter) {
   }
 }
 
-/// "B-x", or "x-B" unless the letter is in front: what it says of the word, and the type "x".
+/// A label "B-x", or "x-B": the role of the word, and the type "x".
 struct Label {
   Role role = Role::outside;
   std::string_view type = {};
@@ -54,7 +54,7 @@ std::optional<Label> read_label(std::string_view text, bool in_front) {
 
 using Texts = std::vector<std::string_view>;
 
-// Up to the first that is none.
+// Reads labels with the letter on one side, up to the first that does not fit.
 std::vector<Label> read_side(const Texts& texts, bool in_front) {
   std::vector<Label> labels;
   for (const std::string_view text : texts) {
@@ -67,10 +67,10 @@ std::vector<Label> read_side(const Texts& texts, bool in_front) {
 
 struct Reading {
   std::vector<Label> labels;
-  std::optional<bool> in_front = {};  ///< where the letters are, unless both would fit
+  std::optional<bool> in_front = {};  ///< where the letters are; empty if both sides fit
 };
 
-/// `in_front`: where others had their letters, if that is known.
+/// `in_front`: where earlier labels had their letters, if known.
 Reading read_labels(const Texts& texts, std::optional<bool> in_front = {}) {
   std::vector<Label> front = read_side(texts, true), behind = read_side(texts, false);
   const bool fits_front = front.size() == texts.size(), fits_behind = behind.size() == texts.size();
@@ -79,14 +79,14 @@ Reading read_labels(const Texts& texts, std::optional<bool> in_front = {}) {
     const std::string other = detail::quoted_text(texts[behind.size()]);
     if (unread != other) unread += " beside " + other;
     throw UsageError(
-        "[spans_of] need labels O and, all with the letter in front or all with it behind, B-x or "
-        "x-B with a letter of BIESLUMW; got " +
+        "[spans_of] need labels \"O\", \"B-x\" or \"x-B\" with a letter of BIESLUMW, always first "
+        "or always last; got " +
         unread);
   }
   if (in_front && !(*in_front ? fits_front : fits_behind)) {
     throw UsageError(
-        fmt::format("[SpanScores] need the letter of labels {}, as in a sentence before; got {}",
-                    *in_front ? "in front" : "behind",
+        fmt::format("[SpanScores] need the letter of labels {}, as in earlier sentences; got {}",
+                    *in_front ? "first" : "last",
                     detail::quoted_text(texts[*in_front ? front.size() : behind.size()])));
   }
   Reading reading;
@@ -97,7 +97,7 @@ Reading read_labels(const Texts& texts, std::optional<bool> in_front = {}) {
 
 std::vector<TypedSpan> marked_spans(std::span<const Label> labels) {
   std::vector<TypedSpan> spans;
-  bool is_open = false;  // may the last span go on with this word?
+  bool is_open = false;  // whether this word may continue the last span
   std::size_t word = 0;
   for (const auto& [role, type] : labels) {
     const std::size_t begin = word++;
@@ -125,7 +125,7 @@ void SpanScores::add(std::span<const std::string> gold, std::span<const std::str
                     "for {}",
                     predicted.size(), gold.size()));
   }
-  // Together: alone, a few labels of one side may fit the other one, too.
+  // Reads both together: a few labels alone may also fit the wrong side.
   Texts texts(gold.begin(), gold.end());
   texts.insert(texts.end(), predicted.begin(), predicted.end());
   const Reading reading = read_labels(texts, letters_in_front_);
@@ -139,7 +139,7 @@ void SpanScores::add(std::span<const std::string> gold, std::span<const std::str
     ++(by_type_[type].*member);
   };
   for (const TypedSpan& span : there) count(span.type, &PrecisionRecall::gold);
-  // Both are in the order of their words.
+  // Both lists are in the order of words.
   auto next = there.begin();
   for (const TypedSpan& span : found) {
     count(span.type, &PrecisionRecall::found);

@@ -1,4 +1,4 @@
-// Spans such as named entities that labels of words mark, and how many of them were found.
+// Spans, such as named entities, that labels of words mark, and scores for finding them.
 #pragma once
 
 #include <compare>
@@ -24,20 +24,20 @@ struct TypedSpan {
 /// The spans that labels mark, as CoNLL's script conlleval reads them (Tjong Kim Sang and De
 /// Meulder 2003), in the schemes IOB1, IOB2 (BIO), IOE1, IOE2, BIOES, BILOU, BMES and BMEWO. A
 /// label is "O", outside of all spans, or has a letter and a type x: "B-x", or "x-B" if all labels
-/// have the letter behind; x may be missing with its hyphen. Where both readings fit, the letter is
-/// in front.
-/// - B begins a span; S, U and W are a whole one.
-/// - I and M go on, E and L end: the span of the word before if it has the same type and has not
-///   ended, else a span that begins with this word.
-/// Throws UsageError for other labels: for parts of speech there is Accuracy.
+/// have the letter last. The hyphen and x may be missing. If both readings are possible, the letter
+/// comes first.
+/// - B begins a span; S, U and W mark a span of one word.
+/// - I and M continue, E and L end the span of the previous word if it has the same type and has
+/// not ended; otherwise they begin a span.
+/// Throws UsageError for other labels, such as parts of speech: use Accuracy for these.
 std::vector<TypedSpan> spans_of(std::span<const std::string> labels);
 
-/// Spans with exactly the right words and type, together and by type; and the accuracy of labels.
+/// Scores of spans, which are right if all words and the type are right: for all spans and by type.
+/// Also the accuracy of labels.
 class SpanScores {
  public:
-  /// One sentence. Throws UsageError unless there are as many labels predicted as are right, for
-  /// labels that spans_of does not read, right and predicted ones together, and for letters that
-  /// are on another side than those of a sentence before.
+  /// Adds one sentence. Throws UsageError unless both lists have the same size and spans_of can
+  /// read them together, with the letters on the same side as in earlier sentences.
   void add(std::span<const std::string> gold, std::span<const std::string> predicted);
 
   const PrecisionRecall& all() const { return all_; }
@@ -49,7 +49,7 @@ class SpanScores {
   PrecisionRecall all_;
   std::map<std::string, PrecisionRecall> by_type_;
   Accuracy labels_;
-  std::optional<bool> letters_in_front_;  // of labels; not known while both sides fit
+  std::optional<bool> letters_in_front_;  // of labels; empty while both sides fit
 };
 
 }  // namespace dynet_like::nn

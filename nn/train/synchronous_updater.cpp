@@ -1,4 +1,4 @@
-// Ranks that share each minibatch, shard by shard, and make the same update.
+// SynchronousUpdater: for ranks that share the shards of each minibatch and make the same update.
 #include <exception>
 #include <functional>
 #include <utility>
@@ -66,9 +66,9 @@ class SynchronousUpdater : public LocalUpdater {
   std::vector<double> backward(Minibatch& batch);
 
   GradientExchange exchange_;
-  std::vector<Gradients> gradients_;                   // by own shard
-  std::vector<std::uint32_t> own_samples_, own_ends_;  // of this minibatch, and of its shards
-  Communicator::Times before_, after_;                 // the minibatches of an epoch
+  std::vector<Gradients> gradients_;                   // of each shard of this rank
+  std::vector<std::uint32_t> own_samples_, own_ends_;  // of the minibatch, and of its shards
+  Communicator::Times before_, after_;                 // around the minibatches of an epoch
   double mean_busy_ = 0, most_busy_ = 0;
 };
 
@@ -85,8 +85,8 @@ bool SynchronousUpdater::next() {
   return true;
 }
 
-// What each shard gets is added to what it has; the gradients are sent if an update is due. The
-// losses of the shards, in order.
+// Adds the gradients of each shard, and sends them if an update is due. Returns the losses of the
+// shards in order.
 std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
   if (batch.size() != own_samples_.size()) {
     throw UsageError(
@@ -137,8 +137,8 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   return static_cast<float>(all.loss);
 }
 
-// Of the minibatches of an epoch, on this rank. Imbalance is what would be gained if all ranks took
-// equally long for what they compute.
+// Shares of this rank's time in the minibatches of an epoch. Imbalance is the time that would be
+// saved if all ranks computed equally long.
 std::string SynchronousUpdater::shares_of_time() const {
   const double seconds = epoch_.seconds();
   if (run_.ranks->size() == 1 || seconds <= 0 || most_busy_ <= 0) return "";

@@ -1,4 +1,4 @@
-// The first minibatches of a training run on a timeline.
+// TimedMinibatches: records the first minibatches of a training run on a timeline.
 #pragma once
 
 #include <optional>
@@ -17,22 +17,22 @@ class TimedMinibatches {
       : timeline_(timeline), minibatches_(minibatches), file_(std::move(file)) {}
 
   void begin() { open(minibatch_, "minibatch"); }
-  /// `saves`: if it is the last one. Throws FileError.
+  /// `saves`: saves the file after the last timed minibatch. Throws FileError.
   void end(bool saves) {
     minibatch_.reset();
     if (++timed_ != minibatches_ || timeline_ == nullptr) return;
     timeline_->stop();
     if (saves) finish();
   }
-  /// The same of one that was not completed.
+  /// Ends a minibatch that was not completed.
   void leave() { minibatch_.reset(); }
-  /// Of the run. Throws FileError.
+  /// Saves the file at the end of the run. Throws FileError.
   void finish() {
     if (timeline_ == nullptr || file_.empty() || is_saved_) return;
     timeline_->save(file_);
     is_saved_ = true;
   }
-  /// An event as long as the scope lives, if there is a timeline.
+  /// Records an event for the lifetime of the scope, if there is a timeline.
   void open(std::optional<Timeline::Scope>& scope, std::string_view name) const {
     if (timeline_ != nullptr) scope.emplace(*timeline_, name);
   }

@@ -20,26 +20,25 @@ namespace dynet_like::nn {
 using AppendLosses =
     std::function<void(ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses)>;
 
-/// What train does, for samples by their numbers.
+/// The implementation of train, for samples by their numbers.
 TrainingProgress train_samples(const ParameterCollection& model, Trainer& trainer,
                                std::size_t count, const AppendLosses& append,
                                TrainingOptions options);
 
-/// Trains the model: loss_of(graph, sample) is the loss of a sample of a random-access range, or a
-/// vector of losses, each one number per minibatch element. With a count in place of samples,
-/// loss_of(graph, i) for 0 to count - 1.
+/// Trains the model on a random-access range of samples. loss_of(graph, sample) returns the loss of
+/// a sample, or a vector of losses, each one number per minibatch element. If you pass a count
+/// instead of samples, calls loss_of(graph, i) for 0 to count - 1.
 ///
 ///     nn::train(model, trainer, sentences, [&](ComputationGraph& graph, const auto& sentence) {
 ///       return cross_entropy(scores(graph, sentence), sentence.label);
 ///     }, {.epochs = 10, .dev_score = [&] { return accuracy(dev); }});
 ///
-/// The gradients of an update are those of the mean of its samples' losses, unless
-/// TrainingOptions::sum_losses says otherwise. `loss_of` is as for for_each_sample: it may ask for
-/// values and go on as they say; several threads call it at once, so it may read what samples
-/// share, and must not write it. Random numbers of a sample follow from the options' seed, epoch
-/// and sample, so that results do not depend on threads. Everything else, from progress to
-/// checkpoints and ranks, is as TrainingRun does it, and so are errors. After the last epoch the
-/// parameters are those of the best one.
+/// An update follows the gradients of the mean of its samples' losses, or of their sum with
+/// TrainingOptions::sum_losses. As in for_each_sample, `loss_of` may ask for values and decide by
+/// them. Several threads call it at once, so it may read shared data, but must not write it. The
+/// random numbers of a sample follow from the options' seed, the epoch and the sample, so results
+/// do not depend on threads. Progress, checkpoints, ranks and errors are as in TrainingRun. After
+/// the last epoch the model has the parameters of the best epoch.
 template <class Samples, class LossOf>
 TrainingProgress train(const ParameterCollection& model, Trainer& trainer, const Samples& samples,
                        const LossOf& loss_of, TrainingOptions options = {}) {

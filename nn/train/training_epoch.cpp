@@ -13,7 +13,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// What random numbers are for: the order of an epoch, one of its minibatches, or one of its
+/// The purpose of random numbers: the order of an epoch, one of its minibatches, or one of its
 /// samples.
 enum class Purpose : std::uint32_t { order, minibatch, sample };
 

@@ -1,4 +1,4 @@
-// The minibatches of an epoch, in their order, and where a training run is in them.
+// TrainingEpoch: the minibatches of an epoch in order, and the run's position in them.
 #pragma once
 
 #include <chrono>
@@ -20,32 +20,32 @@ class TrainingEpoch {
  public:
   explicit TrainingEpoch(TrainingState& run) : run_(run), random_(run.options.seed) {}
 
-  /// For the order of the samples: the same numbers for the same epoch.
+  /// Random numbers for the order of samples; the same for the same epoch.
   Random order_random() const;
 
-  /// Begins a loop over those of these minibatches that are left. Throws UsageError if they are not
-  /// those that the epoch began with.
+  /// Begins a loop over the remaining minibatches of the list. Throws UsageError if the epoch began
+  /// with another list.
   void begin(Minibatches list, std::span<const std::uint32_t> costs);
   bool has_loop() const { return bar_.has_value(); }
   void end();
 
-  /// Of the random numbers of each of these samples, in this epoch.
+  /// The seeds of these samples in this epoch.
   std::vector<std::uint64_t> sample_seeds(const std::vector<std::uint32_t>& samples) const;
 
-  /// Numbers of random() then follow from the position alone, whatever was drawn before.
+  /// Restarts random() from the position, independent of earlier draws.
   void move_to(std::size_t position);
   void begin_minibatch(std::size_t position);
   void end_minibatch();
-  /// A minibatch that has begun is done: goes on to the next one.
+  /// Ends a minibatch that has begun, and moves to the next one.
   void pass();
-  /// Shows people that minibatches from `first` to `end` - 1 are done.
+  /// Shows minibatches `first` to `end` - 1 as done in the progress bar.
   void show(std::size_t first, std::size_t end);
 
   std::size_t position() const { return position_; }
   std::size_t size() const { return minibatches_.size(); }
-  /// Of the minibatch at this position.
+  /// The samples of the minibatch at this position.
   const std::vector<std::uint32_t>& samples() const { return minibatches_[position_]; }
-  /// Of all samples, by their numbers; none: all cost the same.
+  /// The costs of all samples, by their numbers; empty: all cost the same.
   std::span<const std::uint32_t> costs() const { return costs_; }
   std::uint64_t costs_digest() const { return costs_digest_; }
   Random& random() { return random_; }
@@ -56,7 +56,7 @@ class TrainingEpoch {
   void check_in_minibatch() const;
 
   double seconds_of_minibatch() const;
-  /// Of this loop, or of the last one.
+  /// The seconds of this loop, or of the last one.
   double seconds() const { return bar_ ? bar_->seconds() : seconds_; }
   /// Over all loops of the run.
   double units_per_second() const;
@@ -72,7 +72,7 @@ class TrainingEpoch {
   bool in_minibatch_ = false;
   Random random_;
   std::chrono::steady_clock::time_point minibatch_start_;
-  std::optional<ProgressBar> bar_;  // of the loop
+  std::optional<ProgressBar> bar_;  // of the current loop
   double seconds_ = 0, all_units_ = 0, all_seconds_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// TrainingLog: files and lines for people.
+// TrainingLog: writes files, and lines for people.
 #include "nn/train/training_log.h"
 
 #include <cmath>
@@ -22,11 +22,11 @@ constexpr const char* kLossColumn = "train loss";
 
 TrainingLog::TrainingLog(const TrainingState& run, const TrainingEpoch& epoch)
     : run_(run), epoch_(epoch) {
-  if (run.options.resume) write_curve();  // which a run that was killed may not have come to
+  if (run.options.resume) write_curve();  // a run that was killed may not have written it
   if (!run.options.events || !run.is_writer()) return;
   const auto file = std::filesystem::path(run.options.output) / "events.out.tfevents.0.run";
   std::error_code error;
-  // Or the next line says what is there.
+  // If this fails, the next line reports why.
   if (!run.options.resume) std::filesystem::remove(file, error);
   events_.emplace(file);
 }
@@ -35,7 +35,7 @@ void TrainingLog::note(const std::string& column, double value) {
   TrainingState::check_text(column);
   if (column == "epoch" || column == kLossColumn || column == score_column()) {
     throw UsageError(
-        fmt::format("[TrainingRun] need a name for a note that the learning curve has not itself; "
+        fmt::format("[TrainingRun] need a name for a note that the learning curve does not use; "
                     "got \"{}\"",
                     column));
   }
@@ -85,7 +85,7 @@ void TrainingLog::print_line(const Evaluation& evaluation, const std::string& sh
     line += fmt::format(", {} skipped", detail::counted(evaluation.skipped, "update"));
   if (evaluation.is_best) line += ", best so far";
   *options.lines << line << std::endl;
-  // Who prints for hours should not learn at the end that the disk is full.
+  // Reports a full disk now, and not after hours of training.
   if (!*options.lines) throw FileError("the stream of lines", "need to write it; got an error");
 }
 

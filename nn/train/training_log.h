@@ -1,4 +1,4 @@
-// What a training run tells of its epochs: lines, the learning curve, events and a report.
+// TrainingLog: prints a line per epoch, and writes the learning curve, events and a report.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 
 namespace dynet_like::nn {
 
-/// Only the writer's writes.
+/// Only the log of the writer (rank 0) writes anything.
 class TrainingLog {
  public:
   /// Throws FileError.
   TrainingLog(const TrainingState& run, const TrainingEpoch& epoch);
 
-  /// One more number for the row of this epoch.
+  /// Adds a number to the row of this epoch.
   void note(const std::string& column, double value);
   std::map<std::string, double> row(const Evaluation& evaluation) const;
-  /// The row is in the curve.
+  /// Call this when the curve has the row.
   void forget_notes() { notes_.clear(); }
-  /// Of the epoch that was completed last. `shares`: of the time, for its line.
+  /// Logs the epoch that was completed last. `shares`: shares of the time, for its line.
   void write(const Evaluation& evaluation, const std::string& shares);
 
   std::string summary() const;

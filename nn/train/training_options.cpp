@@ -1,4 +1,4 @@
-// The length of a run.
+// TrainingOptions::updates: the length of a run.
 #include "nn/train/training_options.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// What may be chosen about a training run; nothing needs to be.
+// TrainingOptions: options of a training run. All have defaults.
 #pragma once
 
 #include <cstddef>
@@ -20,104 +20,113 @@
 
 namespace dynet_like::nn {
 
-/// Which dev scores are better: larger ones, as of an accuracy, or smaller ones, as of a loss.
+/// Which dev scores are better: larger ones, such as accuracy, or smaller ones, such as a loss.
 enum class Better { larger, smaller };
 
-/// What comes of a loss or of gradients that are not finite: a NumericError that says which, or the
-/// update is left out and counted.
+/// What to do if a loss or gradient is not finite: throw a NumericError that names it, or skip the
+/// update and count it.
 enum class NotFinite { fail, skip };
 
 struct TrainingOptions {
   unsigned epochs = 10;
-  /// Training ends after so many epochs that are not better than the best; 0: it does not.
+  /// Training ends after this many epochs without a new best score; 0: it does not end early.
   unsigned patience = 0;
   unsigned batch_size = 32;
-  /// One update for so many minibatches, and one for those that remain in an epoch.
+  /// The number of minibatches per update. The rest of an epoch makes one more update.
   unsigned accumulate = 1;
-  /// Gradients are those of the sum of the losses of an update, not of their mean: divided by what
-  /// TrainingRun::update is told, by default the number of samples.
+  /// If true, an update follows the gradients of the sum of its losses, not of their mean. The mean
+  /// divides by the number of losses that TrainingRun::update gets, by default the number of
+  /// samples.
   bool sum_losses = false;
   NotFinite not_finite = NotFinite::fail;
   Better better = Better::larger;
-  /// Of the trainer's learning rate, over the updates of the run, or over its epochs. Without one
-  /// the run leaves the rate alone.
+  /// Sets the trainer's learning rate by update, or by epoch if `schedule_by_epoch`. Without a
+  /// schedule the run does not change the rate.
   std::optional<Schedule> schedule = {};
   bool schedule_by_epoch = false;
-  /// Shrinks the schedule's rate, or that which the trainer begins with, where dev scores stay.
+  /// Lowers the rate of the schedule, or the trainer's initial rate, when the dev score stops
+  /// improving.
   std::optional<Plateau> plateau = {};
-  /// The trainer's groups, by epochs; without any the run leaves them alone. What they freeze costs
+  /// The trainer's groups by epoch; if empty, the run does not change them. Frozen parameters cost
   /// no backward pass in graphs that are recorded meanwhile.
   std::vector<GroupsFrom> groups = {};
-  /// For the order of the samples, their random numbers, and TrainingRun::random().
+  /// The seed of the order of samples, of their random numbers, and of TrainingRun::random().
   std::uint64_t seed = 1;
 
-  // For nn::train, which has the loop.
+  // Options for nn::train, which has the loop.
 
-  /// Its threads are as many as the process may use processors. `seed` does not count.
+  /// Options of the graphs, by default with one thread per available processor. GraphOptions::seed
+  /// is ignored.
   GraphOptions graph = {.threads = 0};
-  /// One for each sample: those of similar sizes are together in minibatches. None: any.
+  /// Sizes of all samples, to put samples of similar sizes into one minibatch; empty: minibatches
+  /// are random.
   std::vector<std::uint32_t> sizes = {};
-  /// The score of the model after an epoch, as for TrainingRun::finish_epoch. None: the last
-  /// epoch's model is the best.
+  /// Returns the score of the model after an epoch (see TrainingRun::finish_epoch). Without it, the
+  /// last epoch's model counts as the best.
   std::function<double()> dev_score = {};
 
-  /// Each minibatch is cut into so many parts, which are summed by themselves and then added: a
-  /// setting, on which bits depend. Ranks share them out, so there must be one for each; 8 are good
-  /// for 1, 2, 4 or 8 ranks.
+  /// Each minibatch is cut into this many shards; gradients are summed within each shard, and then
+  /// over shards. Results depend on this number. Ranks divide the shards among themselves, so every
+  /// rank needs at least one; 8 suits 1, 2, 4 or 8 ranks.
   unsigned shards = 1;
-  /// The processes that train together; null: this one alone. Bits do not depend on how many there
-  /// are, and a checkpoint goes on with another number. Rank 0 alone writes files and prints; on
-  /// another machine it needs the same checkpoint to resume.
+  /// The processes (ranks) that train together; null: this one alone. Results have the same bits
+  /// for any number of ranks, and a run may resume with another number. Only rank 0 writes files
+  /// and prints. A rank on another machine needs the same checkpoint to resume.
   std::shared_ptr<Communicator> ranks = {};
-  /// Ranks that do not wait for each other after every minibatch: each trains on whole ones, and
-  /// takes the next when it is done, so that slow ranks take fewer. Bits then depend on the ranks
-  /// and on chance. Parameters must be on the CPU, tables be updated lazily and not decay. A
-  /// staleness of 0 without backup ranks is the same as none: ranks share each minibatch. If one
-  /// throws, all do, and the epoch begins anew with the values that rank 0 had last.
+  /// If set, ranks do not wait for each other after every minibatch. Each rank trains on whole
+  /// minibatches and takes the next when it is ready, so that slow ranks take fewer. Results then
+  /// depend on the number of ranks and on timing. Parameters must be on the CPU; tables must be
+  /// updated lazily and without decay. A staleness of 0 without backup ranks is the same as no
+  /// relaxation: ranks share each minibatch. If one rank throws, all do, and the epoch restarts
+  /// with the latest values of rank 0.
   std::optional<Relaxation> relaxation = {};
 
-  /// A folder, made if need be, for the best model, the checkpoint and the learning curve; without
-  /// one the best model is kept in memory, and nothing can be resumed.
+  /// A folder (made if needed) for the best model, the checkpoint and the learning curve. Without
+  /// one, the best model is kept in memory, and the run cannot be resumed.
   std::string output = {};
-  /// Goes on from the checkpoint in that folder.
+  /// Resume from the checkpoint in that folder.
   bool resume = false;
-  /// All that bits depend on, such as sizes of layers: it must be as it was to go on from a
-  /// checkpoint. Keys must not begin with "training." or "dynet_like."; they and values are UTF-8.
+  /// Your own settings that results depend on, such as sizes of layers. To resume, they must be the
+  /// same as in the checkpoint. Keys must not begin with "training." or "dynet_like.". Keys and
+  /// values must be UTF-8.
   Metadata settings = {};
-  /// What a checkpoint keeps as well, but need not be as it was, such as paths of data: a program
-  /// that goes on can read it there. The same holds for keys, which settings must not have.
+  /// Further entries that a checkpoint keeps, such as paths of data: a program that resumes can
+  /// read them there, and they may differ. The rules for keys are the same, and no key may also be
+  /// in `settings`.
   Metadata arguments = {};
-  /// Larger texts that are kept with the best model, such as vocabularies; keys as for arguments.
+  /// Larger texts to keep with the best model, such as vocabularies. The rules for keys are those
+  /// of `arguments`.
   Metadata texts = {};
-  /// An event file for TensorBoard, too.
+  /// Whether to write an event file for TensorBoard.
   bool events = false;
 
-  // A picture of the first minibatches.
+  // Options for a picture of the first minibatches.
 
-  /// Gets an event for every minibatch, every update and whatever ranks wait for each other. Those
-  /// of graphs it has by GraphOptions::timeline. Must outlive the run; null: none.
+  /// Receives an event for every minibatch, every update and every wait of a rank. For events of
+  /// graphs, set GraphOptions::timeline as well. Must outlive the run; null: no events.
   Timeline* timeline = nullptr;
-  /// It stops after so many minibatches, so that the picture stays small; 0: it does not.
+  /// The timeline stops after this many minibatches, so that the picture stays small; 0: it does
+  /// not stop.
   unsigned timeline_minibatches = 20;
-  /// The timeline is saved here as soon as it stops, or at the end of the run; empty: nowhere.
+  /// The file for the timeline, saved when it stops or at the end of the run; empty: none.
   std::string timeline_file = {};
 
-  // What people see. But for DyNet's interface, nothing else in the library prints by itself.
+  // Output for people. Nothing else in the library prints by itself, except DyNet's interface.
 
-  /// Gets a line per epoch; null: none. Must outlive the run.
+  /// Receives a line per epoch; null: none. Must outlive the run.
   std::ostream* lines = &std::cout;
-  /// A progress bar on standard error, if that is a terminal.
+  /// Whether to show a progress bar on standard error, if that is a terminal.
   bool progress_bar = true;
   std::string unit = "samples", score_name = "score";
-  /// Where what `unit` names is a part of a sample, such as a word.
+  /// The number of units per sample, if `unit` names a part of a sample, such as a word.
   double units_per_sample = 1;
-  /// The score for people; without it a percentage.
+  /// Formats the score for people; by default as a percentage.
   std::function<std::string(double)> score_text = {};
-  /// While the run trains, Ctrl-C and SIGTERM stop it where it can save (see InterruptWatch).
+  /// Whether Ctrl-C and SIGTERM stop the run after a minibatch and save it (see InterruptWatch).
   bool watch_interrupts = true;
 
-  /// How many updates all epochs make of so many samples, for a schedule that ends with the run.
-  /// Throws UsageError unless batch_size and accumulate are above 0.
+  /// The number of updates of the whole run with this many samples, for a schedule that ends with
+  /// the run. Throws UsageError unless batch_size and accumulate are above 0.
   std::uint64_t updates(std::size_t samples) const;
 };
 

@@ -1,4 +1,4 @@
-// TrainingProgress as numbers in metadata.
+// TrainingProgress: writes and reads its numbers in metadata.
 #include "nn/train/training_progress.h"
 
 #include <charconv>
@@ -34,7 +34,7 @@ template std::uint64_t number_in(const Metadata&, const std::string&, const std:
 
 namespace {
 
-/// Calls f(key, number) for each number of it.
+/// Calls f(key, number) for each number of the progress.
 template <class Progress, class F>
 void for_each_number(Progress& progress, const F& f) {
   f("training.epochs", progress.epochs);
@@ -74,7 +74,7 @@ TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::str
         fmt::format("need a curve of all epochs, and the best among them; got {} and {} of {}",
                     progress.curve.epochs(), progress.best_epoch, progress.epochs));
   }
-  // A loss may be anything, but there is no best NaN.
+  // A loss may be any number, but the best score is never NaN.
   if (std::isnan(progress.best_score) || !std::isfinite(progress.seconds) ||
       !std::isfinite(progress.plateau.scale)) {
     throw FileError(file,

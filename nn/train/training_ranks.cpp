@@ -1,4 +1,4 @@
-// TrainingRanks: what ranks tell each other beside gradients.
+// TrainingRanks: exchanges everything between ranks except gradients.
 #include "nn/train/training_ranks.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 
 constexpr const char* kAlike = "[TrainingRun] need the same program, data and options";
 
-/// Of the files that this process runs, the program and the library's; "unknown" where the system
-/// does not show them.
+/// The fingerprint of the program and the library's files that this process runs; "unknown" if the
+/// system does not show them.
 std::string fingerprint_of_program() {
   std::set<std::string> libraries;
   std::ifstream maps("/proc/self/maps");
@@ -51,10 +51,10 @@ std::uint64_t digest_of_settings(const Trainer& trainer) {
 
 using Bytes = Communicator::Bytes;
 
-/// What no gradients begin with.
+/// A number that no gradients begin with.
 constexpr std::uint64_t kWord = 0xd3c0'd1a1'09e5'a11d;
 
-/// What all words begin with; then come losses and failure.
+/// The beginning of all words; losses and failure follow.
 struct Fixed {
   std::uint64_t is_word = kWord, shards = 0, has_failed = 0;
   RankNumbers numbers = {};
@@ -113,8 +113,8 @@ void check_place(const RankWord& word, const RankWord& first, const std::string&
   check("a position of random()", word.random, first.random);
 }
 
-/// Throws UsageError if they are not at one place, and RankError if another rank has failed and
-/// this one has not.
+/// Throws UsageError if ranks are at different positions, and RankError if another rank has failed
+/// and this one has not.
 AllWords exchange(Communicator& ranks, const RankWord& mine) {
   std::vector<Bytes> all;
   ranks.all_gather(to_bytes(mine), all);
@@ -139,7 +139,7 @@ AllWords exchange(Communicator& ranks, const RankWord& mine) {
     result.mean_busy_seconds += word.busy_seconds / ranks.size();
     result.most_busy_seconds = std::max(result.most_busy_seconds, word.busy_seconds);
   }
-  // Who has failed would compare alone.
+  // A rank that has failed does not compare.
   if (any_fails) result.same_trainer = result.same_parameters = true;
   return result;
 }
@@ -181,7 +181,7 @@ void TrainingRanks::check_alike() {
   const Relaxation relaxation =
       run_.is_relaxed() ? *options.relaxation : Relaxation{.staleness = 0};
   Metadata mine = run_.settings;
-  static const std::string program = fingerprint_of_program();  // megabytes are read once
+  static const std::string program = fingerprint_of_program();  // reads megabytes, so only once
   mine["program"] = program;
   mine["device"] = run_.model.device()->is_cpu() ? "the CPU" : "a GPU";
   mine["not finite"] = options.not_finite == NotFinite::skip ? "skip" : "fail";
@@ -204,8 +204,8 @@ RankWord TrainingRanks::word() const {
   return word;
 }
 
-// Parameters are compared so often that differences are found soon, and so seldom that it takes no
-// time. Ranks that do not wait for each other have the same ones at the end of an epoch.
+// Parameters are compared often enough to find differences soon, and seldom enough to cost almost
+// no time. Relaxed ranks have the same parameters only at the end of an epoch.
 AllWords TrainingRanks::agree(RankWord mine, bool compares_parameters) {
   if (run_.ranks->size() > 1) {
     mine.trainer = digest_of_settings(run_.trainer);
@@ -219,29 +219,30 @@ AllWords TrainingRanks::agree(RankWord mine, bool compares_parameters) {
   AllWords all;
   together([&] {
     all = exchange(*run_.ranks, mine);
-    // Once more, for what differs.
+    // A second exchange, to find out what differs.
     Metadata what;
     if (!all.same_trainer) detail::describe_settings(run_.trainer, what);
     if (!all.same_parameters) detail::describe(run_.model, what);
     if (!what.empty()) detail::check_alike(*run_.ranks, kAlike, what);
   });
   all_stop_ |= all.any_stops;
-  has_agreed_ = mine.failure.empty();  // else the others have thrown
+  has_agreed_ = mine.failure.empty();  // otherwise the others have thrown
   return all;
 }
 
-// Who has agreed with an update need not do so again before the next minibatch.
+// A rank that has agreed in an update need not agree again before the next minibatch.
 bool TrainingRanks::agree_to_stop() {
   if (run_.ranks->size() > 1 && !has_agreed_) agree(word());
   has_agreed_ = false;
   return all_stop();
 }
 
-// Of what the next epoch begins with: moving averages may be the same where parameters are not.
+// Compares the parameters that the next epoch begins with: equal moving averages do not imply equal
+// parameters.
 void TrainingRanks::check_same_parameters() {
   if (run_.ranks->size() == 1) return;
   agree(word(), true);
-  has_agreed_ = false;  // on whether to stop, ranks agree again
+  has_agreed_ = false;  // ranks agree again on whether to stop
 }
 
 void TrainingRanks::check_same_score(std::optional<double> score) {

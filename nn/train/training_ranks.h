@@ -1,4 +1,4 @@
-// The ranks of a training run: when they stop, and what they must have in common.
+// TrainingRanks: lets the ranks of a training run stop together, and checks that they agree.
 #pragma once
 
 #include <atomic>
@@ -14,35 +14,35 @@
 
 namespace dynet_like::nn {
 
-/// What a rank says between two minibatches, or with the gradients of one.
+/// Numbers that a rank sends between two minibatches, or with the gradients of one.
 struct RankNumbers {
-  /// Where it is, and which random numbers come next: all must be at the same place.
+  /// Its position and its next random numbers: these must be the same on all ranks.
   std::uint64_t epoch = 0, minibatch = 0, order = 0, sizes = 0, random = 0;
-  /// Digests of the trainer's settings, and of the parameters, if they are due; 0: not.
+  /// Digests of the trainer's settings, and of the parameters (0: not compared this time).
   std::uint64_t trainer = 0, parameters = 0;
-  std::uint64_t terms = 0;   ///< of the loss
-  std::uint64_t losses = 0;  ///< how many
-  std::uint64_t stops = 0;   ///< 1: it was asked to
-  double busy_seconds = 0;   ///< since the last word, without waiting and transfer
+  std::uint64_t terms = 0;   ///< the number of terms of the loss
+  std::uint64_t losses = 0;  ///< the number of losses
+  std::uint64_t stops = 0;   ///< 1: it was asked to stop
+  double busy_seconds = 0;   ///< since the last word, without waits and transfers
 };
 struct RankWord : RankNumbers {
   std::vector<double> shard_losses;  ///< the sums of its shards
-  std::string failure;               ///< what it has thrown
+  std::string failure;               ///< the message of its exception, if it has thrown
 };
 
-/// What all of them have said.
+/// The words of all ranks together.
 struct AllWords {
   double loss = 0;  ///< added in the order of the shards
   std::uint64_t losses = 0, terms = 0;
   bool any_stops = false;
-  /// What ranks have that should be the same; where one has failed it is not compared.
+  /// Whether ranks agree on these. Not compared if a rank has failed.
   bool same_trainer = true, same_parameters = true;
   double mean_busy_seconds = 0, most_busy_seconds = 0;
 };
 
 class TrainingRanks {
  public:
-  /// `rescue` saves what can be saved when a rank is lost, and returns what to say of it.
+  /// `rescue` is called when a rank is lost: it saves the run, and returns a text for the message.
   TrainingRanks(TrainingState& run, const TrainingEpoch& epoch,
                 std::function<std::string()> rescue);
   ~TrainingRanks();
@@ -51,7 +51,7 @@ class TrainingRanks {
 
   /// Asks this rank to stop; other threads may call it.
   void stop() { stopped_ = true; }
-  /// Whether this rank was asked to, and whether all stop.
+  /// Whether this rank was asked to stop, and whether all ranks stop.
   bool wants_to_stop() const { return stopped_ || (watch_ && watch_->interrupted()); }
   bool all_stop() const { return run_.ranks->size() == 1 ? wants_to_stop() : all_stop_; }
   void note_stop(bool all_stop) { all_stop_ |= all_stop; }
@@ -59,14 +59,14 @@ class TrainingRanks {
   void watch_signals();
   void end_watch();
 
-  /// Does something that others do as well. If one of them is gone, the RankError says what
-  /// `rescue` has.
+  /// Does work that needs all ranks. If one of them is gone, adds the text of `rescue` to the
+  /// RankError.
   void together(const std::function<void()>& work);
-  /// Throws UsageError if ranks have not begun with the same program, data and options.
+  /// Throws UsageError unless all ranks began with the same program, data and options.
   void check_alike();
-  /// What this rank says at this place.
+  /// The word of this rank at its present position.
   RankWord word() const;
-  /// Tells the others; throws UsageError for what differs.
+  /// Exchanges words with all ranks. Throws UsageError if they disagree.
   AllWords agree(RankWord mine, bool compares_parameters = false);
   bool agree_to_stop();
   void check_same_parameters();
@@ -80,9 +80,9 @@ class TrainingRanks {
   std::function<std::string()> rescue_;
   std::atomic<bool> stopped_ = false;
   std::optional<InterruptWatch> watch_;
-  bool all_stop_ = false;       // they have agreed to
+  bool all_stop_ = false;       // ranks have agreed to stop
   bool has_agreed_ = false;     // since the last minibatch began
-  std::uint64_t compared_ = 0;  // the updates after which parameters were compared last
+  std::uint64_t compared_ = 0;  // updates at the last comparison of parameters
 };
 
 }  // namespace dynet_like::nn

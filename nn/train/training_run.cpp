@@ -19,9 +19,9 @@ namespace dynet_like::nn {
 
 namespace {
 
-constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within so many minibatches
+constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within this many minibatches
 
-// The numbers of what comes after an update and those before it would be one sum.
+// Otherwise losses from before an update would be added to those after it.
 void check_cleared(const Minibatch& batch) {
   if (detail::MinibatchAccess::trained_losses(batch) == 0) return;
   throw UsageError(
@@ -66,7 +66,7 @@ bool TrainingRun::next_epoch() {
     return true;
   }
   state_->groups.thaw();
-  ranks_->end_watch();  // from here on signals do what they did before
+  ranks_->end_watch();  // restores the signal handlers
   phase_ = Phase::over;
   if (is_writer()) state_->timed.finish();
   return false;
@@ -96,7 +96,7 @@ TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatch& batch, Minibatch
   return MinibatchRange(*this, batch);
 }
 
-// Where it throws there is no loop that would end, and another one may begin.
+// If this throws, no loop has begun, and another one may begin.
 TrainingRun::MinibatchRange::MinibatchRange(TrainingRun& run, Minibatch& batch)
     : run_(run), batch_(batch) {
   try {
@@ -107,7 +107,7 @@ TrainingRun::MinibatchRange::MinibatchRange(TrainingRun& run, Minibatch& batch)
   }
 }
 
-// Also after a break and an exception, where ranks may be at different places.
+// Also runs after a break or an exception, when ranks may be at different positions.
 TrainingRun::MinibatchRange::~MinibatchRange() {
   TrainingEpoch& epoch = *run_.epoch_;
   if (run_.phase_ == Phase::training) epoch.move_to(epoch.position());
@@ -205,7 +205,7 @@ void TrainingRun::finish(const std::function<std::optional<double>()>& dev_score
   state_->is_saved = false;
   log_->forget_notes();
   phase_ = Phase::between;
-  state_->groups.begin_epoch(progress().epochs + 1);  // those of a checkpoint follow from its epoch
+  state_->groups.begin_epoch(progress().epochs + 1);  // checkpoints store the epoch, not the groups
   if (checkpoints_->has_folder()) save();
   log_->write(evaluation, updater_->shares_of_time());
 }
@@ -215,7 +215,7 @@ void TrainingRun::put_weights_back() {
   averages_in_place_ = false;
 }
 
-// What was lost with a rank is what came after the last update.
+// Saves the last update; anything after it is lost with the rank.
 std::string TrainingRun::rescue() {
   put_weights_back();
   updater_->drop();

@@ -1,4 +1,4 @@
-// TrainingState: what options are refused, and what follows from how far a run is.
+// TrainingState: checks options, and derives rates and results from the progress.
 #include "nn/train/training_state.h"
 
 #include <cmath>
@@ -30,7 +30,7 @@ void check_metadata(const Metadata& metadata) {
   }
 }
 
-// A file that has both would lose one of them.
+// A file that stores both would lose one of them.
 void check_other_keys(const Metadata& settings, const Metadata& others, const char* name) {
   for (const auto& [key, value] : settings) {
     if (!others.contains(key)) continue;
@@ -86,8 +86,7 @@ void TrainingState::check_options() const {
   need(!options.events || !options.output.empty(), "a folder for events", "none");
   if (options.plateau) options.plateau->check();
   check_text(options.score_name);
-  need(options.score_name != "epoch", "a name of the score that a report has not itself",
-       "\"epoch\"");
+  need(options.score_name != "epoch", "a name of the score that reports do not use", "\"epoch\"");
   check_metadata(options.settings);
   check_metadata(options.arguments);
   check_metadata(options.texts);
@@ -142,7 +141,8 @@ void TrainingState::set_learning_rate() {
 Evaluation TrainingState::evaluation(std::optional<double> score) const {
   Evaluation evaluation;
   evaluation.score = score;
-  // Without any, as when all updates were skipped, there is no mean: a gap in the curve.
+  // Without losses, as when all updates were skipped, there is no mean: NaN makes a gap in the
+  // curve.
   evaluation.loss =
       progress.losses > 0 ? progress.mean_loss() : std::numeric_limits<double>::quiet_NaN();
   evaluation.is_best = is_better(score, progress, options.better);

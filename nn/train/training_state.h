@@ -1,4 +1,4 @@
-// What all parts of a training run share: its options, the model, and how far it is.
+// TrainingState: what the parts of a training run share: options, the model and progress.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace dynet_like::nn {
 
-/// What came of an epoch.
+/// The result of an epoch.
 struct Evaluation {
   std::optional<double> score = {};
   double loss = 0;
@@ -26,7 +26,7 @@ struct Evaluation {
 };
 
 struct TrainingState {
-  /// What the keys of a run's own settings begin with.
+  /// The prefix of the run's own settings.
   static constexpr const char* kOwn = "training.";
 
   TrainingOptions options;
@@ -35,29 +35,29 @@ struct TrainingState {
   Trainer& trainer;
   GroupSchedule groups;
   TimedMinibatches timed;
-  /// The program's, and those of the run that bits depend on.
+  /// The program's settings, and those of the run that results depend on.
   Metadata settings;
   TrainingProgress progress;
-  bool is_saved = false;  ///< in the checkpoint, as it is
+  bool is_saved = false;  ///< whether the checkpoint has this state
 
-  /// Throws UsageError for options that make no sense.
+  /// Throws UsageError for invalid options.
   TrainingState(const ParameterCollection& model, Trainer& trainer, TrainingOptions options);
 
   bool is_writer() const { return ranks->rank() == 0; }
-  /// Whether ranks do not wait for each other after every minibatch.
+  /// Whether ranks train without waiting for each other: see TrainingOptions::relaxation.
   bool is_relaxed() const;
-  /// Whether there are enough epochs, or too many without a better score.
+  /// Whether training ends: after all epochs, or after too many without a better score.
   bool is_enough() const;
-  /// Of the schedule, for the update that so many come before.
+  /// The schedule's learning rate after `updates` updates.
   float scheduled_rate(std::uint64_t updates) const;
   void set_learning_rate();
 
   Evaluation evaluation(std::optional<double> score) const;
-  /// With the epoch's row of the learning curve.
+  /// The progress after an epoch, with its row of the learning curve.
   TrainingProgress progress_after(const Evaluation& evaluation,
                                   const std::map<std::string, double>& row) const;
 
-  /// Files have nothing but UTF-8: better to say so before an epoch than after it.
+  /// Throws UsageError unless the text is UTF-8, as files need: before an epoch, not after it.
   static void check_text(const std::string& text);
 
  private:

@@ -1,4 +1,4 @@
-// What all updaters do alike, and the one of a process alone.
+// Updater: shared by all updaters. LocalUpdater: for a single process.
 #include "nn/train/updater.h"
 
 #include <cmath>
@@ -35,7 +35,7 @@ float Updater::finite_loss(Minibatch& batch) const {
   return loss;
 }
 
-// An update all the same would be one by moments and decay alone.
+// Otherwise an update would change parameters by moments and decay alone.
 void Updater::check_losses(std::uint64_t terms) const {
   if (terms > 0) return;
   throw UsageError(
@@ -45,7 +45,7 @@ void Updater::check_losses(std::uint64_t terms) const {
 }
 
 void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
-  // In parts it has run backward already.
+  // A minibatch in several parts has run backward already.
   batch.parts() > 1 ? sum.add(batch.backward()) : batch.backward(sum);
 }
 
@@ -77,7 +77,7 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
     gradients_.add(gradients);
     add_pending(loss, losses);
     update_if_due();
-    gradients.mark_used();  // those of an update that failed may be used again
+    gradients.mark_used();  // gradients of a failed update may be used again
   } catch (...) {
     drop();
     throw;
@@ -85,7 +85,7 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
 }
 
 void LocalUpdater::pass() {
-  // The last minibatch of an update may have been passed over.
+  // The loop may have skipped the last minibatch of an update.
   if (has_pending()) update_if_due();
   epoch_.pass();
   if (!has_pending()) run_.progress.minibatches = epoch_.position();
@@ -129,13 +129,14 @@ void LocalUpdater::make_update(const Gradients& gradients) {
     std::optional<Timeline::Scope> update;
     run_.timed.open(update, "update");
     trainer.update(gradients);
-    // Later is early enough, unless the next update is to be made all the same.
+    // Waits for the update only if an error must be found now: to skip it, or at the end of the
+    // epoch.
     if (run_.options.not_finite != NotFinite::fail || is_last()) trainer.finish_update();
     ++progress.updates;
     progress.loss += pending_.loss;
     progress.losses += pending_.losses;
   } catch (const NumericError&) {
-    if (trainer.updates() < updates) --progress.updates;  // it was the one before
+    if (trainer.updates() < updates) --progress.updates;  // the previous update failed
     if (run_.options.not_finite == NotFinite::fail) throw;
     ++progress.skipped;
   }

@@ -1,4 +1,4 @@
-// How the minibatches of a training run become updates: alone, with ranks, or without waiting.
+// Updaters: make updates from the minibatches of a training run, in one process or with ranks.
 #pragma once
 
 #include <cstddef>
@@ -30,26 +30,27 @@ class Updater {
   Updater(const Updater&) = delete;
   Updater& operator=(const Updater&) = delete;
 
-  /// Before the first minibatch of a loop, and after the last one, or where the loop was left.
+  /// Called before the first minibatch of a loop, and after the last one or when the loop was left.
   virtual void begin() {}
   virtual void end() { drop(); }
-  /// Begins the next minibatch of this rank, at which the epoch is then; false if there are no
-  /// more, or if all stop.
+  /// Begins the next minibatch of this rank and moves the epoch to it. False if there are no more,
+  /// or if all ranks stop.
   virtual bool next() = 0;
-  /// Of that minibatch, those that are this rank's.
+  /// The samples of that minibatch that are this rank's.
   virtual const std::vector<std::uint32_t>& samples() const { return epoch_.samples(); }
-  /// Runs it, and updates the parameters when that is due. The loss, of all ranks that share it.
+  /// Runs the minibatch, and updates the parameters if an update is due. Returns the loss over all
+  /// ranks that share it.
   virtual float update(Minibatch& batch, std::size_t losses) = 0;
   /// Throws UsageError where ranks or shards train together.
   virtual void update(const Gradients& gradients, double loss, std::size_t losses);
-  /// The minibatch is done, with update() or without.
+  /// Called when the minibatch is done, with update() or without.
   virtual void pass() {}
-  /// Forgets what waits for an update.
+  /// Discards gradients that wait for an update.
   virtual void drop() = 0;
 
   /// Whether this rank has the parameters of the last update.
   virtual bool is_up_to_date() const { return true; }
-  /// Where the time of the last loop went: ", waiting 3.0 %".
+  /// Shares of the time of the last loop, as text: ", waiting 3.0 %".
   virtual std::string shares_of_time() const { return ""; }
 
  protected:
@@ -63,7 +64,7 @@ class Updater {
   TrainingRanks& ranks_;
 };
 
-/// Updates in the order of the minibatches, by one process.
+/// Updates in one process, in the order of the minibatches.
 class LocalUpdater : public Updater {
  public:
   using Updater::Updater;
@@ -79,7 +80,7 @@ class LocalUpdater : public Updater {
   virtual Gradients& sum() { return gradients_; }
   bool has_pending() const { return pending_.minibatches > 0; }
   void add_pending(double loss, std::size_t losses);
-  /// Whether the update comes with this minibatch.
+  /// Whether an update is due after this minibatch.
   bool is_due() const;
   void update_if_due();
 
@@ -97,7 +98,7 @@ class LocalUpdater : public Updater {
   Pending pending_;
 };
 
-/// The one that the options ask for.
+/// The updater that the options ask for.
 std::unique_ptr<Updater> make_updater(const Updater::Parts& parts);
 /// For ranks that share each minibatch, and for those that do not wait for each other.
 std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts);

@@ -111,8 +111,7 @@ TEST_F(ParameterValues, HaveAShapeAndANameButNoGraph) {
   EXPECT_EQ(text.str(), "parameter {3,3} \"/w\"");
   const std::string advice =
       "[tanh] need an expression of a graph; got nothing but the parameter \"/w\": "
-      "parameter(graph, "
-      "w) says which graph";
+      "use parameter(graph, w)";
   EXPECT_EQ(message_of<UsageError>([&] { tanh(w); }), advice);
   EXPECT_NE(message_of<UsageError>([&] { w* table[0]; }).find("nothing but"), std::string::npos);
   EXPECT_THROW(alone.value(), UsageError);

@@ -156,10 +156,11 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
     return message_of<UsageError>(
         [&] { detail::MinibatchAccess::backward(batch, ends, gradients); });
   };
-  EXPECT_EQ(message({1, 3}),
-            "[backward] need ends of shards that do not fall, the last of them 4, the number of "
-            "samples; got 2 shards, the last with end 3");
-  EXPECT_NE(message({5, 4}).find("do not fall"), std::string::npos);
+  EXPECT_EQ(
+      message({1, 3}),
+      "[backward] need ends of shards that do not decrease, the last of them 4, the number of "
+      "samples; got 2 shards, the last with end 3");
+  EXPECT_NE(message({5, 4}).find("do not decrease"), std::string::npos);
   EXPECT_NE(message({}).find("got 0 shards"), std::string::npos);
   EXPECT_EQ(message({4}), "[backward] need gradients for each shard; got 2 for 1");
   detail::MinibatchAccess::backward(batch, Ends{2, 4}, gradients);

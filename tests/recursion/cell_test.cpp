@@ -381,7 +381,7 @@ TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
             "must be one of its arguments");
   EXPECT_EQ(message_of<UsageError>(
                 [&] { cell([&](const Expression&) { return tanh(captured); }, "other")(x); }),
-            "[other] need states of what the function was given; got an expression of another "
+            "[other] need states made of the function's arguments; got an expression of another "
             "graph");
   EXPECT_EQ(
       message_of<UsageError>([&] {

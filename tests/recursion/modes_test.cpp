@@ -469,11 +469,11 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
             "[cell] need a function of columns; got a lookup inside: look up all rows before, as "
             "columns");
   const auto inner = network.recursion();
-  EXPECT_EQ(
-      message([&](const Expression& x, const Before&) {
-        return inner(Structure::sequence(1), x).last();
-      }),
-      "[rnn] need a function without recursions inside; got one: apply it to all columns before");
+  EXPECT_EQ(message([&](const Expression& x, const Before&) {
+              return inner(Structure::sequence(1), x).last();
+            }),
+            "[rnn] need a function that applies no recursion; got one that does: apply it to all "
+            "columns first");
   EXPECT_EQ(message([&](const Expression& x, const Before& before) {
               return before.empty() ? x : concatenate({x, before[0]});
             }),

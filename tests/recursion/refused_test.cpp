@@ -119,7 +119,7 @@ TEST(RefusedFunctions, CallNoRecursionOnAGraphOfTheirOwn) {
   const Expression x = input(graph, {2}, {3, 5});
   const auto sequence = Structure::sequence(1);
   const std::string inside =
-      "need a function without recursions inside; got one: apply it to all columns before";
+      "need a function that applies no recursion; got one that does: apply it to all columns first";
   Recursion<Expression> along, other;
   along = recursion<Expression>(
       [&](const Expression& y, const Before&) {

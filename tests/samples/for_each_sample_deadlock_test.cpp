@@ -216,7 +216,7 @@ TEST(ForEachSampleDeadlockTest, DestructorsThatAskWhileTheirSampleIsUnwoundCatch
   };
   EXPECT_THROW(for_each_sample(batch, 3, run_sample), Mine);
   const std::string expected =
-      "[value] need a sample that goes on; got one that ends because another one failed";
+      "[value] need a sample that still runs; got one that ends because another failed";
   EXPECT_EQ(asked_while_unwound, expected);
   EXPECT_EQ(waited_while_unwound, expected);
 }

@@ -111,10 +111,9 @@ TEST(TrainingArgumentsTest, NotesDoNotHideColumnsOfTheRun) {
   options.score_name = "accuracy";
   TrainingRun run(model, trainer, options);
   for (const std::string column : {"epoch", "train loss", "dev accuracy"}) {
-    EXPECT_EQ(
-        message_of<UsageError>([&] { run.note(column, 1); }),
-        "[TrainingRun] need a name for a note that the learning curve has not itself; got \"" +
-            column + '"');
+    EXPECT_EQ(message_of<UsageError>([&] { run.note(column, 1); }),
+              "[TrainingRun] need a name for a note that the learning curve does not use; got \"" +
+                  column + '"');
   }
   EXPECT_NO_THROW(run.note("dev loss", 1));
 }

@@ -175,11 +175,12 @@ TEST(SpansTest, OfOtherLabelsAreRefused) {
   const auto message = [](const std::string& labels) {
     return message_of<UsageError>([&] { spans_of(words(labels)); });
   };
-  EXPECT_EQ(message("O B-PER NOUN Bank"),
-            "[spans_of] need labels O and, all with the letter in front or all with it behind, B-x "
-            "or x-B with a letter of BIESLUMW; got \"NOUN\" beside \"B-PER\"");
-  EXPECT_EQ(message("Bank O").substr(120), "got \"Bank\"");
-  EXPECT_EQ(message("B-PER PER-I").substr(120), "got \"PER-I\" beside \"B-PER\"");
+  EXPECT_EQ(
+      message("O B-PER NOUN Bank"),
+      "[spans_of] need labels \"O\", \"B-x\" or \"x-B\" with a letter of BIESLUMW, always first "
+      "or always last; got \"NOUN\" beside \"B-PER\"");
+  EXPECT_EQ(message("Bank O").substr(99), "got \"Bank\"");
+  EXPECT_EQ(message("B-PER PER-I").substr(99), "got \"PER-I\" beside \"B-PER\"");
   // A letter that is a type: all labels have it in front, or else all behind.
   EXPECT_EQ(spans_of(words("B-S I-S")), (Spans{{"S", 0, 2}}));
   EXPECT_EQ(spans_of(words("S-B S-I PER-B")), (Spans{{"S", 0, 2}, {"PER", 2, 3}}));
@@ -201,7 +202,7 @@ TEST(SpansTest, OfBothListsHaveTheLetterOnOneSide) {
   scores.add(words("S-B S-I"), words("O O"));  // would fit the other side
   EXPECT_EQ(scores.by_type().at("S").gold, 2u);
   EXPECT_EQ(message_of<UsageError>([&] { scores.add(words("O B-PER"), words("O O")); }),
-            "[SpanScores] need the letter of labels behind, as in a sentence before; got "
+            "[SpanScores] need the letter of labels last, as in earlier sentences; got "
             "\"B-PER\"");
   EXPECT_THROW(scores.add(words("PER-B"), words("B-PER")), UsageError);
   EXPECT_EQ(scores.all().gold, 3u);

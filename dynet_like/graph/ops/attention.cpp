@@ -1,4 +1,4 @@
-// Attention: every query looks at as many keys as there are.
+// Attention: ops and functions. Nodes with different numbers of keys share a batch.
 #include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
@@ -51,14 +51,14 @@ const Op attention = [] {
   op.batching.shareable = false;
   op.shape = attention_shape;
   op.gradient.saved_size = [](const Signature& type) -> std::size_t { return type.attributes[0]; };
-  // The number of keys is not known here; that of a sentence.
+  // The number of keys is unknown here: assumes that of a sentence.
   op.cost = [](const Signature& type) {
     return 30.0 * 2 * (type.inputs[0].size() + type.output_size);
   };
   return op;
 }();
 
-// Every key is an item of the node, so that their number is no part of the type.
+// Every key is an item of the node, so that the number of keys is not part of the type.
 const Op attention_weights = [] {
   Op op;
   op.name = "attention_weights";
@@ -93,7 +93,7 @@ using namespace detail::recording;
 
 namespace {
 
-// One key may be a vector.
+// A single key may be a vector.
 ValueId as_matrix(const Expression& x) {
   TapeWriter& writer = x.pg->record().writer();
   const bool is_whole = writer.tape().is_contiguous(x.i);
@@ -101,7 +101,8 @@ ValueId as_matrix(const Expression& x) {
   return reshape(writer, all, Dim({x.dim().rows(), x.dim().cols()}));
 }
 
-// f(element, own) for every minibatch element, where own(x) is that of x: what it gives, together.
+// Calls f(element, own) for every minibatch element, where own(x) is that element of x, and joins
+// the results.
 template <class F>
 Expression by_element(unsigned elements, const F& f) {
   std::vector<Expression> results;
@@ -112,7 +113,7 @@ Expression by_element(unsigned elements, const F& f) {
   return concatenate_to_batch(results);
 }
 
-// Of one query: {heads, n}.
+// The weights of one query: {heads, n}.
 Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
   TapeWriter& writer = q.pg->record().writer();
   const unsigned keys = k.dim().cols();
@@ -159,7 +160,7 @@ Expression attention(const Expression& query, const Expression& key, const Expre
       keys.cols() != values.cols()) {
     refuse_shapes("attention", "queries {d, m}, keys {d, n} and values {e, n}", {q, k, v});
   }
-  // The op would say so, too, but of one query and of keys without their number.
+  // The op checks this too, but its message would not have the numbers of queries and keys.
   if (!can_share(heads, queries, values)) {
     refuse_shapes("attention", rule_of_heads(heads), {q, k, v});
   }

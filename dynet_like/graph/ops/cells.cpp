@@ -124,7 +124,7 @@ const Op gru_cell = [] {
                                         SharedGradient::dense};
     return kinds[input % 3];
   };
-  // r, z, n and what r multiplies.
+  // r, z, n and the factor of r.
   op.gradient.saved_size = [](const Signature& type) -> std::size_t {
     return 4 * type.output_size;
   };

@@ -17,8 +17,9 @@ namespace dynet_like {
 
 namespace ops {
 
-// Tags are numbers of an input, since how many integers an item has is part of a type. So is what
-// an item keeps: sequences of similar lengths have one type.
+// Tags are passed as an input, since the number of integers of an item would be part of its type.
+// So is the size of what an item saves: it is rounded up, so that sequences of similar lengths
+// share a type.
 const Op chain_log_partition = [] {
   Op op;
   op.name = "chain_log_partition";
@@ -45,7 +46,7 @@ const Op chain_log_partition = [] {
     }
     return Dim({1});
   };
-  // The length is not known here; that of a sentence.
+  // The length is unknown here: assumes that of a sentence.
   op.cost = [](const Signature& type) { return 2.0 * 30 * type.inputs[1].size(); };
   return op;
 }();
@@ -86,7 +87,7 @@ using namespace detail::recording;
 
 namespace {
 
-// So that what needs less, or nearly as much, has one type.
+// Rounds up, so that similar sizes have one type.
 std::uint32_t room_for(std::size_t count, std::size_t least) {
   return static_cast<std::uint32_t>(std::max(least, std::bit_ceil(count)));
 }

@@ -1,4 +1,4 @@
-// Convolutions and pooling: shifted selections, put together for one product or one maximum.
+// Convolutions and pooling: shifted selections of x, joined for one product or one maximum.
 #include "dynet_like/graph/recording.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@ using namespace detail::recording;
 
 namespace {
 
-// Where the windows of one dimension begin, and how much there is before and after the data.
+// The windows along one dimension, and the padding before and after the data.
 struct Windows {
   unsigned count, width, stride, before = 0, after = 0;
 
   Windows(const char* user, const Expression& x, unsigned d, unsigned window, unsigned step,
           bool is_valid)
-      : width(window), stride(std::min(step, x.dim()[d])) {  // one is there at any stride
+      : width(window), stride(std::min(step, x.dim()[d])) {  // there is one window at any stride
     const unsigned size = x.dim()[d];
     if (step == 0 || window == 0 || (is_valid && window > size)) {
       throw UsageError(std::string("[") + user +
@@ -51,7 +51,8 @@ Expression padded(const Expression& x, unsigned d, const Windows& windows, float
   return parts.size() == 1 ? x : concatenate(parts, d);
 }
 
-// For every place in the window, the elements that stand there: {rows, columns, channels} each.
+// For every place in a window, the elements at that place of all windows: {rows, columns,
+// channels}.
 std::vector<Expression> places_in_windows(const Expression& x, const Windows& rows,
                                           const Windows& columns, float padding) {
   const Expression all = padded(padded(x, 0, rows, padding), 1, columns, padding);
@@ -88,7 +89,7 @@ Expression conv2d(const Expression& image, const Expression& filters_of,
   }
   const Windows rows("conv2d", x, 0, filter[0], stride[0], is_valid);
   const Windows columns("conv2d", x, 1, filter[1], stride[1], is_valid);
-  // A row per place of the result, a column per element of the window: one product.
+  // One product, with a row per place of the result and a column per element of a window.
   std::vector<Expression> parts;
   for (const Expression& place : places_in_windows(x, rows, columns, 0)) {
     parts.push_back(reshape(place, Dim({rows.count * columns.count, dim[2]}, dim.bd)));

@@ -1,4 +1,4 @@
-// Log-softmax of words some of which may be copied from a source.
+// Log-softmax over words, some of which may be copied from a source.
 #include "dynet_like/graph/recording.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace dynet_like {
 
 namespace ops {
 
-// Words are numbers of an input, since how many integers an item has is part of a type.
+// Words are passed as an input, since the number of integers of an item would be part of its type.
 const Op copy_log_softmax = [] {
   Op op;
   op.name = "copy_log_softmax";
@@ -57,7 +57,7 @@ Expression copy_log_softmax(const Expression& x, const Expression& gate, const E
                   "a word for each weight, at least one; not " + std::to_string(places),
                   {x, gate, weights});
   }
-  // Larger integers are not all numbers of the type float.
+  // Not all larger integers are exact as floats.
   const unsigned count = std::min(x.dim().rows(), 1u << 24);
   for (const unsigned word : words) {
     if (word < count) continue;

@@ -1,4 +1,4 @@
-// Along one dimension: extremes, running sums, logarithms of sums.
+// Ops along one dimension: extremes, running sums, logarithms of sums.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/ops/axis.h"
@@ -66,7 +66,7 @@ using namespace detail::recording;
 
 namespace {
 
-// The expressions become columns; theirs is the shape of the result.
+// The expressions become columns; the result has the shape of one of them.
 Expression logsumexp_of(std::span<const Expression> all) {
   const std::vector<Expression> xs = of_one_graph("logsumexp", all);
   const Dim dim = xs[0].dim().single_batch();

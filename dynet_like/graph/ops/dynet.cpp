@@ -1,4 +1,4 @@
-// What DyNet has for its own builders and examples: steps of VanillaLSTM, n-grams of columns.
+// Operations that DyNet's builders and examples use: steps of VanillaLSTM, n-grams of columns.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"

@@ -1,4 +1,4 @@
-// The operations element by element.
+// Elementwise operations.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
@@ -14,7 +14,7 @@ namespace {
 
 using Binary = Expression (*)(const Expression&, const Expression&);
 
-// Of many, two by two from the first.
+// The extreme of many expressions, folded from the first on.
 Expression extreme(const char* name, Binary of_two, std::span<const Expression> all) {
   const std::vector<Expression> xs = of_one_graph(name, all);
   Expression result = xs[0];

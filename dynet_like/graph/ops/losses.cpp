@@ -17,7 +17,7 @@ const Op hinge = [] {
                      "the sum of max(0, m - x[i] + x[k]) over all k but i along a dimension, "
                      "which disappears",
                      Needs::inputs, cost_per_element<1>);
-  op.batching.by_column = nullptr;  // every line has an integer of its own
+  op.batching.by_column = nullptr;  // every line has its own integer
   op.numbers.reals = 1;
   op.numbers.integer_count = [](Attributes attributes) {
     return attributes.size() == 2 ? attributes[1] : 0;
@@ -73,7 +73,7 @@ Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float m
   return unary(ops::hinge, x, attributes, indices);
 }
 
-// Elementwise operations would stretch what was meant to be something else.
+// Elementwise operations would stretch dimensions of size 1, which hides mistakes.
 void check_equal_shapes(std::string_view user, const Expression& x, const Expression& y) {
   check_graph(user, std::array{x, y});
   const Dim a = x.dim(), b = y.dim();
@@ -88,8 +88,8 @@ Expression summed(std::string_view user, const Op& op, const Expression& x, cons
   return sum_elems(binary(op, x, y));
 }
 
-// Columns of length 1. What is next to nothing has no direction: it is divided by so much that next
-// to nothing is left of its gradient, too.
+// Every column divided by its length. A column of almost no length has no direction: it is divided
+// by a huge number, so that its value and its gradient are close to 0.
 Expression direction(const Expression& x) {
   constexpr float kSmallest = 1e-12f, kEndless = 1e30f;
   const Expression length = reduce(ops::norm_dim, x, {0});

@@ -58,12 +58,12 @@ const Op layer_norm = [] {
   op.gradient.shared = [](const Signature&, unsigned input) {
     return input == 0 ? SharedGradient::dense : SharedGradient::sum;
   };
-  // The mean's distance to the first number, and what differences are multiplied with, of every
-  // column.
+  // For every column: the distance of the mean to the first number, and the factor of the
+  // differences.
   op.gradient.saved_size = [](const Signature& type) -> std::size_t {
     return 2 * (type.inputs[0].size() / type.inputs[0].rows());
   };
-  // For g, and then for b.
+  // The gradients of g, then of b.
   op.gradient.deferred_size = [](const Signature& type) -> std::size_t {
     return 2 * type.inputs[1].size();
   };
@@ -95,7 +95,7 @@ Expression power(const Expression& x, unsigned r) {
   return pow(x, constant(graph_of("moment", x), Dim({1}), static_cast<float>(r)));
 }
 
-// A reduced value with the dimensions of x again, those that disappeared with size 1.
+// The reduced value with as many dimensions as x: those that disappeared return with size 1.
 Expression stretched(const Expression& reduced, const Expression& x,
                      const std::vector<unsigned>& dimensions) {
   Dim dim = x.dim();
@@ -110,8 +110,9 @@ std::vector<unsigned> all_dimensions(const Expression& x) {
   return all;
 }
 
-// x less its mean. Of equal numbers it is exactly zero: their mean may be rounded, but not that of
-// their differences to the first. Which number is taken off makes no difference to the gradient.
+// x minus its mean. For equal numbers it is exactly zero: it first subtracts the first number,
+// since the mean of equal numbers may be rounded, but that of zeros is not. Subtracting a constant
+// does not change the gradient.
 Expression centred(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
   Expression first = batches ? pick_batch_elem(x, 0) : x;
   for (unsigned d : dimensions) first = pick_range(first, 0, 1, d);
@@ -132,7 +133,7 @@ Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensio
                       bool batches, unsigned n) {
   return mean_dim(power(x, r), dimensions, batches, n);
 }
-// A norm of norms is the norm of all, and so is a mean.
+// The root mean square of root mean squares is that of all elements.
 Expression std_elems(const Expression& x) {
   return reduce_elements(ops::rms_dim, centred(x, all_dimensions(x), false));
 }

@@ -19,7 +19,7 @@ Dim product_shape(std::string_view op, const Dim& w, const Dim& x, Inputs all) {
   return x.nd == 2 ? Dim({w.rows(), x.cols()}) : Dim({w.rows()});
 }
 
-// Weights lie at the even places of a product W x and at the odd ones of b + W x + ...
+// Weights are the even inputs of a product W x, and the odd inputs of b + W x + ...
 bool is_weight(const Signature& type, unsigned input) {
   const bool has_bias = type.inputs.size() % 2 == 1;
   return has_bias ? input % 2 == 1 : input % 2 == 0;

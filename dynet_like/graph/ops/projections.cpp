@@ -1,4 +1,4 @@
-// Projections onto the simplex, in whole or with bounds, and the loss that goes with it.
+// Projections onto the simplex, with or without bounds, and a loss.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/ops/axis.h"

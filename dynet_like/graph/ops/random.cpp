@@ -62,7 +62,7 @@ using namespace detail::recording;
 
 namespace {
 
-// Whether elements of x become 0 with this probability: in inference none do.
+// Whether dropout with this probability does anything: not for p = 0, nor in inference.
 bool drops(const char* user, const Expression& x, float p) {
   if (p >= 0 && p < 1) return p > 0 && x.graph(user).trains();
   throw UsageError(std::string("[") + user +
@@ -70,7 +70,7 @@ bool drops(const char* user, const Expression& x, float p) {
                    labels_of(x));
 }
 
-// Of a distribution's two parameters, which must be finite in any case.
+// Checks the two parameters of a distribution, which must also be finite.
 void check(const char* distribution, bool is_good, const char* rule, float a, float b) {
   if (is_good && std::isfinite(a) && std::isfinite(b)) return;
   throw UsageError(std::string("[") + distribution + "] need " + rule +
@@ -83,7 +83,8 @@ Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim,
   return here.expression(here.writer().add_source(distribution, dim, parameters));
 }
 
-// Columns as minibatch elements: matrices of any number of columns are drawn in one batch.
+// Makes columns minibatch elements, so that matrices of any number of columns are drawn in one
+// batch.
 Dim by_column(Dim dim) {
   if (dim.nd < 2) return dim;
   dim.bd *= dim[dim.nd - 1];

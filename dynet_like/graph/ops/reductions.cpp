@@ -77,8 +77,8 @@ using namespace detail::recording;
 
 namespace {
 
-// Long sums are made of short ones, so that sums of different lengths have the same few types and
-// run together: a minibatch of trees rarely has two with the same number of losses.
+// Long sums consist of short ones, so that sums of different lengths use the same few types and run
+// together: trees of a minibatch rarely have equally many losses.
 constexpr std::size_t kGroup = 4;
 
 Expression sum_in_groups(std::span<const Expression> xs) {
@@ -112,7 +112,7 @@ Expression over_all(const Op& op, const Expression& x, const std::vector<unsigne
 
 }  // namespace
 
-// The last dimension first: the others keep their number.
+// Reduces the last dimension first, so that the others keep their numbers.
 Expression detail::recording::reduce(const Op& op, const Expression& x,
                                      std::vector<unsigned> dimensions) {
   std::sort(dimensions.rbegin(), dimensions.rend());
@@ -125,7 +125,8 @@ Expression detail::recording::reduce(const Op& op, const Expression& x,
   for (unsigned d : dimensions) result = unary(op, result, std::span(&d, 1));
   return result;
 }
-// The minibatch is one more dimension of a single value. A norm of one number is its magnitude.
+// Treats the minibatch as one more dimension. A sum or mean of one element is that element; a norm
+// is not.
 Expression detail::recording::reduce_batches(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
   if (dim.bd == 1 && (&op == &ops::sum_dim || &op == &ops::mean_dim)) return x;

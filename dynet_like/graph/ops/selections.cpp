@@ -1,4 +1,4 @@
-// Elements chosen along a dimension, by integers or by their size; the minibatch is one, too.
+// Selections along a dimension or the minibatch, by integers or by the size of elements.
 #include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
@@ -77,8 +77,8 @@ const Op kmax_pooling = [] {
 
 namespace {
 
-// Any number of columns becomes any number of segments, which are the items of a node: neither is
-// part of the type.
+// Reduces any number of columns to any number of segments, which are the items of a node: neither
+// number is part of the type.
 Op segments(std::string_view name, std::string_view formula, Needs needs) {
   Op op;
   op.name = name;
@@ -87,7 +87,7 @@ Op segments(std::string_view name, std::string_view formula, Needs needs) {
   op.batching.shareable = false;
   op.numbers.integers = 3;
   op.gradient.needs = needs;
-  // The number of columns is not known here; a few.
+  // The number of columns is unknown here: assumes a few.
   op.cost = [](const Signature& type) { return 4.0 * static_cast<double>(type.output_size); };
   return op;
 }
@@ -162,7 +162,7 @@ struct Segment {
   std::uint32_t begin = 0, end = 0;
 };
 
-// The places along a dimension as columns: those of one minibatch element behind the other.
+// The slices along a dimension as columns of a matrix, one minibatch element after the other.
 class Columns {
  public:
   Columns(const char* user, const Expression& x, unsigned d) : dim_(x.dim()) {
@@ -185,12 +185,13 @@ class Columns {
   std::uint32_t count() const { return dim_[dim_.nd - 1]; }  ///< of a minibatch element
   const Expression& matrix() const { return matrix_; }
 
-  // `segments` of every minibatch element, which segment(k) tells: as minibatch elements.
+  // Reduces `segments` segments of every minibatch element, given by segment(k), to minibatch
+  // elements.
   template <class F>
   Expression reduce(const Op& op, std::size_t segments, const F& segment) const {
     return reduce(op, matrix_, segments, segment);
   }
-  // The same of another matrix with as many columns.
+  // The same for another matrix with as many columns.
   template <class F>
   Expression reduce(const Op& op, const Expression& matrix, std::size_t segments,
                     const F& segment) const {
@@ -208,7 +209,7 @@ class Columns {
     return unary(op, matrix, {}, {integers});
   }
 
-  // What has become of the columns, which are minibatch elements, in the shape of x.
+  // Brings results, which are minibatch elements, back to the shape of x.
   Expression back(const Expression& columns) const {
     Dim dim = dim_;
     dim.set(dim.nd - 1, columns.dim().bd / dim_.bd);
@@ -217,8 +218,8 @@ class Columns {
   }
 
  private:
-  Dim dim_;                      ///< of x with these places last
-  std::vector<unsigned> order_;  ///< of the dimensions of x then, and back; empty if it stays
+  Dim dim_;                      ///< of x, with this dimension last
+  std::vector<unsigned> order_;  ///< of the dimensions then, and back; empty: unchanged
   Expression matrix_;
 };
 
@@ -230,14 +231,14 @@ void check_places(const char* user, const Expression& x, Integers places, std::u
   }
 }
 
-// A column is the sum of itself.
+// Gathers each column as a sum of one column.
 Expression gather_columns(const Columns& columns, Integers places) {
   return columns.reduce(ops::segment_sum, places.size(), [&](std::size_t k) {
     return Segment{places[k], places[k] + 1};
   });
 }
 
-// Columns are of any number; what else is chosen has a type for every number.
+// Choosing columns has one type for all numbers of columns; other selections have a type for each.
 Expression choose(const char* user, const Expression& x, Integers elements, unsigned d) {
   const unsigned rank = x.dim().nd;
   if (rank <= 1 || d + 1 != rank) return select(x, elements, d);
@@ -247,7 +248,7 @@ Expression choose(const char* user, const Expression& x, Integers elements, unsi
   return columns.back(gather_columns(columns, elements));
 }
 
-// Elements of the minibatch, which is one more dimension meanwhile.
+// Treats the minibatch as one more dimension.
 Expression as_columns(const Expression& x) {
   const Dim dim = x.dim();
   return reshape(x, Dim({dim.batch_size(), dim.bd}));
@@ -257,7 +258,7 @@ Expression as_elements(const Expression& columns, Dim dim) {
   return reshape(columns, dim);
 }
 
-// The elements for each place together, those for one in their order.
+// Groups the elements by place, in order within a place, and reduces each group.
 Expression scatter(const char* user, const Op& op, const Expression& x, Integers places,
                    unsigned count, unsigned d) {
   const Columns columns(user, x, d);
@@ -286,7 +287,7 @@ Expression scatter(const char* user, const Op& op, const Expression& x, Integers
       columns.reduce(op, sorted, count, [&](std::size_t k) { return segments[k]; }));
 }
 
-// As the lengths say, which must take all columns.
+// The segments with these lengths, which must cover all columns.
 std::vector<Segment> segments_of(const char* user, const Expression& x, const Columns& columns,
                                  const std::vector<unsigned>& lengths, unsigned d) {
   std::vector<Segment> segments;
@@ -314,7 +315,7 @@ Expression reduce_lengths(const Op& op, const Expression& x, const std::vector<u
       columns.reduce(op, segments.size(), [&](std::size_t k) { return segments[k]; }));
 }
 
-// from, from + stride, ... below `to`, of a dimension of x with this size.
+// from, from + stride, ... below `to`, in a dimension of x with this size.
 std::vector<unsigned> strided(const Expression& x, unsigned size, int stride, int from, int to) {
   if (stride < 1 || from < 0 || to > static_cast<int>(size) || from >= to) {
     throw UsageError("[strided_select] need a stride of at least 1 and a range in [0, " +
@@ -330,7 +331,7 @@ std::vector<unsigned> strided(const Expression& x, unsigned size, int stride, in
 
 Expression pick(const Expression& x, IntegersAt v, unsigned d) {
   check_one_each("pick", x, v);
-  // One of every minibatch element.
+  // Picks one element for every minibatch element.
   const std::uint32_t attributes[] = {d, 1};
   const Expression picked = unary(ops::select, x, attributes, {{}, {}, v});
   Dim dim = picked.dim();

@@ -129,7 +129,7 @@ using namespace detail::recording;
 
 namespace {
 
-// Elements of dimension d from `start` on, `length` of them.
+// Throws UsageError unless dimension d has `length` elements from each start on.
 void check_range(const char* user, const Expression& x, std::span<const unsigned> starts,
                  unsigned length, unsigned d) {
   const Dim& dim = x.pg->record().tape().shape_of(x.i).dim;

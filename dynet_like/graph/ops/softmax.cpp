@@ -1,4 +1,4 @@
-// Softmax, its logarithm, and the loss of a class.
+// Softmax, its logarithm, and cross-entropy.
 #include "dynet_like/graph/recording.h"
 
 #include <limits>
@@ -88,14 +88,14 @@ using namespace detail::recording;
 
 namespace {
 
-// With l = logsumexp(x): (1 - s) (l - x[v]) + s (l - mean(x)).
-// Columns of scores become elements of a minibatch.
+// Makes columns of scores minibatch elements if there is a class for each column.
 Expression by_element(const Expression& x, std::size_t classes) {
   const Dim dim = x.dim();
   const bool by_column = dim.nd == 2 && classes == std::size_t{dim.cols()} * dim.bd;
   return by_column ? reshape(x, Dim({dim.rows()}, dim.cols() * dim.bd)) : x;
 }
 
+// With l = logsumexp(x) and smoothing s: (1 - s) (l - x[right]) + s (l - mean(x)).
 template <class Classes>
 Expression negative_log_likelihood(const Expression& x, const Classes& right,
                                    const Numbers& numbers, float smoothing) {

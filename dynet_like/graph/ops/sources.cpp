@@ -1,4 +1,4 @@
-// What brings values in: inputs, constants, parameters, rows of tables.
+// Sources of values: inputs, constants, parameters, rows of tables.
 #include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
