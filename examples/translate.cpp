@@ -14,7 +14,6 @@ int main(int argc, char** argv) {
   nn::Vocabulary words;  // of both languages
   const unsigned end = words.set_unknown("<end>");
   for (const auto& pair : data) words.add_all(split(pair.first + ' ' + pair.second));
-
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
@@ -24,10 +23,9 @@ int main(int argc, char** argv) {
   const auto steps_of = [&](ComputationGraph& graph, const std::string& text) {
     const auto seen = attend.read(encoder(embedding.columns(graph, words.ids(split(text)))));
     const auto scores = [&, seen](auto& s) { return mlp(concatenate({attend(seen, s.h), s.h})); };
-    const auto advance = [&](auto& s, auto w) { return decoder.step(s, embedding(graph, w)); };
+    const auto advance = [&](auto& s, auto w) { return decoder.step(s, embedding[w]); };
     return nn::Steps<nn::LSTM::State>{.scores = scores, .advance = advance};
   };
-
   AdamTrainer trainer(model, 0.01f);
   const auto losses = [&](ComputationGraph& graph, const nn::TextPair& pair) {
     const auto right = words.ids(split(pair.second + " <end>"));
@@ -35,10 +33,13 @@ int main(int argc, char** argv) {
   };
   nn::train(model, trainer, train, losses, {.epochs = 20, .batch_size = 16});
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const nn::TextPair& pair) {
-    const auto steps = steps_of(graph, pair.first);
-    const auto best = nn::greedy(decoder.start(graph), steps, {.end = end, .max_length = 50});
+    const auto best = nn::greedy(decoder.start(graph), steps_of(graph, pair.first), {.end = end});
     return nn::join_units(words, best.actions, nn::TextUnit::word);
   });
-  for (std::size_t i = 0; i < test.size(); ++i)
+  nn::Accuracy accuracy;
+  for (std::size_t i = 0; i < test.size(); ++i) {
     std::printf("%s: %s\n", test[i].first.c_str(), found[i].c_str());
+    accuracy.add(found[i] == test[i].second);
+  }
+  std::printf("%.1f %% of %zu texts are right\n", 100 * accuracy.value(), accuracy.count());
 }

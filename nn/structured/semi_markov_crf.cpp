@@ -60,7 +60,7 @@ SemiMarkovCRF::SemiMarkovCRF(ParameterCollection& model, unsigned labels,
             const unsigned n = chain.labels();
             std::vector<Expression> starts;
             for (const Prefixes& each : before) starts.push_back(each[1]);
-            if (kind == from_start) starts.push_back(chain.start);
+            if (kind == from_start) starts.push_back(parameter(segments.graph(), chain.start));
             const auto lengths = static_cast<unsigned>(starts.size());
             const Expression scores = reshape(pick_range(segments, 0, n * lengths), {n, lengths});
             const Expression upto = logsumexp_dim(concatenate_cols(starts) + scores, 1);

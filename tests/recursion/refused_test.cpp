@@ -83,7 +83,7 @@ TEST(RefusedFunctions, TakeNoIntegersByPointer) {
   EXPECT_EQ(
       message_of<UsageError>([&] { cell([&](const Expression& y) { return pick(y, &one); })(x); }),
       "[select] need the integers themselves in a function that is recorded once for all its "
-      "calls; got a pointer to some that are read when the graph runs: make them an argument "
+      "calls; got a pointer to integers that are read when the graph runs: make them an argument "
       "of the cell or the kind of the vertex, or call this outside");
 }
 
