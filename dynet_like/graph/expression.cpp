@@ -86,7 +86,8 @@ void Expression::throw_stale(const char* user) const {
   }
   throw UsageError(std::string("[") + user +
                    "] need an expression of a graph; got nothing but the parameter \"" +
-                   visible_text(parameter->name) + "\": use parameter(graph, w)");
+                   visible_text(parameter->name) + "\": use " +
+                   (i == Handle::kWhole ? "parameter(graph, w)" : "lookup(graph, table, row)"));
 }
 
 void Handle::throw_reverted(const char* user) {

@@ -78,15 +78,13 @@ struct Model {
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
             part(label_dependants, own)};
   }
-  /// The sum of the losses of heads and labels. Words are minibatch elements here.
+  /// The sum of the losses of heads and labels, for every word.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
     const auto heads = sentence.heads(), gold = v.label_ids(sentence);
-    const unsigned n = heads.size();
     const Encoded x = encode(graph, sentence);
     const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
     const Expression label_scores = labels(select_cols(x.label_heads, heads), x.label_dependants);
-    return cross_entropy(reshape(arc_scores, Dim({n + 1}, n)), heads) +
-           cross_entropy(reshape(label_scores, Dim({v.labels.size()}, n)), gold);
+    return cross_entropy(arc_scores, heads) + cross_entropy(label_scores, gold);
   }
   /// The same sentences with predicted heads and labels.
   Sentences parse(const Sentences& sentences) const {

@@ -90,11 +90,9 @@ struct Model {
     const Expression all = concatenate_cols({zeros(graph, {hidden}), own});  // root first
     return output(dropout(concatenate({own, select_cols(all, heads)}), rate));
   }
-  /// The losses of all words, which are minibatch elements here.
+  /// The losses of all words.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
-    const std::vector<unsigned> gold = v.labels.ids(sentence.column(&Word::deprel));
-    const Expression all = scores(graph, sentence);
-    return cross_entropy(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
+    return cross_entropy(scores(graph, sentence), v.labels.ids(sentence.column(&Word::deprel)));
   }
   /// The same sentences with predicted labels.
   Sentences label(const Sentences& sentences) const {

@@ -59,8 +59,8 @@ struct Gate {
       : w(model.add_parameters({kHidden, kHidden})),
         u(model.add_parameters({kHidden, kHidden})),
         b(model.add_parameters({kHidden}, ParameterInitConst(0))) {}
-  Expression operator()(ComputationGraph& graph, const Expression& x, const Expression& h) const {
-    return affine_transform({parameter(graph, b), parameter(graph, w), x, parameter(graph, u), h});
+  Expression operator()(const Expression& x, const Expression& h) const {
+    return affine_transform({b, w, x, u, h});
   }
   Parameter w, u, b;
 };
@@ -82,16 +82,15 @@ struct RelationTreeLSTM {
   CellState word(const Expression& x, const std::vector<CellState>& children,
                  const std::vector<Expression>& diagonal,
                  const std::vector<Expression>& bias) const {
-    ComputationGraph& graph = *x.pg;
     std::vector<Expression> messages, cells;
     for (std::size_t i = 0; i < children.size(); ++i) {
       messages.push_back(cmult(diagonal[i], children[i].h));
-      cells.push_back(cmult(sigmoid(forget(graph, x, children[i].h) + bias[i]), children[i].c));
+      cells.push_back(cmult(sigmoid(forget(x, children[i].h) + bias[i]), children[i].c));
     }
-    const Expression h = children.empty() ? zeros(graph, {kHidden}) : sum(messages);
-    cells.push_back(cmult(sigmoid(input(graph, x, h)), tanh(update(graph, x, h))));
+    const Expression h = children.empty() ? zeros(x.graph(), {kHidden}) : sum(messages);
+    cells.push_back(cmult(sigmoid(input(x, h)), tanh(update(x, h))));
     const Expression c = sum(cells);
-    return {cmult(sigmoid(output(graph, x, h)), tanh(c)), c};
+    return {cmult(sigmoid(output(x, h)), tanh(c)), c};
   }
 
   CellState read(ComputationGraph& graph, const Word& tree) const {
@@ -99,15 +98,15 @@ struct RelationTreeLSTM {
     std::vector<Expression> diagonal, bias;
     for (const Word& child : tree.children) {
       children.push_back(read(graph, child));
-      diagonal.push_back(lookup(graph, diagonals, child.relation));
-      bias.push_back(lookup(graph, forget_biases, child.relation));
+      diagonal.push_back(diagonals[child.relation]);
+      bias.push_back(forget_biases[child.relation]);
     }
     return node(lookup(graph, forms, tree.form), children, diagonal, bias);
   }
 
   // The scores of the values -1, 0 and 1.
   Expression operator()(ComputationGraph& graph, const Word& tree) const {
-    return parameter(graph, scores) * read(graph, tree).h;
+    return scores * read(graph, tree).h;
   }
 
   using Expressions = std::vector<Expression>;

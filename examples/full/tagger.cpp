@@ -137,8 +137,7 @@ struct Model {
     const Expression all = scores(graph, sentence.words);
     const std::vector<unsigned> labels = v.labels.ids(sentence.tags);
     if (crf) return crf->loss(all, labels);
-    const Dim by_word({v.labels.size()}, static_cast<unsigned>(labels.size()));
-    return sum_batches(cross_entropy(reshape(all, by_word), labels));
+    return sum_batches(cross_entropy(all, labels));
   }
   /// The labels of the words of every sentence.
   std::vector<Strings> labels(const std::vector<Strings>& sentences) const {

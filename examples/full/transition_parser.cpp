@@ -111,9 +111,7 @@ struct Model {
     }
     const Encoded x = encode(graph, sentence, ids);
     const std::vector<unsigned> tree = sentence.heads(), gold = v.label_ids(sentence);
-    const Dim per_word({v.labels.size()}, tree.size());  // words are minibatch elements here
-    std::vector<Expression> losses = {
-        sum_batches(cross_entropy(reshape(label_scores(x, tree), per_word), gold))};
+    std::vector<Expression> losses = {sum_batches(cross_entropy(label_scores(x, tree), gold))};
     for (nn::ParserState state(kSystem, tree.size()); state.apply_forced(), !state.is_done();) {
       const auto [right, wrong] = state.judge(tree);
       const Expression score = scores(x, state);

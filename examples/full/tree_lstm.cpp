@@ -91,9 +91,7 @@ struct Model {
       gold.push_back(label);
     }
     const Expression labelled = select_cols(read(graph, tree), nodes);
-    const Expression scores = classifier(dropout(labelled, rate));
-    const Dim columns({labels}, static_cast<unsigned>(gold.size()));
-    return sum_batches(cross_entropy(reshape(scores, columns), gold));
+    return sum_batches(cross_entropy(classifier(dropout(labelled, rate)), gold));
   }
   /// The probabilities of the labels of every root.
   std::vector<std::vector<float>> predict(const Trees& trees) const {

@@ -16,6 +16,15 @@ namespace dynet_like::nn {
 
 namespace {
 
+void check_is_for_loop(const TrainingOptions& options) {
+  if (options.sizes.empty() && options.dev_score == nullptr) return;
+  throw UsageError(fmt::format(
+      "[TrainingRun] need {} in a loop of your own; got it in the options, which is for "
+      "nn::train",
+      options.sizes.empty() ? "the dev score as an argument of finish_epoch()"
+                            : "sizes as an argument of minibatches()"));
+}
+
 void check_metadata(const Metadata& metadata) {
   for (const auto& [key, value] : metadata) {
     TrainingState::check_text(key);
@@ -60,6 +69,7 @@ TrainingState::TrainingState(const ParameterCollection& model, Trainer& trainer,
       groups(model, trainer, this->options.groups),
       timed(this->options.timeline, this->options.timeline_minibatches,
             this->options.timeline_file) {
+  check_is_for_loop(this->options);
   check_options();
   if (this->options.plateau && !this->options.schedule) {
     this->options.schedule = trainer.learning_rate;

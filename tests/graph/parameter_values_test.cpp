@@ -114,6 +114,8 @@ TEST_F(ParameterValues, HaveAShapeAndANameButNoGraph) {
       "use parameter(graph, w)";
   EXPECT_EQ(message_of<UsageError>([&] { tanh(w); }), advice);
   EXPECT_NE(message_of<UsageError>([&] { w* table[0]; }).find("nothing but"), std::string::npos);
+  const std::string of_row = message_of<UsageError>([&] { tanh(table[0]); });
+  EXPECT_NE(of_row.find("use lookup(graph, table, row)"), std::string::npos) << of_row;
   EXPECT_THROW(alone.value(), UsageError);
   EXPECT_THROW(alone.gradient(), UsageError);
   EXPECT_THROW(alone.graph(), UsageError);

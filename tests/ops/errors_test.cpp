@@ -398,9 +398,12 @@ TEST(OpErrorsTest, AListOfOneIsNotForSeveral) {
   EXPECT_EQ(cross_entropy(x, two).dim(), Dim({1}, 2));
   EXPECT_EQ(cross_entropy(x, &one[0]).dim(), Dim({1}, 2));
   EXPECT_EQ(pick(ones(graph, {3}), one).dim(), Dim({1}));
+  EXPECT_EQ(message_of<ShapeError>([&] { pick(matrix, 0, 1) * pick(matrix, 1, 1); }),
+            "[matrix_product] need a matrix on the left (element by element it is cmult); got {3} "
+            "{3}");
   EXPECT_EQ(cross_entropy(matrix, two).dim(), Dim({1}, 2));
   EXPECT_EQ(message_of<ShapeError>([&] { cross_entropy(matrix, one); }),
-            "[cross_entropy] need a vector, or a class for each column of a matrix; got {3,2}");
+            "[cross_entropy] need a class for each of 2 columns, not 1; got {3,2}");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Training in one call: the bits of the loop that it stands for.
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -238,13 +239,40 @@ TEST(TrainTest, GoesOnWithTheSameBits) {
   EXPECT_EQ(train_in_one_call(samples, options), expected);
 }
 
+// An epoch's line has the speed of all epochs so far, this one included.
+TEST(TrainTest, EveryLineHasASpeed) {
+  std::ostringstream lines;
+  TrainingOptions options = quiet_options();
+  options.lines = &lines;
+  train_in_one_call(some_samples(40), options);
+  EXPECT_NE(lines.str().find(" samples/s"), std::string::npos) << lines.str();
+  EXPECT_EQ(lines.str().find(" 0 samples/s"), std::string::npos) << lines.str();
+}
+
 TEST(TrainTest, RefusesWhatMakesNoSense) {
   const std::vector<Sample> samples = some_samples(4);
   TrainingOptions options = quiet_options();
   options.sizes = {1, 2};
   EXPECT_EQ(message_of<UsageError>([&] { train_in_one_call(samples, options); }),
             "[train] need a size per sample, or none; got 2 for 4");
+  options.sizes = {};
+  options.patience = 2;
+  EXPECT_EQ(message_of<UsageError>([&] { train_in_one_call(samples, options); }),
+            "[train] need TrainingOptions::dev_score to have patience; got none");
+  options.patience = 0;
   Model model;
+  options.sizes = {1, 2, 3, 4};
+  EXPECT_NE(message_of<UsageError>([&] {
+              TrainingRun(model.parameters, model.trainer, options);
+            }).find("[TrainingRun] need sizes as an argument of minibatches()"),
+            std::string::npos);
+  options.sizes = {};
+  options.dev_score = [] { return 1.0; };
+  EXPECT_NE(message_of<UsageError>([&] {
+              TrainingRun(model.parameters, model.trainer, options);
+            }).find("the dev score as an argument of finish_epoch()"),
+            std::string::npos);
+  options.dev_score = nullptr;
   const auto fail = [&](ComputationGraph& graph, const Sample& sample) {
     if (&sample == &samples[2]) throw StateError("no");
     return model.loss(graph, sample);

@@ -78,9 +78,10 @@ const Op lstm_cell = [] {
   Op op;
   op.name = "lstm_cell";
   op.formula =
-      "i, f_k, o = sigmoid and u = tanh of the blocks of b + W1 x1 + ...; c = i u + f_1 c_1 + "
-      "...; "
-      "h = o tanh c (Hochreiter and Schmidhuber 1997; Gers et al. 2000; Tai et al. 2015)";
+      "f_1, f_2, ..., i, o = sigmoid and u = tanh of the blocks of b + W1 x1 + ..., which are in "
+      "the "
+      "order f_1, f_2, ..., i, o, u; c = i u + f_1 c_1 + ...; h = o tanh c (Hochreiter and "
+      "Schmidhuber 1997; Gers et al. 2000; Tai et al. 2015)";
   op.min_inputs = 3;
   op.max_inputs = 64;
   op.batching.join = [](unsigned input, Attributes attributes) {

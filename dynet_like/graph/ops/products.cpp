@@ -13,6 +13,9 @@ namespace {
 
 // The shape of W x, as a vector if x is one.
 Dim product_shape(std::string_view op, const Dim& w, const Dim& x, Inputs all) {
+  if (w == x && w.nd == 1 && w.rows() > 1) {
+    throw_shape_error(op, "a matrix on the left (element by element it is cmult)", all);
+  }
   if (w.nd > 2 || x.nd > 2 || w.cols() != x.rows()) {
     throw_shape_error(op, "as many columns on the left as rows on the right", all);
   }

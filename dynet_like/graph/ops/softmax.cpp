@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
@@ -22,7 +23,9 @@ Op softmax_like(std::string_view name, std::string_view formula) {
 }  // namespace
 
 const Op softmax = [] {
-  Op op = softmax_like("softmax", "e^(x - max) / sum e^(x - max), along a dimension");
+  Op op = softmax_like("softmax",
+                       "e^(x - max) / sum e^(x - max), along a dimension, the first unless another "
+                       "is given");
   op.shape = [](Inputs in, Attributes a) {
     check_axis("softmax", in, a);
     return in[0];
@@ -31,7 +34,10 @@ const Op softmax = [] {
 }();
 
 const Op log_softmax = [] {
-  Op op = softmax_like("log_softmax", "(x - max) - log sum e^(x - max), along a dimension");
+  Op op =
+      softmax_like("log_softmax",
+                   "(x - max) - log sum e^(x - max), along a dimension, the first unless another "
+                   "is given");
   op.shape = [](Inputs in, Attributes a) {
     check_axis("log_softmax", in, a);
     return in[0];
@@ -91,8 +97,15 @@ namespace {
 // Makes columns of scores minibatch elements if there is a class for each column.
 Expression by_element(const Expression& x, std::size_t classes) {
   const Dim dim = x.dim();
-  const bool by_column = dim.nd == 2 && classes == std::size_t{dim.cols()} * dim.bd;
-  return by_column ? reshape(x, Dim({dim.rows()}, dim.cols() * dim.bd)) : x;
+  if (dim.nd != 2) return x;
+  const unsigned columns = dim.cols() * dim.bd;
+  if (classes != columns) {
+    refuse_shapes("cross_entropy",
+                  "a class for each of " + detail::counted(columns, "column") + ", not " +
+                      std::to_string(classes),
+                  {x});
+  }
+  return reshape(x, Dim({dim.rows()}, columns));
 }
 
 // With l = logsumexp(x) and smoothing s: (1 - s) (l - x[right]) + s (l - mean(x)).
