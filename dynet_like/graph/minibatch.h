@@ -41,7 +41,8 @@ class Minibatch {
   ComputationGraph& graph(std::size_t sample);
 
   /// Gives these seeds to the graphs of the first samples that will be added (see
-  /// ComputationGraph::set_seed). Call it after `clear`. Throws UsageError if there are samples.
+  /// ComputationGraph::set_seed); they are forgotten with these samples. Throws UsageError if there
+  /// are samples.
   void seed_samples(std::span<const std::uint64_t> seeds);
 
   /// Adds a term to the total loss: one number per minibatch element of its graph, else ShapeError

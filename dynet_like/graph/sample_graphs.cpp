@@ -180,7 +180,7 @@ void SampleGraphs::forget_all() {
 
 void SampleGraphs::clear() {
   executor_.clear();
-  seeds_.clear();
+  if (used_ > 0) seeds_.clear();  // else they are for the samples to come
   ++clears_;
   for (std::size_t i = 0; i < used_; ++i) {
     graph(i).forget_records();

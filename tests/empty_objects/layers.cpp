@@ -11,7 +11,7 @@ namespace {
 
 // What layers are called with.
 struct Inputs {
-  GraphOptions options = [this] {
+  GraphOptions options = [] {
     GraphOptions made;
     made.seed = 1;
     return made;

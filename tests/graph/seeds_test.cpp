@@ -205,6 +205,10 @@ TEST(GraphSeedsTest, SeedsAreForSamplesToCome) {
             "[seed_samples] need a minibatch without samples; got one with 3: clear() it first");
   batch.clear();
   EXPECT_NE(drawn(batch.new_graph()), expected);  // seeds are for once
+  batch.clear();
+  batch.seed_samples(std::vector<std::uint64_t>{4});
+  batch.clear();  // as a loop's body might
+  EXPECT_EQ(drawn(batch.new_graph()), expected);
 }
 
 // The graph of a sample that has ended is used again, for another sample.
