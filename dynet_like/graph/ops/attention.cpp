@@ -148,9 +148,9 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
 
 Expression attention(const Expression& query, const Expression& key, const Expression& value,
                      unsigned heads, bool causal) {
-  const auto all = of_one_graph("attention", query, key, value);
-  const Expression &q = all[0], &k = all[1], &v = all[2];
-  const Recorder graph = graph_of("attention", all);
+  const Recorder graph = graph_of("attention", std::array{query, key, value});
+  const Expression q = graph.expression_of(query), k = graph.expression_of(key),
+                   v = graph.expression_of(value);
   const Dim queries = q.dim(), keys = k.dim(), values = v.dim();
   const unsigned elements = std::max({queries.bd, keys.bd, values.bd});
   const auto fits = [&](const Dim& dim) {
@@ -170,9 +170,8 @@ Expression attention(const Expression& query, const Expression& key, const Expre
 }
 
 Expression attention_weights(const Expression& query, const Expression& key, unsigned heads) {
-  const auto all = of_one_graph("attention_weights", query, key);
-  const Expression &q = all[0], &k = all[1];
-  const Recorder graph = graph_of("attention_weights", all);
+  const Recorder graph = graph_of("attention_weights", std::array{query, key});
+  const Expression q = graph.expression_of(query), k = graph.expression_of(key);
   const Dim queries = q.dim(), keys = k.dim();
   const unsigned elements = std::max(queries.bd, keys.bd);
   const auto fits = [&](const Dim& dim) {
