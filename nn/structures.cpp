@@ -1,7 +1,6 @@
 // Structures of trees and matrices.
 #include "nn/structures.h"
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -12,25 +11,23 @@ namespace dynet_like::nn {
 
 Structure structure_of(const Tree& tree, TreeColumns columns) {
   std::vector<Structure::Vertex> vertices(tree.size());
-  std::vector<std::array<unsigned, 2>> of_node(tree.size());
   for (std::uint32_t node = 0; node < tree.size(); ++node) {
     const unsigned leaf = tree.is_leaf(node) ? tree.nodes()[node].word : Structure::kNoColumn;
-    vertices[node].predecessors = tree.children(node);
+    const auto children = tree.children(node);
+    vertices[node].predecessors.assign(children.begin(), children.end());
     vertices[node].column = columns == TreeColumns::leaves ? leaf : node;
-    of_node[node] = {leaf, node};
-    if (columns == TreeColumns::leaves_and_nodes) vertices[node].columns = of_node[node];
+    if (columns == TreeColumns::leaves_and_nodes) vertices[node].columns = {leaf, node};
   }
   return Structure(vertices);
 }
 
 namespace {
 
-Structure structure_of_words(const std::vector<std::vector<unsigned>>& predecessors) {
-  std::vector<Structure::Vertex> vertices(predecessors.size());
-  for (unsigned word = 0; word < vertices.size(); ++word) {
-    vertices[word] = {predecessors[word], word, 0};
-  }
-  return Structure(vertices);
+// Vertex i is word i and reads column i.
+std::vector<Structure::Vertex> vertices_of_words(std::size_t words) {
+  std::vector<Structure::Vertex> vertices(words);
+  for (unsigned word = 0; word < words; ++word) vertices[word].column = word;
+  return vertices;
 }
 
 void check_head(std::uint32_t head, std::size_t words) {
@@ -42,21 +39,21 @@ void check_head(std::uint32_t head, std::size_t words) {
 }  // namespace
 
 Structure heads_bottom_up(std::span<const std::uint32_t> heads) {
-  std::vector<std::vector<unsigned>> dependants(heads.size());
+  std::vector<Structure::Vertex> vertices = vertices_of_words(heads.size());
   for (unsigned word = 0; word < heads.size(); ++word) {
     check_head(heads[word], heads.size());
-    if (heads[word] > 0) dependants[heads[word] - 1].push_back(word);
+    if (heads[word] > 0) vertices[heads[word] - 1].predecessors.push_back(word);
   }
-  return structure_of_words(dependants);
+  return Structure(vertices);
 }
 
 Structure heads_top_down(std::span<const std::uint32_t> heads) {
-  std::vector<std::vector<unsigned>> head_of(heads.size());
+  std::vector<Structure::Vertex> vertices = vertices_of_words(heads.size());
   for (unsigned word = 0; word < heads.size(); ++word) {
     check_head(heads[word], heads.size());
-    if (heads[word] > 0) head_of[word].push_back(heads[word] - 1);
+    if (heads[word] > 0) vertices[word].predecessors = {heads[word] - 1};
   }
-  return structure_of_words(head_of);
+  return Structure(vertices);
 }
 
 unsigned columns_of(const Expression& matrix, const char* layer) {

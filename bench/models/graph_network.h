@@ -71,12 +71,10 @@ struct GraphNetwork {
     for (unsigned round = 0; round < kRounds; ++round) {
       const Expression messages = relu(gather(message(h), molecules.from, 1) + kinds);
       const Expression received = segment_sum(messages, molecules.degrees);
-      h = relu(affine_transform({parameter(graph, bias), parameter(graph, of_own), h,
-                                 parameter(graph, of_received), received}));
+      h = relu(affine_transform({bias, of_own, h, of_received, received}));
     }
     const Expression scores = output(segment_sum(h, molecules.sizes));
-    const auto count = static_cast<unsigned>(molecules.sizes.size());
-    return cross_entropy(reshape(scores, Dim({kClasses}, count)), molecules.labels);
+    return cross_entropy(scores, molecules.labels);
   }
 
   unsigned hidden;

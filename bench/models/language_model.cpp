@@ -1,5 +1,4 @@
 // LSTM language model.
-#include "bench/models/column_losses.h"
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
@@ -29,7 +28,8 @@ class LanguageModel : public Workload {
     if constexpr (std::is_same_v<Cell, nn::LSTM>) {
       const std::vector<unsigned> before(words.begin(), words.end() - 1);
       const std::vector<unsigned> next(words.begin() + 1, words.end());
-      return sum_of_losses(output_(cell_(embedding_.columns(graph, before)).all().h), next);
+      return sum_batches(
+          cross_entropy(output_(cell_(embedding_.columns(graph, before)).all().h), next));
     } else {
       std::vector<Expression> losses;
       auto state = cell_.start(graph);

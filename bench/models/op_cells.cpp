@@ -31,10 +31,8 @@ OpTreeLSTM::OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hid
 }
 
 OpTreeLSTM::State OpTreeLSTM::leaf(const Expression& x) const {
-  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform(
-        {parameter(graph, bias_[2 + gate]), parameter(graph, leaf_weights_[gate]), x});
+    return affine_transform({bias_[2 + gate], leaf_weights_[gate], x});
   };
   const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
   const Expression c = cmult(i, u);
@@ -42,10 +40,9 @@ OpTreeLSTM::State OpTreeLSTM::leaf(const Expression& x) const {
 }
 
 OpTreeLSTM::State OpTreeLSTM::inner(const State& left, const State& right) const {
-  ComputationGraph& graph = *left.h.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
-                             left.h, parameter(graph, right_weights_[gate]), right.h});
+    return affine_transform(
+        {bias_[gate], left_weights_[gate], left.h, right_weights_[gate], right.h});
   };
   const Expression f_left = sigmoid(sum(0)), f_right = sigmoid(sum(1));
   const Expression i = sigmoid(sum(2)), o = sigmoid(sum(3)), u = tanh(sum(4));
@@ -63,10 +60,8 @@ OpOwnForgetTreeLSTM::OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned in
       forget_(own_, hidden, hidden, {.name = "forget"}) {}
 
 OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(const Expression& x) const {
-  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform(
-        {parameter(graph, bias_[gate]), parameter(graph, leaf_weights_[gate]), x});
+    return affine_transform({bias_[gate], leaf_weights_[gate], x});
   };
   const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
   const Expression c = cmult(i, u);
@@ -74,10 +69,9 @@ OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(const Expression& x) const 
 }
 
 OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(const State& left, const State& right) const {
-  ComputationGraph& graph = *left.h.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
-                             left.h, parameter(graph, right_weights_[gate]), right.h});
+    return affine_transform(
+        {bias_[gate], left_weights_[gate], left.h, right_weights_[gate], right.h});
   };
   const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
   const Expression f_left = sigmoid(forget_(left.h));
@@ -101,10 +95,9 @@ OpLSTM::State OpLSTM::start(ComputationGraph& graph) const {
 }
 
 OpLSTM::State OpLSTM::step(const State& before, const Expression& x) const {
-  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform({parameter(graph, bias_[gate]), parameter(graph, input_weights_[gate]),
-                             x, parameter(graph, hidden_weights_[gate]), before.h});
+    return affine_transform(
+        {bias_[gate], input_weights_[gate], x, hidden_weights_[gate], before.h});
   };
   const Expression f = sigmoid(sum(0)), i = sigmoid(sum(1)), o = sigmoid(sum(2));
   const Expression c = cmult(i, tanh(sum(3))) + cmult(f, before.c);
@@ -127,24 +120,19 @@ Expression OpGRU::start(ComputationGraph& graph) const { return zeros(graph, Dim
 Expression OpGRU::step(const Expression& h, const Expression& x) const {
   ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform(
-        {parameter(graph, input_bias_[gate]) + parameter(graph, hidden_bias_[gate]),
-         parameter(graph, input_weights_[gate]), x, parameter(graph, hidden_weights_[gate]), h});
+    return affine_transform({parameter(graph, input_bias_[gate]) + hidden_bias_[gate],
+                             input_weights_[gate], x, hidden_weights_[gate], h});
   };
   const Expression r = sigmoid(sum(0)), z = sigmoid(sum(1));
-  const Expression from_x =
-      affine_transform({parameter(graph, input_bias_[2]), parameter(graph, input_weights_[2]), x});
-  const Expression from_h = affine_transform(
-      {parameter(graph, hidden_bias_[2]), parameter(graph, hidden_weights_[2]), h});
+  const Expression from_x = affine_transform({input_bias_[2], input_weights_[2], x});
+  const Expression from_h = affine_transform({hidden_bias_[2], hidden_weights_[2], h});
   const Expression n = tanh(from_x + cmult(r, from_h));
   return cmult(1.0f - z, n) + cmult(z, h);
 }
 
 Expression OpGRU::step_without_input(const Expression& h) const {
-  ComputationGraph& graph = *h.pg;
   const auto sum = [&](unsigned gate) {
-    return affine_transform(
-        {parameter(graph, hidden_bias_[gate]), parameter(graph, hidden_weights_[gate]), h});
+    return affine_transform({hidden_bias_[gate], hidden_weights_[gate], h});
   };
   const Expression r = sigmoid(sum(0)), z = sigmoid(sum(1)), n = tanh(cmult(r, sum(2)));
   return cmult(1.0f - z, n) + cmult(z, h);

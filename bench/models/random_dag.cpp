@@ -19,9 +19,7 @@ class TwoInputs {
     bias_ = own.add_parameters({hidden}, ParameterInitConst(0), "b");
   }
   Expression operator()(const Expression& p, const Expression& q) const {
-    ComputationGraph& graph = *p.pg;
-    return affine_transform(
-        {parameter(graph, bias_), parameter(graph, left_), p, parameter(graph, right_), q});
+    return affine_transform({bias_, left_, p, right_, q});
   }
 
  private:

@@ -1,5 +1,4 @@
 // BiLSTM taggers: of word embeddings, and of characters for rare words.
-#include "bench/models/column_losses.h"
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
@@ -91,7 +90,7 @@ class Tagger : public Workload {
     const Sentence& sentence = sentences_[instance];
     if constexpr (std::is_same_v<Cell, nn::LSTM>) {
       const Expression states = bilstm_.read(read_words(graph, sentence.words));
-      return sum_of_losses(output_(tanh(hidden_layer_(states))), sentence.tags);
+      return sum_batches(cross_entropy(output_(tanh(hidden_layer_(states))), sentence.tags));
     } else {
       std::vector<Expression> words, losses;
       for (unsigned word : sentence.words) words.push_back(read_word(graph, word));

@@ -68,7 +68,7 @@ struct TransformerLayer {
     template <class Ops>
     Expression apply(const Expression& x) const {
       ComputationGraph& graph = x.graph("norm");
-      return Ops::norm(x, parameter(graph, g), parameter(graph, b));
+      return Ops::norm(x, g, b);
     }
     Parameter g, b;
   };
@@ -95,7 +95,7 @@ struct TransformerTagger {
     Expression x = positions(embedding.columns(graph, word));
     for (const TransformerLayer& layer : layers) x = layer.apply<Ops>(x);
     const Expression scores = output(norm.apply<Ops>(x));
-    return cross_entropy(reshape(scores, Dim({kTags}, words)), tag);
+    return cross_entropy(scores, tag);
   }
 
   ParameterCollection model{1};

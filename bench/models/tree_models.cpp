@@ -1,7 +1,6 @@
 // Tree-LSTM and Tree-GRU: a loss at every node of a binary tree.
 #include <array>
 
-#include "bench/models/column_losses.h"
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
@@ -98,7 +97,7 @@ class RecursiveTreeWorkload : public Workload {
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     const Sample& tree = trees_[instance];
     const auto states = along_(tree.structure, embedding_.columns(graph, tree.words));
-    return sum_of_losses(output_(states.all().h), tree.labels);
+    return sum_batches(cross_entropy(output_(states.all().h), tree.labels));
   }
 
  private:
@@ -110,7 +109,6 @@ class RecursiveTreeWorkload : public Workload {
   };
 
   static Sample sample_of(const BinaryTree& tree) {
-    std::vector<std::array<unsigned, 2>> children(tree.nodes.size());
     std::vector<Structure::Vertex> vertices(tree.nodes.size());
     std::vector<std::uint32_t> words;
     std::vector<unsigned> labels;
@@ -121,8 +119,7 @@ class RecursiveTreeWorkload : public Workload {
         vertices[i].column = static_cast<unsigned>(words.size());
         words.push_back(node.word);
       } else {
-        children[i] = {node.left, node.right};
-        vertices[i].predecessors = children[i];
+        vertices[i].predecessors = {node.left, node.right};
       }
     }
     return {Structure(vertices), words, labels};
@@ -154,16 +151,13 @@ class OwnForgetTreeLSTM {
         bias_(nn::add_gate_bias(own_, hidden, {0, 0, 0}, "b")),
         forget_(own_, hidden, hidden, {.name = "forget"}) {}
   State leaf(const Expression& x) const {
-    ComputationGraph& graph = *x.pg;
-    const Expression xs[] = {parameter(graph, leaf_weights_), x};
-    return lstm_cell(parameter(graph, bias_), xs, {});
+    const Expression xs[] = {leaf_weights_, x};
+    return lstm_cell(bias_, xs, {});
   }
   State inner(const State& left, const State& right) const {
-    ComputationGraph& graph = *left.h.pg;
     const unsigned n = hidden_;
     const Expression sums =
-        affine_transform({parameter(graph, bias_), parameter(graph, left_weights_), left.h,
-                          parameter(graph, right_weights_), right.h});
+        affine_transform({bias_, left_weights_, left.h, right_weights_, right.h});
     const Expression gates = sigmoid(pick_range(sums, 0, 2 * n));
     const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);
     const Expression u = tanh(pick_range(sums, 2 * n, 3 * n));

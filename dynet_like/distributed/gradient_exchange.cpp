@@ -38,7 +38,7 @@ void GradientExchange::begin() {
   tables_.clear();
   std::size_t size = 0;
   for (const auto& storage : model_.storages()) {
-    if (!storage->updated || storage->frozen) continue;
+    if (!storage->is_trained()) continue;
     if (storage->is_table) {
       tables_.push_back(storage);
     } else {

@@ -20,8 +20,6 @@ std::size_t bytes_of(const ParameterStorage& storage) {
   return storage.size() * size_of(storage.dtype);
 }
 
-bool is_updated(const ParameterStorage& storage) { return storage.updated && !storage.frozen; }
-
 template <class Number>
 void append_number(Bytes& bytes, Number number) {
   append_bytes(bytes, &number, sizeof(number));
@@ -47,7 +45,7 @@ void check_served(const Trainer& trainer) {
   }
   const ParameterGroups groups(trainer.groups(), parameters.storages());
   for (const auto& storage : parameters.storages()) {
-    if (!storage->is_table || !is_updated(*storage)) continue;
+    if (!storage->is_table || !storage->is_trained()) continue;
     const bool is_lazy = trainer.sparse_updates == SparseUpdates::lazy;
     const float decay = groups.settings_of(*storage).weight_decay.value_or(trainer.weight_decay);
     if (is_lazy && decay == 0) continue;
@@ -81,7 +79,7 @@ std::vector<Storages> shares_of(const ParameterCollection& parameters, unsigned 
 
 void append_gradients(Bytes& bytes, const Gradients& gradients, const Storages& share) {
   for (const auto& storage : share) {
-    if (!is_updated(*storage)) continue;
+    if (!storage->is_trained()) continue;
     if (storage->is_table) {
       RowList(*storage, gradients.find_rows(*storage)).append_to(bytes);
       continue;
@@ -95,7 +93,7 @@ void append_gradients(Bytes& bytes, const Gradients& gradients, const Storages& 
 void read_values(std::span<const std::byte> bytes, const Storages& share) {
   RowReader reader(bytes);
   for (const auto& storage : share) {
-    if (!is_updated(*storage)) continue;
+    if (!storage->is_trained()) continue;
     if (storage->is_table) {
       reader.read(*storage).put_into(*storage);
     } else {
@@ -113,14 +111,14 @@ ServedParameters::ServedParameters(Trainer& trainer, const Storages& share)
   }
   for (const auto& storage : trainer_->parameters().storages()) {
     const bool is_own = std::find(share_.begin(), share_.end(), storage) != share_.end();
-    storage->updated = is_own && is_updated(*storage);
+    storage->updated = is_own && storage->is_trained();
     if (is_own && storage->is_table) row_versions_[storage.get()].resize(storage->rows(), 0);
   }
 }
 
 void ServedParameters::append_values(Bytes& bytes, std::uint64_t after) const {
   for (const auto& storage : share_) {
-    if (!is_updated(*storage)) continue;
+    if (!storage->is_trained()) continue;
     if (!storage->is_table) {
       append_bytes(bytes, storage->tensor().data(), bytes_of(*storage));
       continue;
@@ -139,7 +137,7 @@ void ServedParameters::add(std::span<const std::byte> gradients, std::uint64_t m
   RowReader reader(gradients);
   Gradients& kept = kept_[minibatch];
   for (const auto& storage : share_) {
-    if (!is_updated(*storage)) continue;
+    if (!storage->is_trained()) continue;
     if (storage->is_table) {
       reader.read(*storage).put_into(kept, *storage);
     } else if (take_number<std::uint8_t>(reader) != 0) {

@@ -61,6 +61,10 @@ struct GraphOptions {
   bool record_places = false;
   /// The stack size of every sample in for_each_sample. Untouched pages take no memory.
   std::size_t stack_bytes = std::size_t{1} << 20;
+
+  // Out of line, since GCC 12 warns where such options are part of others.
+  ~GraphOptions();
+  bool operator==(const GraphOptions&) const = default;
 };
 
 }  // namespace dynet_like

@@ -95,8 +95,8 @@ class Minibatch {
     compute(std::span(expressions.begin(), expressions.size()));
   }
   /// The gradients of the total loss, valid until the next pass or `clear`. Throws StateError if a
-  /// parameter has changed since `forward`, UsageError in inference, and UsageError unless
-  /// `forward` was called after the last add_loss.
+  /// parameter has changed since `forward`, UsageError in inference, for samples without
+  /// losses, and unless `forward` was called after the last add_loss.
   const Gradients& backward();
   /// The same, added to your `gradients`: on the CPU, accumulated minibatches give the same bits as
   /// one large one. If this throws, some gradients may have been added already: clear them. Throws

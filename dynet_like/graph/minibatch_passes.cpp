@@ -176,6 +176,11 @@ const Gradients& MinibatchPasses::backward() {
 
 void MinibatchPasses::backward(Gradients& gradients) {
   check_backward();
+  if (losses_.all.empty() && samples_.size() > 0) {
+    throw UsageError("[backward] need a loss or more; got none, from " +
+                     counted(samples_.size(), "sample") +
+                     ": call add_loss() or add_losses(), or pass over the minibatch");
+  }
   gradients.check_not_used();
   const bool in_parts = parts_.size() > 1;
   executor_.begin_backward();

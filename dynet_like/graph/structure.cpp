@@ -213,21 +213,19 @@ Structure::Structure(std::span<const Vertex> vertices) {
 }
 
 Structure Structure::sequence(unsigned n) {
-  std::vector<unsigned> before(n);
   std::vector<Vertex> vertices(n);
   for (unsigned i = 0; i < n; ++i) {
-    before[i] = i - 1;
-    vertices[i] = {std::span(before).subspan(i, i == 0 ? 0 : 1), i, 0};
+    vertices[i].column = i;
+    if (i > 0) vertices[i].predecessors = {i - 1};
   }
   return Structure(vertices);
 }
 
 Structure Structure::reversed_sequence(unsigned n) {
-  std::vector<unsigned> before(n);
   std::vector<Vertex> vertices(n);
   for (unsigned i = 0; i < n; ++i) {
-    before[i] = i + 1;
-    vertices[i] = {std::span(before).subspan(i, i + 1 == n ? 0 : 1), i, 0};
+    vertices[i].column = i;
+    if (i + 1 < n) vertices[i].predecessors = {i + 1};
   }
   return Structure(vertices);
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace dynet_like {
 
@@ -19,14 +20,14 @@ class Structure {
 
   struct Vertex {
     /// The vertices whose states it reads, in the order in which the function gets them.
-    std::span<const unsigned> predecessors = {};
+    std::vector<unsigned> predecessors = {};
     /// The column that it reads in every input matrix.
     unsigned column = kNoColumn;
     /// A number of your choice: the function may do something else for each kind.
     unsigned kind = 0;
     /// Instead of `column`, a column for each input matrix. Leave it empty for a vertex without
     /// columns.
-    std::span<const unsigned> columns = {};
+    std::vector<unsigned> columns = {};
   };
 
   /// Any acyclic graph, with its vertices in any order. Throws UsageError for a predecessor that

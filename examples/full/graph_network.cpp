@@ -51,7 +51,7 @@ unsigned number_of(std::string_view digits, std::size_t atoms, const Refuse& ref
 /// Bonds in both directions, ordered by the atom that they lead to. The first one of each atom
 /// leads from itself.
 struct Molecule {
-  std::vector<std::string_view> atoms;
+  std::vector<std::string> atoms;
   std::vector<unsigned> from, kinds, degrees;
 
   /// Throws FileError, with the line, for an invalid molecule.
@@ -60,7 +60,7 @@ struct Molecule {
       unsigned from, kind;
     };
     std::vector<std::vector<Bond>> bonds;  // for every atom
-    for (const std::string_view word : nn::split_line(text, nn::TextUnit::word)) {
+    for (const std::string& word : nn::split_line(text, nn::TextUnit::word)) {
       const std::size_t kind = word.find_first_of(kBonds);
       if (kind == word.npos) {
         bonds.push_back(

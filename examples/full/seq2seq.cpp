@@ -80,7 +80,7 @@ const Program kProgram = {
      {"sample", "", "", "", "sample every word instead of searching", {}, kSaved, true}},
     {{"12", "15"}, {"16", "16"}, {"0.006", "0.002"}, {"0.8", "0.8"}}};
 
-std::vector<std::string_view> words_of(const std::string& sentence) {
+std::vector<std::string> words_of(const std::string& sentence) {
   return nn::split_line(sentence, nn::TextUnit::word);
 }
 

@@ -82,7 +82,7 @@ struct Model {
 
   /// The scores of the classes.
   Expression scores(ComputationGraph& graph, const std::string& text) const {
-    std::vector<std::string_view> words = nn::split_line(text, nn::TextUnit::word);
+    std::vector<std::string> words = nn::split_line(text, nn::TextUnit::word);
     if (words.empty()) words.push_back(kUnknown);
     words.insert(words.begin(), kEdge);
     words.push_back(kEdge);

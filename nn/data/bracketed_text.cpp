@@ -19,7 +19,7 @@ Tree parse_bracketed_text(std::string_view text, const std::string& file, std::s
     if (has_part.back()) tree.add_parent(Tree::kNoLabel, 2);
     has_part.back() = true;
   };
-  for (const std::string_view word : split_line(text, TextUnit::word)) {
+  for (const std::string& word : split_line(text, TextUnit::word)) {
     if (word == "(") {
       has_part.push_back(false);
     } else if (word != ")") {

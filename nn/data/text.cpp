@@ -22,8 +22,8 @@ std::size_t character_bytes(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::string_view> split_line(std::string_view line, TextUnit unit) {
-  std::vector<std::string_view> units;
+std::vector<std::string> split_line(std::string_view line, TextUnit unit) {
+  std::vector<std::string> units;
   while (!line.empty()) {
     std::size_t skipped = 0, bytes = 0;
     if (unit == TextUnit::character) {
@@ -32,7 +32,7 @@ std::vector<std::string_view> split_line(std::string_view line, TextUnit unit) {
       skipped = std::min(line.find_first_not_of(" \t"), line.size());
       bytes = std::min(line.find_first_of(" \t", skipped), line.size()) - skipped;
     }
-    if (bytes > 0) units.push_back(line.substr(skipped, bytes));
+    if (bytes > 0) units.emplace_back(line.substr(skipped, bytes));
     line.remove_prefix(skipped + bytes);
   }
   return units;
@@ -54,7 +54,7 @@ Text read_text(std::istream& stream, const std::string& file, TextUnit unit,
   Text text;
   LineReader lines(stream, file, limits);
   for (std::string_view line; lines.next(line);) {
-    for (const std::string_view word : split_line(line, unit)) {
+    for (const std::string& word : split_line(line, unit)) {
       text.units.push_back(text.vocabulary.add(word));
     }
     text.units.push_back(text.vocabulary.add(kLineEnd));

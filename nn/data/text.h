@@ -19,8 +19,8 @@ namespace dynet_like::nn {
 ///   word       separated by spaces and tabs
 enum class TextUnit { character, word };
 
-/// The units of a line, as views of it, without the end of the line.
-std::vector<std::string_view> split_line(std::string_view line, TextUnit unit);
+/// The units of a line without its end.
+std::vector<std::string> split_line(std::string_view line, TextUnit unit);
 
 /// The number of characters, as defined above.
 std::size_t count_characters(std::string_view text);

@@ -172,11 +172,20 @@ void ParserState::check_tree(std::span<const std::uint32_t> heads,
   if (no_word != heads.end()) {
     throw UsageError(fmt::format("[ParserState] need heads from 0 to {}; got {}", words, *no_word));
   }
-  if (heads.size() == words && (labels.empty() || labels.size() == words)) return;
+  const bool needs_labels = system_.labels > 1 || !labels.empty();
+  if (heads.size() == words && (!needs_labels || labels.size() == words)) return;
+  throw UsageError(fmt::format(
+      "[ParserState] need the heads of {}{}; got {} and {}", detail::counted(words, "word"),
+      needs_labels ? ", and as many labels" : "", heads.size(), labels.size()));
+}
+
+void ParserState::check_has_costs(std::span<const std::uint32_t> heads,
+                                  std::span<const std::uint32_t> labels) const {
+  check_tree(heads, labels);
+  if (system_.arcs != TransitionSystem::arc_standard) return;
   throw UsageError(
-      fmt::format("[ParserState] need the heads of {}, and as many labels or none; got {} "
-                  "and {}",
-                  detail::counted(words, "word"), heads.size(), labels.size()));
+      "[ParserState] need arc-eager or arc-hybrid for costs; got arc-standard, which has a static "
+      "oracle only");
 }
 
 // Whether the word has all its dependants.
@@ -219,14 +228,8 @@ bool ParserState::must_lose_last(std::span<const std::uint32_t> heads) const {
   return word != stack_.front() && (heads[word - 1] == 0 || !is_in_buffer(heads[word - 1]));
 }
 
-std::size_t ParserState::loss(std::span<const std::uint32_t> heads,
+std::size_t ParserState::lost(std::span<const std::uint32_t> heads,
                               std::span<const std::uint32_t> labels) const {
-  check_tree(heads, labels);
-  if (system_.arcs == TransitionSystem::arc_standard) {
-    throw UsageError(
-        "[ParserState] need arc-eager or arc-hybrid for costs; got arc-standard, which has a "
-        "static oracle only");
-  }
   const bool is_hybrid = system_.arcs == TransitionSystem::arc_hybrid;
   std::vector<std::uint32_t> place(heads.size() + 1, kNone);  // on the stack
   for (std::uint32_t i = 0; i < stack_.size(); ++i) place[stack_[i]] = i;
@@ -248,21 +251,35 @@ std::size_t ParserState::loss(std::span<const std::uint32_t> heads,
   return lost;
 }
 
-std::size_t ParserState::cost(std::uint32_t transition, std::span<const std::uint32_t> heads,
-                              std::span<const std::uint32_t> labels) const {
+// With crossing arcs, the bound may become smaller.
+std::size_t ParserState::newly_lost(std::uint32_t transition, std::span<const std::uint32_t> heads,
+                                    std::span<const std::uint32_t> labels) const {
   ParserState after = *this;
   after.apply(transition);
-  const std::size_t before = loss(heads, labels);
-  return std::max(after.loss(heads, labels), before) - before;  // a tree with crossing arcs
+  const std::size_t before = lost(heads, labels);
+  return std::max(after.lost(heads, labels), before) - before;
+}
+
+std::size_t ParserState::loss(std::span<const std::uint32_t> heads,
+                              std::span<const std::uint32_t> labels) const {
+  check_has_costs(heads, labels);
+  return lost(heads, labels);
+}
+
+std::size_t ParserState::cost(std::uint32_t transition, std::span<const std::uint32_t> heads,
+                              std::span<const std::uint32_t> labels) const {
+  check_has_costs(heads, labels);
+  return newly_lost(transition, heads, labels);
 }
 
 ParserState::Judged ParserState::judge(std::span<const std::uint32_t> heads,
                                        std::span<const std::uint32_t> labels) const {
-  check_tree(heads, labels);
+  check_has_costs(heads, labels);
   Judged judged;
   std::size_t costs[4];
   for (const TransitionKind kind : kKinds) {
-    if (is_allowed(kind)) costs[static_cast<int>(kind)] = cost(system_.number(kind), heads);
+    if (is_allowed(kind))
+      costs[static_cast<int>(kind)] = newly_lost(system_.number(kind), heads, {});
   }
   for (const std::uint32_t transition : allowed()) {
     const auto [kind, label] = system_.transition(transition);

@@ -93,9 +93,8 @@ class ParserState {
   const std::vector<std::uint32_t>& heads() const { return heads_; }
   const std::vector<std::uint32_t>& labels() const { return labels_; }
 
-  // The oracles compare the state with a tree. If `labels` is empty, labels are not compared. All
-  // throw UsageError unless there are as many heads as words, all in range, and as many labels or
-  // none.
+  // The oracles compare the state with a tree. All throw UsageError unless there are as many heads
+  // as words, all in range, and as many labels; a system with one label needs none.
 
   /// The static oracle, for all systems: a transition that leads to the tree, and makes arcs as
   /// early as possible. Throws UsageError if there is none, because the state has left the way or
@@ -130,9 +129,15 @@ class ParserState {
   bool is_complete(std::uint32_t word, std::span<const std::uint32_t> heads) const;
   std::size_t unattached() const;
   bool must_lose_last(std::span<const std::uint32_t> heads) const;
+  std::size_t lost(std::span<const std::uint32_t> heads,
+                   std::span<const std::uint32_t> labels) const;
+  std::size_t newly_lost(std::uint32_t transition, std::span<const std::uint32_t> heads,
+                         std::span<const std::uint32_t> labels) const;
   void check(std::uint32_t transition) const;
   void check_tree(std::span<const std::uint32_t> heads,
                   std::span<const std::uint32_t> labels) const;
+  void check_has_costs(std::span<const std::uint32_t> heads,
+                       std::span<const std::uint32_t> labels) const;
 
   TransitionSystem system_;
   std::vector<std::uint32_t> heads_, labels_, stack_;

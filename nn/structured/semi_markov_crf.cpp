@@ -37,13 +37,13 @@ Expression segments_by_end(std::span<const Expression> scores, unsigned words, u
 enum Kind : unsigned { from_words, from_start };
 
 Structure ends_of(unsigned words, unsigned longest) {
-  std::vector<std::vector<unsigned>> before(words);
-  std::vector<Structure::Vertex> vertices;
+  std::vector<Structure::Vertex> vertices(words);
   for (unsigned word = 0; word < words; ++word) {
+    vertices[word].column = word;
+    vertices[word].kind = word < longest ? from_start : from_words;
     for (unsigned length = 1; length <= std::min(word, longest); ++length) {
-      before[word].push_back(word - length);
+      vertices[word].predecessors.push_back(word - length);
     }
-    vertices.push_back({before[word], word, word < longest ? from_start : from_words});
   }
   return Structure(vertices);
 }

@@ -97,6 +97,7 @@ std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
   std::function<void(const ParameterStorage&)> pack;
   if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
   detail::MinibatchAccess::backward(batch, own_ends_, gradients_, pack);
+  for (const Gradients& gradients : gradients_) check_in_model(gradients);
   if (is_due()) exchange_.send(gradients_);
   std::vector<double> losses;
   std::uint32_t begin = 0;
@@ -131,7 +132,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   mean_busy_ += all.mean_busy_seconds;
   most_busy_ += all.most_busy_seconds;
   if (failure) std::rethrow_exception(failure);
-  check_losses(all.terms);
+  check_losses(all.terms, all.losses);
   add_pending(all.loss, all.losses);
   update_if_due();
   return static_cast<float>(all.loss);

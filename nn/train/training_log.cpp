@@ -83,7 +83,7 @@ void TrainingLog::print_line(const Evaluation& evaluation, const std::string& sh
   line += fmt::format(", {:.0f} {}/s{}", epoch_.units_per_second(), options.unit, shares);
   if (evaluation.skipped > 0)
     line += fmt::format(", {} skipped", detail::counted(evaluation.skipped, "update"));
-  if (evaluation.is_best) line += ", best so far";
+  if (evaluation.is_best && evaluation.score) line += ", best so far";
   *options.lines << line << std::endl;
   // Reports a full disk now, and not after hours of training.
   if (!*options.lines) throw FileError("the stream of lines", "need to write it; got an error");

@@ -24,7 +24,7 @@ namespace dynet_like::nn {
 enum class Better { larger, smaller };
 
 /// What to do if a loss or gradient is not finite: throw a NumericError that names it, or skip the
-/// update and count it.
+/// update and count it. A dev score of NaN fails, too, or is never the best.
 enum class NotFinite { fail, skip };
 
 struct TrainingOptions {

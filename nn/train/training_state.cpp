@@ -17,12 +17,16 @@ namespace dynet_like::nn {
 namespace {
 
 void check_is_for_loop(const TrainingOptions& options) {
-  if (options.sizes.empty() && options.dev_score == nullptr) return;
+  const char* need =
+      !options.sizes.empty()                     ? "sizes as an argument of minibatches()"
+      : options.dev_score != nullptr             ? "the dev score as an argument of finish_epoch()"
+      : options.graph != TrainingOptions().graph ? "the options of graphs in the Minibatch"
+                                                 : nullptr;
+  if (need == nullptr) return;
   throw UsageError(fmt::format(
       "[TrainingRun] need {} in a loop of your own; got it in the options, which is for "
       "nn::train",
-      options.sizes.empty() ? "the dev score as an argument of finish_epoch()"
-                            : "sizes as an argument of minibatches()"));
+      need));
 }
 
 void check_metadata(const Metadata& metadata) {
@@ -50,6 +54,17 @@ void check_other_keys(const Metadata& settings, const Metadata& others, const ch
   }
 }
 
+// Otherwise the trainer would train parameters that the run does not save.
+void check_trainer(const ParameterCollection& model, const Trainer& trainer) {
+  for (const auto& parameter : trainer.parameters().storages()) {
+    if (model.find(parameter->name) == parameter) continue;
+    throw UsageError(fmt::format(
+        "[TrainingRun] need a trainer whose parameters are all in the model; got one of {}, which "
+        "is not in \"{}\": make it for the same collection",
+        detail::quoted_text(parameter->name), model.get_fullname()));
+  }
+}
+
 // NaN is never better.
 bool is_better(std::optional<double> score, const TrainingProgress& progress, Better better) {
   if (!score) return true;
@@ -70,6 +85,7 @@ TrainingState::TrainingState(const ParameterCollection& model, Trainer& trainer,
       timed(this->options.timeline, this->options.timeline_minibatches,
             this->options.timeline_file) {
   check_is_for_loop(this->options);
+  check_trainer(model, trainer);
   check_options();
   if (this->options.plateau && !this->options.schedule) {
     this->options.schedule = trainer.learning_rate;
@@ -118,6 +134,10 @@ Metadata TrainingState::all_settings() const {
   add("plateau", options.plateau ? options.plateau->description() : "none");
   add("groups", groups.description());
   add("seed", fmt::to_string(options.seed));
+  for (const auto& [name, value] : trainer.settings()) {
+    // A schedule changes the rate, groups are part of the kind, and both are in the state.
+    if (name != "learning rate" && name != "kind" && name != "weights") add(name.c_str(), value);
+  }
   add("shards", options.shards == 1 ? "none" : fmt::to_string(options.shards));
   return all;
 }
@@ -149,6 +169,11 @@ void TrainingState::set_learning_rate() {
 }
 
 Evaluation TrainingState::evaluation(std::optional<double> score) const {
+  if (score && std::isnan(*score) && options.not_finite == NotFinite::fail) {
+    throw NumericError(fmt::format(
+        "[TrainingRun] need a number as the dev {} of epoch {}; got nan: are there dev samples?",
+        options.score_name, progress.epochs + 1));
+  }
   Evaluation evaluation;
   evaluation.score = score;
   // Without losses, as when all updates were skipped, there is no mean: NaN makes a gap in the

@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {
 
@@ -36,12 +37,33 @@ float Updater::finite_loss(Minibatch& batch) const {
 }
 
 // Otherwise an update would change parameters by moments and decay alone.
-void Updater::check_losses(std::uint64_t terms) const {
-  if (terms > 0) return;
+void Updater::check_losses(std::uint64_t terms, std::size_t losses) const {
+  if (terms > 0 && (losses > 0 || run_.options.sum_losses)) return;
+  if (terms > 0) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need the number of losses in {}, to divide by it; got 0",
+                    epoch_.name_of_minibatch()));
+  }
   throw UsageError(
       fmt::format("[TrainingRun] need a loss or more in a minibatch; got none in {}: pass over it, "
                   "without update()",
                   epoch_.name_of_minibatch()));
+}
+
+// Such parameters would neither be trained nor saved.
+void Updater::check_in_model(const Gradients& gradients) {
+  constexpr std::size_t kMostNames = 5;  // in the message
+  if (is_checked_) return;
+  const std::vector<std::string> others = gradients.names_outside(run_.model);
+  if (!others.empty()) {
+    throw UsageError(fmt::format(
+        "[TrainingRun] need losses of the parameters in \"{}\"; got gradients of {} elsewhere, "
+        "which "
+        "would be neither trained nor saved: make their layers in this collection, or freeze them "
+        "with set_updated(false)",
+        run_.model.get_fullname(), detail::listed_names(others, kMostNames)));
+  }
+  is_checked_ = true;
 }
 
 void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
@@ -60,7 +82,8 @@ float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
   const bool is_alone = run_.options.accumulate == 1 && run_.options.sum_losses;
   if (!is_alone) add_gradients(batch, gradients_);
   const Gradients& gradients = is_alone ? batch.backward() : gradients_;
-  check_losses(detail::MinibatchAccess::trained_losses(batch));
+  check_losses(detail::MinibatchAccess::trained_losses(batch), losses);
+  check_in_model(gradients);
   add_pending(static_cast<double>(loss), losses);
   is_alone ? make_update(gradients) : update_if_due();
   return loss;
@@ -72,7 +95,7 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
         "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
         "compute them for each minibatch");
   }
-  if (!gradients.has_any_of(run_.model)) check_losses(losses);
+  check_losses(gradients.has_any_of(run_.model) ? 1 : losses, losses);
   try {
     gradients_.add(gradients);
     add_pending(loss, losses);

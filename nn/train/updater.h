@@ -56,12 +56,18 @@ class Updater {
  protected:
   /// Throws NumericError as TrainingOptions::not_finite says.
   float finite_loss(Minibatch& batch) const;
-  void check_losses(std::uint64_t terms) const;
+  /// Throws UsageError for no terms, and for a mean of none.
+  void check_losses(std::uint64_t terms, std::size_t losses) const;
+  /// Throws UsageError if the first gradients of the run are of parameters that the model lacks.
+  void check_in_model(const Gradients& gradients);
   static void add_gradients(Minibatch& batch, Gradients& sum);
 
   TrainingState& run_;
   TrainingEpoch& epoch_;
   TrainingRanks& ranks_;
+
+ private:
+  bool is_checked_ = false;
 };
 
 /// Updates in one process, in the order of the minibatches.

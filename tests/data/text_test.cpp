@@ -13,7 +13,7 @@
 namespace dynet_like::nn {
 namespace {
 
-using Units = std::vector<std::string_view>;
+using Units = std::vector<std::string>;
 
 Text read(const std::string& text, TextUnit unit, const TextLimits& limits = {}) {
   std::istringstream stream(text);

@@ -65,8 +65,7 @@ struct Recursive : Model {
   using Model::Model;
   Expression output(const Expression& x) override {
     // Another kind of vertices with every length, so that the op is another one, too.
-    std::vector<unsigned> before{0, 1};
-    const Structure::Vertex vertices[] = {{{}, 0}, {{}, 1}, {before, 2}};
+    const Structure::Vertex vertices[] = {{{}, 0}, {{}, 1}, {{0, 1}, 2}};
     return rnn(Structure::sequence(3), concatenate_cols({x, x, x})).last() +
            rnn(Structure(vertices), concatenate_cols({x, x, x})).last();
   }

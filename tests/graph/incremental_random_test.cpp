@@ -203,7 +203,7 @@ class Sequence {
     expect_same({total}, {want->batch.forward()}, "total");
     for (const Place& place : losses_) expect_value(place, *want);
     for (const Place& place : outputs_) expect_value(place, *want);
-    if (!inference_ && random_.below(2) == 0) backward(*want);
+    if (!inference_ && !losses_.empty() && random_.below(2) == 0) backward(*want);
     if (random_.below(3) == 0) {
       for (unsigned s = 0; s < samples_.size(); ++s) {
         for (std::size_t i = 0; i < samples_[s].graph.all.size(); ++i) expect_value({s, i}, *want);

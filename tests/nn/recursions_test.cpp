@@ -144,12 +144,11 @@ void expect_states_of_nodes(ParameterCollection& model, const Layer& layer,
               squared_norm(want.h) + squared_norm(want.c));
 }
 
-const std::vector<unsigned> kFirst{0}, kSecond{1}, kLeaves{1, 0}, kAll{0, 2, 1}, kOthers{2, 3};
 // A chain, a wide tree, and one whose last vertex shares a child with another.
 const std::vector<std::vector<Structure::Vertex>> kTrees = {
-    {{{}, 2}, {kFirst, 0}, {kSecond, 1}},
-    {{{}, 4}, {{}, 1}, {{}, 0}, {kAll, 3}},
-    {{{}, 1}, {{}, 0}, {kLeaves, 2}, {kFirst, 4}, {kOthers, 3}}};
+    {{{}, 2}, {{0}, 0}, {{1}, 1}},
+    {{{}, 4}, {{}, 1}, {{}, 0}, {{0, 2, 1}, 3}},
+    {{{}, 1}, {{}, 0}, {{1, 0}, 2}, {{0}, 4}, {{2, 3}, 3}}};
 
 TEST(ChildSumTreeLSTMAlongTest, HasTheStatesOfNodes) {
   for (const std::vector<Structure::Vertex>& vertices : kTrees) {

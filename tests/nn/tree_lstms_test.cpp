@@ -193,8 +193,7 @@ TEST(NaryTreeLSTMTest, IsOneNodeAlongAStructure) {
   const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, {.children = 3});
   ComputationGraph graph;
   const Expression xs = drawn_matrix(graph, kInputs, 3, 1);
-  const std::vector<unsigned> leaves{0, 1}, both{2, 1};
-  const Structure::Vertex vertices[] = {{{}, 1, 0}, {{}, 0, 0}, {leaves, 2, 0}, {both}};
+  const Structure::Vertex vertices[] = {{{}, 1, 0}, {{}, 0, 0}, {{0, 1}, 2, 0}, {{2, 1}}};
   const auto states = tree_lstm(Structure(vertices), xs);
   const CellState first = tree_lstm.node(pick(xs, 1, 1)), second = tree_lstm.node(pick(xs, 0, 1));
   const CellState third = tree_lstm.node(pick(xs, 2, 1), std::vector{first, second});

@@ -182,12 +182,10 @@ TEST(RecursionInputs, MayShareTheirColumns) {
   const std::vector<Expression> matrices = {parameter(graph, network.words),
                                             parameter(graph, network.labels)};
   const Expression shared = lattice(Structure::sequence(5), matrices).all().h;
-  std::vector<std::vector<unsigned>> before(5), columns(5);
   std::vector<Structure::Vertex> vertices(5);
   for (unsigned i = 0; i < 5; ++i) {
-    if (i > 0) before[i] = {i - 1};
-    columns[i] = {i, i};
-    vertices[i] = {before[i], Structure::kNoColumn, 0, columns[i]};
+    if (i > 0) vertices[i].predecessors = {i - 1};
+    vertices[i].columns = {i, i};
   }
   EXPECT_EQ(floats(shared), floats(lattice(Structure(vertices), matrices).all().h));
 }
@@ -264,9 +262,8 @@ TEST(RecursionInputs, ThatDoNotFitAreRefused) {
             }),
             "[one] need a function of `const std::vector<Expression>& columns` for several input "
             "matrices; got a function of one column, and 2 matrices");
-  const unsigned two[] = {0, 1}, three[] = {0, 1, 2};
   EXPECT_EQ(message_of<UsageError>([&] {
-              Structure(std::vector<Structure::Vertex>{{{}, 0, 0, two}, {{}, 0, 0, three}});
+              Structure(std::vector<Structure::Vertex>{{{}, 0, 0, {0, 1}}, {{}, 0, 0, {0, 1, 2}}});
             }),
             "[Structure] need as many columns as other vertices have, 2; got 3 for vertex 1");
   const std::vector<unsigned> many(31);

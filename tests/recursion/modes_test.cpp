@@ -481,14 +481,13 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
   EXPECT_EQ(
       message_of<std::exception>([&] { network.recursion()(Structure::sequence(4), columns); }),
       "[rnn] need a matrix of at least 4 columns, which the vertices read; got {6,3}");
-  const unsigned to_1[] = {1}, to_0[] = {0}, to_2[] = {2};
   EXPECT_EQ(message_of<std::exception>([&] {
-              Structure(std::vector<Structure::Vertex>{{to_1}, {to_0}});
+              Structure(std::vector<Structure::Vertex>{{{1}}, {{0}}});
             }),
             "[Structure] need vertices that do not depend on themselves; got vertex 0, which is in "
             "a cycle or behind one");
   EXPECT_EQ(message_of<std::exception>([&] {
-              Structure(std::vector<Structure::Vertex>{{}, {to_2}});
+              Structure(std::vector<Structure::Vertex>{{}, {{2}}});
             }),
             "[Structure] need predecessors among the 2 vertices; got vertex 2 before vertex 1");
 }

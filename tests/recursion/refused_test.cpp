@@ -221,8 +221,7 @@ class Faulty : public ::testing::Test {
   }
   Structure structure(bool with_two) const {
     if (!with_two) return Structure::sequence(2);
-    static const unsigned both[] = {0, 1};
-    return Structure(std::vector<Structure::Vertex>{{{}, 0}, {{}, 1}, {both, 1}});
+    return Structure(std::vector<Structure::Vertex>{{{}, 0}, {{}, 1}, {{0, 1}, 1}});
   }
   std::vector<float> run(const Recursion<Expression>& along, bool with_two, bool verify = false) {
     GraphOptions options;

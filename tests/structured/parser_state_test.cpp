@@ -231,6 +231,15 @@ TEST_P(DynamicOracle, LossesOfOtherTreesAreNotTooLarge) {
   }
 }
 
+TEST(ParserStateTest, SystemsWithLabelsCompareThem) {
+  const ParserState state({TransitionSystem::arc_hybrid, 3}, 2);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              state.judge(Heads{0, 1});
+            }),
+            "[ParserState] need the heads of 2 words, and as many labels; got 2 and 0");
+  EXPECT_EQ(state.judge(Heads{0, 1}, Heads{2, 1}).right, (Heads{0}));
+}
+
 TEST(ParserStateTest, ArcStandardHasNoCosts) {
   const ParserState state(kStandard, 2);
   const std::string message = message_of<UsageError>([&] { state.judge(Heads{0, 1}); });

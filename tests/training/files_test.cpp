@@ -80,10 +80,15 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
 
 // A perplexity may be infinite at first.
 TEST(TrainingFilesTest, ScoresNeedNotBeFinite) {
-  for (const double number : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+  for (const NotFinite not_finite : {NotFinite::fail, NotFinite::skip}) {
+    const bool fails = not_finite == NotFinite::fail;
+    const double number = fails ? std::numeric_limits<double>::infinity() : std::nan("");
     SCOPED_TRACE(number);
     const std::string folder = new_folder("not_finite");
-    const auto smaller = [](TrainingOptions& options) { options.better = Better::smaller; };
+    const auto smaller = [&](TrainingOptions& options) {
+      options.better = Better::smaller;
+      options.not_finite = not_finite;
+    };
     Program first(kPlain, folder, false, smaller);
     for (int epoch = 0; epoch < 2; ++epoch) {
       ASSERT_TRUE(first.run->next_epoch());

@@ -88,6 +88,60 @@ TEST(TrainingMistakesTest, LossesOfYourOwnAreFinite) {
   EXPECT_EQ(message_of<NumericError>(train), "[TrainingRun] need a finite loss; got nan");
 }
 
+// Nothing else would notice that they are neither trained nor saved.
+TEST(TrainingMistakesTest, ParametersOutsideOfTheModel) {
+  TwoSamples two;
+  ParameterCollection other;
+  const Parameter v = other.add_parameters({1}, "v");
+  const auto train = [&](unsigned shards) {
+    two.options.shards = shards;
+    TrainingRun run(two.model, two.trainer, two.options);
+    run.next_epoch();
+    for (const auto& samples : run.minibatches(two.batch, 2)) {
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        two.batch.add_loss(parameter(two.batch.new_graph(), two.w) + v);
+      }
+      run.update(two.batch);
+    }
+  };
+  const std::string expected =
+      "[TrainingRun] need losses of the parameters in \"/\"; got gradients of \"/v\" elsewhere, "
+      "which would be neither trained nor saved: make their layers in this collection, or freeze "
+      "them with set_updated(false)";
+  EXPECT_EQ(message_of<UsageError>([&] { train(1); }), expected);
+  EXPECT_EQ(message_of<UsageError>([&] { train(2); }), expected);
+  v.set_updated(false);
+  EXPECT_NO_THROW(train(1));
+  SimpleSGDTrainer both(other);
+  EXPECT_EQ(message_of<UsageError>([&] { TrainingRun(two.model, both, two.options); }),
+            "[TrainingRun] need a trainer whose parameters are all in the model; got one of "
+            "\"/v\", which is not in \"/\": make it for the same collection");
+}
+
+TEST(TrainingMistakesTest, AMeanOfNoLosses) {
+  TwoSamples two;
+  two.options.sum_losses = false;
+  TrainingRun run(two.model, two.trainer, two.options);
+  ASSERT_TRUE(run.next_epoch());
+  EXPECT_EQ(message_of<UsageError>([&] {
+              for ([[maybe_unused]] const auto& samples : run.minibatches(two.batch, 2)) {
+                two.add_losses(0);
+                run.update(two.batch, 0);
+              }
+            }),
+            "[TrainingRun] need the number of losses in minibatch 1 of epoch 1, to divide by it; "
+            "got 0");
+  EXPECT_EQ(as_scalar(two.w.values()), 8.0f);
+}
+
+TEST(TrainingMistakesTest, OptionsOfGraphsThatNobodyReads) {
+  TwoSamples two;
+  two.options.graph.threads = 2;
+  EXPECT_EQ(message_of<UsageError>([&] { TrainingRun(two.model, two.trainer, two.options); }),
+            "[TrainingRun] need the options of graphs in the Minibatch in a loop of your own; got "
+            "it in the options, which is for nn::train");
+}
+
 TEST(TrainingMistakesTest, ASecondUpdateOfAMinibatch) {
   const auto message = [](unsigned accumulate, bool records_again) {
     TwoSamples two;
@@ -136,8 +190,10 @@ TEST(TrainingMistakesTest, AMinibatchWithoutLosses) {
           }
         };
         EXPECT_EQ(message_of<UsageError>([&] { train(false); }),
-                  "[TrainingRun] need a loss or more in a minibatch; got none in minibatch 2 of "
-                  "epoch 1: pass over it, without update()");
+                  shards == 1 ? "[backward] need a loss or more; got none, from 2 samples: call "
+                                "add_loss() or add_losses(), or pass over the minibatch"
+                              : "[TrainingRun] need a loss or more in a minibatch; got none in "
+                                "minibatch 2 of epoch 1: pass over it, without update()");
         ASSERT_TRUE(run.next_epoch());
         train(true);
         run.finish_epoch();

@@ -71,15 +71,32 @@ TEST(TrainingRunsTest, PatienceEndsTraining) {
   EXPECT_EQ(epoch, 7u);
 }
 
-TEST(TrainingRunsTest, ScoresThatAreNoNumbersAreNeverTheBest) {
-  Program program(kPlain, "");
-  while (program.run->next_epoch()) {
-    for ([[maybe_unused]] const auto& samples :
-         program.run->minibatches(*program.batch, kSamples)) {
-    }
-    program.run->finish_epoch(std::nan(""));
+TEST(TrainingRunsTest, ScoresThatAreNoNumbersFailOrAreNeverTheBest) {
+  for (const NotFinite not_finite : {NotFinite::fail, NotFinite::skip}) {
+    Setting setting = kPlain;
+    const auto set = setting.options;
+    setting.options = [&](TrainingOptions& options) {
+      if (set) set(options);
+      options.not_finite = not_finite;
+    };
+    Program program(setting, "");
+    const std::string message = message_of<NumericError>([&] {
+      while (program.run->next_epoch()) {
+        for ([[maybe_unused]] const auto& samples :
+             program.run->minibatches(*program.batch, kSamples)) {
+        }
+        program.run->finish_epoch(std::nan(""));
+      }
+    });
+    const bool fails = not_finite == NotFinite::fail;
+    EXPECT_EQ(message, fails ? "[TrainingRun] need a number as the dev score of epoch 1; got nan: "
+                               "are there dev samples?"
+                             : "nothing was thrown");
+    EXPECT_EQ(program.run->progress().best_epoch, 0u);
+    if (!fails) continue;
+    program.run->finish_epoch(0.5);
+    EXPECT_EQ(program.run->progress().best_epoch, 1u);
   }
-  EXPECT_EQ(program.run->progress().best_epoch, 0u);
 }
 
 // Ctrl-C in an evaluation, and signals after the run.

@@ -18,7 +18,7 @@ struct Encoding {
   /// The units of the beginning of a line, after the end of the line before. Never empty.
   std::vector<std::uint32_t> beginning(std::string_view text) const {
     std::vector<std::uint32_t> numbers{vocabulary.id("\n")};
-    for (const std::string_view word : nn::split_line(text, unit)) {
+    for (const std::string& word : nn::split_line(text, unit)) {
       numbers.push_back(vocabulary.id(word));
     }
     return numbers;
