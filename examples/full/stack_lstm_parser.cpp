@@ -148,10 +148,10 @@ struct Model {
 
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load_trees(options);
-  const Sentences trees = projective_trees(data.train);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, TreeVocabularies(data.train, options)};
   load_vectors(options, model.v.words, model.words);
+  const Sentences trees = projective_trees(data.train);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(75);
   nn::TrainingOptions training = options.training("sentences", "LAS");
