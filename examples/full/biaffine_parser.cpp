@@ -18,7 +18,6 @@ namespace {
 
 using namespace dynet_like;
 using namespace dynet_like::examples;
-using Word = nn::ConlluColumns;
 using Sentence = nn::ConlluSentence;
 using Sentences = std::vector<Sentence>;
 
@@ -88,18 +87,15 @@ struct Model {
   }
   /// The same sentences with predicted heads and labels.
   Sentences parse(const Sentences& sentences) const {
-    const std::vector<std::uint32_t> sizes = nn::sizes_of(sentences);
-    const auto with_tree = [&](ComputationGraph& graph, Sentence sentence) {
+    const auto tree = [&](ComputationGraph& graph, const Sentence& sentence) {
       const Encoded x = encode(graph, sentence);
       const std::vector<Tensor> scores =
           values_of({arcs(x.arc_heads, x.arc_dependants),
                      labels.all_pairs(x.label_heads, x.label_dependants)});
       const std::vector<unsigned> heads = nn::chu_liu_edmonds(scores[0]);
-      sentence.set_heads(heads);
-      sentence.set_column(&Word::deprel, v.labels.words(nn::best_labels(scores[1], heads)));
-      return sentence;
+      return HeadsAndLabels{heads, nn::best_labels(scores[1], heads)};
     };
-    return nn::predict(sentences, with_tree, {.sizes = sizes, .graph = options.graph()});
+    return parsed(sentences, v.labels, tree, {.graph = options.graph(), .ranks = &options.ranks()});
   }
 };
 
@@ -109,35 +105,25 @@ int train(const Options& options) {
   const Model model{parameters, options, TreeVocabularies(data.train, options)};
   load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
-  trainer.enable_clipping(5);
+  trainer.enable_clipping(75);
   nn::TrainingOptions training = options.training("sentences", "LAS");
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(data.train.size()),
                                  .floor = 1e-5f};
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = model.v.texts();
-  begin_training(options, parameters, data);
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
-  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
+  training.sizes = nn::sizes_of(data.train);
   const auto evaluate = [&](const Sentences& gold) {
     return nn::AttachmentScores(gold, model.parse(gold));
   };
-  while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(batch, sizes)) {
-      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
-      run.update(batch, nn::total_size(sizes, some));
-    }
-    run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
-  }
-  if (run.interrupted()) return stopped(options);
-  const nn::AttachmentScores test = evaluate(data.test);
-  fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * test.unlabelled(),
-             100 * test.labelled(), test.words());
-  nlohmann::json report = measure_batching(options, run, sizes.size(), "sentences_per_s", loss);
-  report.update({{"uas", test.unlabelled()}, {"las", test.labelled()}});
-  return finish(options, run, report);
+  training.dev_score = [&] { return evaluate(data.dev).labelled(); };
+  begin_training(options, parameters, data);
+  const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
+  nlohmann::json report = measure_batching(options, progress, data.train, "sentences_per_s", loss);
+  report_test(report, evaluate(data.test));
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

@@ -132,26 +132,18 @@ int train(const Options& options) {
                                  .updates = training.updates(data.train.size())};
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
+  training.dev_score = [&] { return evaluate(model, data.dev).second.value(); };
   begin_training(options, parameters, data);
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
-  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
-  while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(batch, sizes.size())) {
-      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
-      run.update(batch, nn::total_size(sizes, some));
-    }
-    run.finish_epoch([&] { return evaluate(model, data.dev).second.value(); });
-  }
-  if (run.interrupted()) return stopped(options);
+  const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
   const auto [with_dependants, all] = evaluate(model, data.test);
   fmt::print("test: {:.1f} % of {} words with dependants, {:.1f} % of {} words\n",
              100 * with_dependants.value(), with_dependants.count(), 100 * all.value(),
              all.count());
-  nlohmann::json report = measure_batching(options, run, sizes.size(), "trees_per_s", loss);
+  nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss);
   report.update({{"accuracy", all.value()}, {"with_dependants", with_dependants.value()}});
-  return finish(options, run, report);
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

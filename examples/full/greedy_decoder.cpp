@@ -1,8 +1,8 @@
 // A greedy decoder: one LSTM reads a number digit by digit, another writes it backwards.
 //
 // The next input of the decoder depends on its last output, so each step needs a value. It is
-// written for one number: in for_each_sample the decoders of all numbers wait for each other's
-// scores, which are computed together.
+// written for one number: in nn::predict the decoders of a minibatch wait for each other's scores,
+// which are computed together.
 //
 // Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
 #include <cstdio>
@@ -11,6 +11,7 @@
 #include "dynet_like/dynet_like.h"
 #include "examples/full/support/program.h"
 #include "nn/nn.h"
+#include "nn/train.h"
 
 using namespace dynet_like;
 
@@ -19,7 +20,7 @@ namespace {
 using Number = std::vector<unsigned>;
 
 constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and a symbol for begin and end
-constexpr unsigned kLongest = 6, kHidden = 64, kBatch = 32, kSteps = 6000;
+constexpr unsigned kLongest = 6, kHidden = 64, kSamples = 32000;  // numbers in an epoch
 
 struct Translator {
   ParameterCollection parameters;
@@ -71,31 +72,24 @@ Number decode(const Translator& model, ComputationGraph& graph, const Number& nu
 }
 
 void run() {
-  Random random(1);
   Translator model;
   AdamTrainer trainer(model.parameters, 0.002f);
-  Minibatch batch;
-  for (unsigned step = 1; step <= kSteps; ++step, batch.clear()) {
-    for (unsigned sample = 0; sample < kBatch; ++sample) {
-      batch.add_loss(model.loss(batch.new_graph(), random_number(random)));
-    }
-    const float loss = batch.forward();
-    trainer.update(batch.backward());
-    if (step % 1000 == 0) std::printf("step %u: loss %.3f\n", step, loss / kBatch);
-  }
+  const auto loss = [&](ComputationGraph& graph, std::size_t) {  // new numbers in every epoch
+    Random random = graph.random();
+    return model.loss(graph, random_number(random));
+  };
+  nn::train(model.parameters, trainer, kSamples, loss, {.epochs = 6});
+
+  Random random(1);
   std::vector<Number> numbers(1000);
   for (Number& number : numbers) number = random_number(random);
-  GraphOptions options;
-  options.inference = true;
-  Minibatch decoding(options);
-  const auto written = for_each_sample(
-      decoding, numbers,
-      [&](ComputationGraph& graph, const Number& number) { return decode(model, graph, number); });
-  unsigned right = 0;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    right += written[i] == Number(numbers[i].rbegin(), numbers[i].rend());
-  }
-  std::printf("%.1f %% of %zu new numbers are right\n", right / 10.0, numbers.size());
+  const auto written = nn::predict(numbers, [&](ComputationGraph& graph, const Number& number) {
+    return decode(model, graph, number);
+  });
+  nn::Accuracy accuracy;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    accuracy.add(written[i] == Number(numbers[i].rbegin(), numbers[i].rend()));
+  std::printf("%.1f %% of %zu new numbers are right\n", 100 * accuracy.value(), numbers.size());
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ int train(const Options& options) {
              options.text("level"), parameters.parameter_count());
   flush_output();
   nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
+  Minibatch batch(training.graph);
   while (run.next_epoch()) {
     for (const auto& some : run.minibatches(batch, streams.minibatches())) {
       const std::size_t piece = run.progress().minibatches;
@@ -150,7 +150,7 @@ int train(const Options& options) {
     fmt::print("no model can do better than {:.4f} nats per character\n", task.least_nats);
   }
   fmt::print("{}\n\n", sampled_text(model, task.encoding, options, is_words ? 60 : 300));
-  return finish(options, run, report);
+  return finish(options, training, run.progress(), report);
 }
 
 std::string nats_of_lines(std::span<const std::string> lines, const LanguageModel& model,

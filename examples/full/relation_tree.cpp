@@ -10,24 +10,23 @@
 // the tree?
 //
 // Expected: at least 95 % of 1,000 new trees are right, after a few seconds. With --explain the
-// program shows what ran in the last step; "tree node" stands for words.
+// program shows what runs for 32 trees; "tree node" stands for words.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <iostream>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "examples/full/support/program.h"
+#include "nn/train.h"
 
 using namespace dynet_like;
 
 namespace {
 
 enum Relation : unsigned { kSupports, kDenies, kMentions, kRelations };
-constexpr unsigned kForms = 30, kDeepest = 4, kMostChildren = 3, kHidden = 32, kBatch = 32;
-constexpr unsigned kSteps = 1500;
+constexpr unsigned kForms = 30, kDeepest = 4, kMostChildren = 3, kHidden = 32;
 
 // A word, with the tree of its dependants.
 struct Word {
@@ -52,6 +51,13 @@ Word random_tree(Random& random, unsigned deepest = kDeepest) {
   const auto children = deepest == 0 ? 0 : random.below(kMostChildren + 1);
   for (unsigned i = 0; i < children; ++i) word.children.push_back(random_tree(random, deepest - 1));
   return word;
+}
+
+std::vector<Word> random_trees(std::size_t count, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Word> trees(count);
+  for (Word& tree : trees) tree = random_tree(random);
+  return trees;
 }
 
 struct Gate {
@@ -115,46 +121,21 @@ struct RelationTreeLSTM {
   Node node;
 };
 
-int best(const Tensor& scores) {
-  return static_cast<int>(std::max_element(scores.v, scores.v + 3) - scores.v) - 1;
-}
-
-unsigned right_of(const RelationTreeLSTM& model, const std::vector<Word>& trees) {
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
-  std::vector<Expression> outputs;
-  for (const Word& tree : trees) {
-    outputs.push_back(model(batch.new_graph(), tree));
-    batch.add_output(outputs.back());
-  }
-  batch.forward();
-  unsigned right = 0;
-  for (std::size_t i = 0; i < trees.size(); ++i)
-    right += best(outputs[i].value()) == worth(trees[i]);
-  return right;
-}
-
 void run(bool explains) {
-  Random random(1);
   RelationTreeLSTM model;
   AdamTrainer trainer(model.parameters, 0.003f);
-  Minibatch batch;
-  for (unsigned step = 1; step <= kSteps; ++step) {
-    batch.clear();
-    for (unsigned sample = 0; sample < kBatch; ++sample) {
-      const Word tree = random_tree(random);
-      const auto label = static_cast<unsigned>(worth(tree) + 1);
-      batch.add_loss(cross_entropy(model(batch.new_graph(), tree), label));
-    }
-    const float loss = batch.forward();
-    trainer.update(batch.backward());
-    if (step % 250 == 0) std::printf("step %u: loss %.3f\n", step, loss / kBatch);
-  }
-  if (explains) std::cout << batch.explain() << std::flush;
-  std::vector<Word> trees(1000);
-  for (Word& tree : trees) tree = random_tree(random);
-  std::printf("%.1f %% of %zu new trees are right\n", right_of(model, trees) / 10.0, trees.size());
+  const auto loss = [&](ComputationGraph& graph, const Word& tree) {
+    return cross_entropy(model(graph, tree), worth(tree) + 1);
+  };
+  nn::train(model.parameters, trainer, random_trees(48000, 1), loss, {.epochs = 1});
+  const std::vector<Word> trees = random_trees(1000, 2);
+  if (explains) examples::explain_minibatch(trees, 32, loss);
+  const auto found = nn::predict(trees, [&](ComputationGraph& graph, const Word& tree) {
+    return static_cast<int>(argmax(model(graph, tree).value())) - 1;
+  });
+  nn::Accuracy accuracy;
+  for (std::size_t i = 0; i < trees.size(); ++i) accuracy.add(found[i] == worth(trees[i]));
+  std::printf("%.1f %% of %zu new trees are right\n", 100 * accuracy.value(), trees.size());
 }
 
 }  // namespace

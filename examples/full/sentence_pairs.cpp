@@ -125,22 +125,15 @@ int train(const Options& options) {
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
+  training.dev_score = [&] { return accuracy(data.dev, model.labels(data.dev)); };
   begin_training(options, parameters, data);
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
-  while (run.next_epoch()) {
-    for (const auto& pairs : run.minibatches(batch, data.train.size())) {
-      batch.add_losses(pairs.size(), [&](auto& graph, auto i) { return loss(graph, pairs[i]); });
-      run.update(batch);
-    }
-    run.finish_epoch([&] { return accuracy(data.dev, model.labels(data.dev)); });
-  }
-  if (run.interrupted()) return stopped(options);
-  nlohmann::json report = measure_batching(options, run, data.train.size(), "pairs_per_s", loss);
-  report["dev_accuracy"] = run.progress().best_score;
+  const auto loss = [&](auto& graph, const Pair& sample) { return model.loss(graph, sample); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
+  nlohmann::json report = measure_batching(options, progress, data.train, "pairs_per_s", loss);
+  report["dev_accuracy"] = progress.best_score;
   if (!data.test.empty()) report_test(report, accuracy(data.test, model.labels(data.test)));
-  return finish(options, run, report);
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

@@ -15,7 +15,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include "examples/full/seq2seq/pairs.h"
 #include "examples/full/support/program.h"
@@ -162,18 +161,12 @@ struct Model {
                     std::size_t first = 0) const {
     std::vector<std::uint32_t> sizes;  // similar sizes together: they wait less
     for (const auto& sentence : sentences) sizes.push_back(words_of(sentence).size());
-    GraphOptions graph_options = options.graph();
-    graph_options.threads = threads;
-    Minibatch batch(graph_options);
-    Strings translations(sentences.size());
-    for (const auto& samples : nn::sorted_minibatches(sizes, together)) {
-      batch.clear();
-      for_each_sample(batch, samples, [&](ComputationGraph& graph, std::uint32_t i) {
-        const Random random(options.seed(), std::uint64_t{first + i} << 32);
-        translations[i] = translate(graph, sentences[i], random);
-      });
-    }
-    return translations;
+    const auto translation = [&](ComputationGraph& graph, std::size_t i) {
+      const Random random(options.seed(), std::uint64_t{first + i} << 32);
+      return translate(graph, sentences[i], random);
+    };
+    return nn::predict(sentences.size(), translation,
+                       {.batch_size = together, .sizes = sizes, .graph = {.threads = threads}});
   }
 };
 
@@ -196,7 +189,7 @@ double exact_match(const Model& model, const std::vector<nn::TextPair>& pairs) {
 
 int train(const Options& options) {
   options.need_none("sample", {"beam", "length-penalty"});
-  const PairSplits data = load_pairs(options);
+  const nn::Splits<nn::TextPair> data = load_pairs(options);
   const Vocabularies vocabularies(data.train, options.whole("min-count"));
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, vocabularies};
@@ -205,31 +198,22 @@ int train(const Options& options) {
   nn::TrainingOptions training = options.training("sentences", "exact match");
   training.texts = {{"source", vocabularies.source.to_text()},
                     {"target", vocabularies.target.to_text()}};
-  begin_training(options, parameters, {data.train.size(), data.dev.size(), data.test.size()});
-  nn::TrainingRun run(parameters, trainer, training);
-  std::vector<std::uint32_t> sizes;
-  for (const auto& pair : data.train) sizes.push_back(words_of(pair.second).size());
-  Minibatch batch(options.training_graph());
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(batch, sizes)) {
-      batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
-        return model.loss(graph, data.train[samples[i]]);
-      });
-      run.update(batch);
-    }
-    run.finish_epoch([&] { return exact_match(model, data.dev); });
-  }
-  if (run.interrupted()) return stopped(options);
-  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
+  for (const auto& pair : data.train) training.sizes.push_back(words_of(pair.second).size());
+  training.dev_score = [&] { return exact_match(model, data.dev); };
+  begin_training(options, parameters, data);
+  const auto loss = [&](auto& graph, const nn::TextPair& pair) { return model.loss(graph, pair); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
+  if (options.has("explain")) explain_minibatch(data.train, training.batch_size, loss);
   Strings sentences = sources_of(data.test);
   sentences.resize(std::min(sentences.size(), kMeasured));
   const auto decide = [&](unsigned together) { return model.translate(sentences, 1, together); };
   nlohmann::json report = measure_waiting("sentences", sentences.size(), kTogether, decide);
   report["exact_match"] = exact_match(model, data.test);
-  report["dev_exact_match"] = run.progress().best_score;
+  report["dev_exact_match"] = progress.best_score;
   fmt::print("test: {:.2f} % of {} sentences are right\n",
              100 * report["exact_match"].get<double>(), data.test.size());
-  return finish(options, run, report);
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

@@ -168,24 +168,17 @@ int train(const Options& options) {
   training.texts = {{"words", model.v.words.to_text()},
                     {"characters", model.v.characters.to_text()},
                     {"labels", model.v.labels.to_text()}};
-  begin_training(options, parameters, data);
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
-  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
+  training.sizes = nn::sizes_of(data.train);
   const auto labels = [&](const auto& sentences) { return model.labels(sentences); };
-  while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(batch, sizes)) {
-      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
-      run.update(batch, nn::total_size(sizes, some));
-    }
-    run.finish_epoch([&] {
-      return data.has_entities() ? span_scores(data.dev, labels).f1()
-                                 : tag_accuracy(data.dev, labels).value();
-    });
-  }
-  if (run.interrupted()) return stopped(options);
-  nlohmann::json scores = {{"dev_score", run.progress().best_score}};
+  training.dev_score = [&] {
+    return data.has_entities() ? span_scores(data.dev, labels).f1()
+                               : tag_accuracy(data.dev, labels).value();
+  };
+  begin_training(options, parameters, data);
+  const auto loss = [&](auto& graph, const auto& each) { return model.loss(graph, each); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
+  nlohmann::json scores = {{"dev_score", progress.best_score}};
   std::string details;
   if (data.has_entities()) {
     const nn::SpanScores test = span_scores(data.test, labels);
@@ -198,9 +191,9 @@ int train(const Options& options) {
   }
   fmt::print("test {}: {:.2f} %{}", data.score_name, 100 * scores[data.score_name].get<double>(),
              details);
-  auto report = measure_batching(options, run, sizes.size(), "sentences_per_second", loss);
+  auto report = measure_batching(options, progress, data.train, "sentences_per_second", loss);
   report.update(scores);
-  return finish(options, run, report);
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

@@ -161,24 +161,17 @@ int train(const Options& options) {
   training.texts = {{"features", model.v.features.to_text()},
                     {"tags", model.v.tags.to_text()},
                     {"words", model.v.words.to_text()}};
-  begin_training(options, parameters, data);
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
-  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
+  training.sizes = nn::sizes_of(data.train);
   const auto tags = [&](const auto& sentences) { return model.tags(sentences); };
-  while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(batch, sizes)) {
-      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
-      run.update(batch, nn::total_size(sizes, some));
-    }
-    run.finish_epoch([&] { return tag_accuracy(data.dev, tags).value(); });
-  }
-  if (run.interrupted()) return stopped(options);
-  nlohmann::json report = measure_batching(options, run, sizes.size(), "sentences_per_s", loss);
-  report["dev_accuracy"] = run.progress().best_score;
+  training.dev_score = [&] { return tag_accuracy(data.dev, tags).value(); };
+  begin_training(options, parameters, data);
+  const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
+  nlohmann::json report = measure_batching(options, progress, data.train, "sentences_per_s", loss);
+  report["dev_accuracy"] = progress.best_score;
   if (!data.test.empty()) report_test(report, tag_accuracy(data.test, tags).value());
-  return finish(options, run, report);
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

@@ -5,16 +5,14 @@
 // LSTMs for three words of the stack and one of the buffer. In training the parser follows its own
 // decisions, wrong ones too, and a dynamic oracle tells which ones are best there (Goldberg and
 // Nivre 2013). So the next step depends on the model's current scores. Still every sentence is
-// plain code: `for_each_sample` runs the steps of all sentences of a minibatch together. Labels do
-// not change steps, so all of them are chosen when the tree is complete.
+// plain code: `nn::train` and `nn::predict` run the steps of all sentences of a minibatch together.
+// Labels do not change steps, so all of them are chosen when the tree is complete.
 //   transition_parser    a toy grammar: UAS and LAS 99.6 %; 2 seconds of processor time
 //   transition_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
 //       words and parts of speech as annotated, punctuation and subtypes of labels counted: UAS
 //       89.4 %, LAS 87.5 %; 3.5 minutes of processor time
 #include <algorithm>
-
-#include <fmt/ostream.h>
 
 #include "examples/full/support/parsing.h"
 #include "examples/full/support/program.h"
@@ -25,7 +23,6 @@ namespace {
 
 using namespace dynet_like;
 using namespace dynet_like::examples;
-using Word = nn::ConlluColumns;
 using Sentence = nn::ConlluSentence;
 using Sentences = std::vector<Sentence>;
 
@@ -103,8 +100,9 @@ struct Model {
   }
 
   /// Follows the model's decisions. There is a loss wherever the best correct transition does not
-  /// beat all wrong ones by a margin. The random numbers are for dropped words and for wrong steps.
-  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random) const {
+  /// beat all wrong ones by a margin. Some words are dropped, rare ones most often.
+  Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
+    Random random = graph.random();
     std::vector<unsigned> ids = v.word_ids(sentence);
     for (unsigned& id : ids) {
       if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
@@ -127,39 +125,23 @@ struct Model {
     }
     return sum(losses);
   }
-  /// The losses of some sentences. Their random numbers depend on `seed` and on the sentence's
-  /// number.
-  std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
-                                 const std::vector<std::uint32_t>& some, std::uint64_t seed) const {
-    return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
-      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32));
-    });
-  }
 
-  /// Writes the predicted heads and labels into the sentence.
-  void parse(ComputationGraph& graph, Sentence& sentence) const {
+  HeadsAndLabels tree(ComputationGraph& graph, const Sentence& sentence) const {
     const Encoded x = encode(graph, sentence, v.word_ids(sentence));
     nn::ParserState state(kSystem, sentence.words.size());
     while (state.apply_forced(), !state.is_done()) {
       state.apply(argmax(scores(x, state).value(), state.allowed()));
     }
-    const auto found = argmax_of_columns(label_scores(x, state.heads()).value());
-    sentence.set_heads(state.heads());
-    sentence.set_column(&Word::deprel, v.labels.words(found));
+    return {state.heads(), argmax_of_columns(label_scores(x, state.heads()).value())};
   }
-  /// The same for many sentences, `together` at once.
-  Sentences parse(Sentences sentences, unsigned threads, unsigned together = kTogether) const {
-    parse(sentences, threads, nn::sorted_minibatches(nn::sizes_of(sentences), together));
-    return sentences;
+  /// The same sentences with predicted heads and labels.
+  Sentences parse(const Sentences& sentences, const nn::PredictionOptions& how) const {
+    const auto find = [&](auto& graph, const Sentence& each) { return tree(graph, each); };
+    return parsed(sentences, v.labels, find, how);
   }
-  void parse(Sentences& sentences, unsigned threads, const nn::Minibatches& minibatches) const {
-    GraphOptions graph_options = options.graph();
-    graph_options.threads = threads;
-    Minibatch batch(graph_options);
-    for (const auto& some : minibatches) {
-      batch.clear();
-      for_each_sample(batch, some, [&](auto& graph, auto i) { parse(graph, sentences[i]); });
-    }
+  Sentences parse(const Sentences& sentences) const {
+    return parse(sentences,
+                 {.batch_size = kTogether, .graph = options.graph(), .ranks = &options.ranks()});
   }
 };
 
@@ -171,13 +153,17 @@ nlohmann::json measure(const Model& trained, Sentences train, Sentences test) {
       .parameters = parameters, .options = trained.options, .v = trained.v, .rate = 0};
   copy_values(trained.parameters, parameters);
   for (Sentences* part : {&train, &test}) part->resize(std::min(part->size(), kMeasured));
-  const auto parse = [&](unsigned together) { return model.parse(test, 1, together); };
+  const auto parse = [&](unsigned together) {
+    return model.parse(test, {.batch_size = together, .graph = {}});
+  };
   const auto learn = [&](unsigned together) {
     std::vector<float> values;
     Minibatch batch;
     for (const auto& some : nn::sorted_minibatches(nn::sizes_of(train), together)) {
       batch.clear();
-      const std::vector<Expression> losses = model.losses(batch, train, some, 1);
+      batch.seed_samples(std::vector<std::uint64_t>(some.begin(), some.end()));
+      const auto losses = for_each_sample(
+          batch, some, [&](auto& graph, std::uint32_t i) { return model.loss(graph, train[i]); });
       batch.add_losses(losses);
       batch.forward();
       batch.backward();
@@ -193,49 +179,31 @@ nlohmann::json measure(const Model& trained, Sentences train, Sentences test) {
 
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load_trees(options);
-  Sentences possible = data.train;
-  std::erase_if(possible, [](auto& s) { return !nn::TransitionSystem::can_make(s.heads()); });
-  if (possible.empty())
-    throw UsageError("need a tree without crossing arcs and with one root to learn from; got none");
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, TreeVocabularies(data.train, options)};
   load_vectors(options, model.v.words, model.words);
+  const Sentences trees = projective_trees(data.train);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
-  trainer.enable_clipping(5);
+  trainer.enable_clipping(75);
   nn::TrainingOptions training = options.training("sentences", "LAS");
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
-                                 .updates = training.updates(possible.size()),
+                                 .updates = training.updates(trees.size()),
                                  .floor = 1e-5f};
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = model.v.texts();
-  begin_training(options, parameters, data);
-  fmt::print("left out {} training trees, which transitions cannot build\n",
-             data.train.size() - possible.size());
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(possible);
+  training.sizes = nn::sizes_of(trees);
   const auto evaluate = [&](const Sentences& gold) {
-    Sentences found = gold;
-    share_trees(options.ranks(), kTogether, found, [&](const nn::Minibatches& own) {
-      model.parse(found, options.whole("threads"), own);
-    });
-    return nn::AttachmentScores(gold, found);
+    return nn::AttachmentScores(gold, model.parse(gold));
   };
-  while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(batch, sizes)) {
-      batch.add_losses(model.losses(batch, possible, some, run.random()()));
-      run.update(batch, nn::total_size(sizes, some));
-    }
-    run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
-  }
-  if (run.interrupted()) return stopped(options);
-  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
-  const nn::AttachmentScores test = evaluate(data.test);
-  fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * test.unlabelled(),
-             100 * test.labelled(), test.words());
-  nlohmann::json report = measure(model, possible, data.test);
-  report.update({{"uas", test.unlabelled()}, {"las", test.labelled()}});
-  return finish(options, run, report);
+  training.dev_score = [&] { return evaluate(data.dev).labelled(); };
+  begin_training(options, parameters, data);
+  const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
+  const auto progress = nn::train(parameters, trainer, trees, loss, training);
+  if (progress.interrupted) return stopped(options);
+  if (options.has("explain")) explain_minibatch(trees, training.batch_size, loss);
+  nlohmann::json report = measure(model, trees, data.test);
+  report_test(report, evaluate(data.test));
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {
@@ -243,8 +211,7 @@ int apply(Options& options) {
   ParameterCollection parameters;
   const Model model{parameters, options, TreeVocabularies(saved)};
   saved.load(parameters);
-  const Sentences sentences = nn::read_conllu(std::cin, kStandardInput);
-  fmt::print("{}", nn::to_conllu(model.parse(sentences, options.whole("threads"))));
+  fmt::print("{}", nn::to_conllu(model.parse(nn::read_conllu(std::cin, kStandardInput))));
   return 0;
 }
 

@@ -127,28 +127,22 @@ int train(const Options& options) {
   load_vectors(options, words, model.embedding);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("trees", "accuracy");
+  training.sizes = nn::sizes_of(data.train);
   training.sum_losses = true;
+  training.dev_score = [&] { return accuracies(model, data.dev).first; };
   training.texts["words"] = words.to_text();
   begin_training(options, parameters, data);
-  nn::TrainingRun run(parameters, trainer, training);
-  Minibatch batch(options.training_graph());
-  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
-  while (run.next_epoch()) {
-    for (const auto& trees : run.minibatches(batch, nn::sizes_of(data.train))) {
-      batch.add_losses(trees.size(), [&](auto& graph, auto i) { return loss(graph, trees[i]); });
-      run.update(batch);
-    }
-    run.finish_epoch([&] { return accuracies(model, data.dev).first; });
-  }
-  if (run.interrupted()) return stopped(options);
+  const auto loss = [&](auto& graph, const nn::Tree& tree) { return model.loss(graph, tree); };
+  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  if (progress.interrupted) return stopped(options);
   const auto [all, binary] = accuracies(model, data.test);
   fmt::print("test accuracy: {:.2f} %", 100 * all);
   if (options.is_special()) fmt::print("; positive or negative: {:.2f} %", 100 * binary);
-  nlohmann::json report = measure_batching(options, run, data.train.size(), "trees_per_s", loss);
+  nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss);
   report["task"] = options.is_special() ? "sst" : "listops";
-  report["dev_accuracy"] = run.progress().best_score;
+  report["dev_accuracy"] = progress.best_score;
   report.update({{"test_accuracy", all}, {"test_binary_accuracy", binary}});
-  return finish(options, run, report);
+  return finish(options, training, progress, report);
 }
 
 int apply(Options& options) {

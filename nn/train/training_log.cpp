@@ -94,18 +94,6 @@ std::string TrainingLog::score_text(double score) const {
                                  : fmt::format("{:.2f} %", 100 * score);
 }
 
-std::string TrainingLog::summary() const {
-  const TrainingProgress& progress = run_.progress;
-  if (progress.best_epoch == 0) return "no epoch is complete";
-  const bool has_score = progress.curve.columns().size() > 1;
-  return fmt::format(
-      "best: epoch {} of {}{}; trained for {:.0f} s", progress.best_epoch, progress.epochs,
-      has_score
-          ? fmt::format(", dev {} {}", run_.options.score_name, score_text(progress.best_score))
-          : "",
-      progress.seconds);
-}
-
 void TrainingLog::write_report(const std::filesystem::path& path,
                                const std::map<std::string, double>& results) const {
   if (!run_.is_writer()) return;

@@ -26,7 +26,6 @@ class TrainingLog {
   /// Logs the epoch that was completed last. `shares`: shares of the time, for its line.
   void write(const Evaluation& evaluation, const std::string& shares);
 
-  std::string summary() const;
   void write_report(const std::filesystem::path& path,
                     const std::map<std::string, double>& results) const;
 

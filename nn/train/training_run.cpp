@@ -237,7 +237,6 @@ Communicator& TrainingRun::ranks() { return *state_->ranks; }
 bool TrainingRun::is_writer() const { return state_->is_writer(); }
 const TrainingProgress& TrainingRun::progress() const { return state_->progress; }
 double TrainingRun::units_per_second() const { return epoch_->units_per_second(); }
-std::string TrainingRun::summary() const { return log_->summary(); }
 
 void TrainingRun::write_report(const std::filesystem::path& path,
                                const std::map<std::string, double>& results) const {

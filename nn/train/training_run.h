@@ -128,8 +128,6 @@ class TrainingRun {
   const LearningCurve& curve() const { return progress().curve; }
   /// The speed of training, without evaluation, over the epochs of this run.
   double units_per_second() const;
-  /// The best epoch, its score and the time, in one line.
-  std::string summary() const;
   /// Writes settings, progress and these results to a JSON file. Throws FileError.
   void write_report(const std::filesystem::path& path,
                     const std::map<std::string, double>& results = {}) const;

@@ -27,12 +27,12 @@ Pairs read_pairs(const std::string& file) {
 
 }  // namespace
 
-PairSplits load_pairs(const Options& options) {
+nn::Splits<nn::TextPair> load_pairs(const Options& options) {
   options.need_none("train", {"train-pairs", "test-pairs"});
   options.need_all_or_none({"train", "test"});
   if (options.has("dev")) options.need_all_or_none({"train", "dev", "test"});
   Random random(options.seed());
-  PairSplits data;
+  nn::Splits<nn::TextPair> data;
   if (options.has("train")) {
     data.train = read_pairs(options.text("train"));
     data.test = read_pairs(options.text("test"));

@@ -4,19 +4,16 @@
 #include <vector>
 
 #include "examples/full/support/options.h"
+#include "nn/data/splits.h"
 #include "nn/data/text_pairs.h"
 #include "nn/data/vocabulary.h"
 
 namespace dynet_like::examples {
 
-struct PairSplits {
-  std::vector<nn::TextPair> train, dev, test;
-};
-
 /// Loads the files of --train, --dev and --test (files named *.txt are SCAN's), or generates
 /// commands. Without --dev, a twentieth of the training pairs becomes dev. Throws UsageError for
 /// options that do not go together, and FileError for files that cannot be used.
-PairSplits load_pairs(const Options& options);
+nn::Splits<nn::TextPair> load_pairs(const Options& options);
 
 /// Numbers of the words of the training pairs. Rare words of the first sentences are unknown.
 struct Vocabularies {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/ostream.h>
-
 namespace dynet_like::examples {
 
 namespace {
@@ -53,11 +51,11 @@ double host_ns(const Fastest& run) {
 
 }  // namespace
 
-nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& run,
+nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of) {
   const auto count = std::min<std::size_t>(options.whole("batch-size"), samples);
-  const double seconds = std::min(kMostSeconds, kShareOfTraining * run.progress().seconds);
+  const double seconds = std::min(kMostSeconds, kShareOfTraining * progress.seconds);
   const Fastest batched = fastest_run(batching::Policy::automatic, count, seconds, loss_of);
   const Fastest unbatched = fastest_run(batching::Policy::none, count, seconds, loss_of);
   const auto per_second = [&](const Fastest& fastest) {

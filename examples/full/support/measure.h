@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <ctime>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <fmt/core.h>
+#include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
 
-#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/graph/for_each_sample.h"
 #include "examples/full/support/options.h"
 #include "nn/train.h"
 
@@ -32,9 +33,31 @@ double accuracy(const std::vector<Sample>& gold, const std::vector<std::string>&
 /// with batching and node by node. Prints a table, and returns its numbers for a report: the speeds
 /// are "SPEED" and "SPEED_unbatched". Each way takes a tenth of the time that training took, at
 /// most 1.5 seconds, and at least three runs.
-nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& run,
+nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of);
+/// The same for loss_of(graph, sample).
+template <class Sample, class LossOf>
+nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
+                                const std::vector<Sample>& samples, const std::string& speed,
+                                const LossOf& loss_of) {
+  return measure_batching(
+      options, progress, samples.size(), speed,
+      [&](ComputationGraph& graph, std::size_t i) { return loss_of(graph, samples[i]); });
+}
+
+/// Prints how the first samples, at most `count`, run in training, as one minibatch. They may wait
+/// for each other.
+template <class Sample, class LossOf>
+void explain_minibatch(const std::vector<Sample>& samples, std::size_t count,
+                       const LossOf& loss_of) {
+  Minibatch batch;
+  const std::span<const Sample> all = samples;
+  batch.add_losses(for_each_sample(batch, all.first(std::min(count, all.size())), loss_of));
+  batch.forward();
+  batch.backward();
+  fmt::print("{}\n", fmt::streamed(batch.explain()));
+}
 
 /// Measures what for_each_sample gains for samples that wait for each other. decide(n) must decide
 /// all `count` samples, n at a time, on one thread. Prints "UNIT/s" for `together` at once and for

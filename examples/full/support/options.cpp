@@ -361,8 +361,9 @@ nn::TrainingOptions Options::training(const std::string& unit,
   training.settings[kCase] = is_special_ ? program_.special_case : "usual";
   training.settings["data"] = fingerprint();
   training.arguments = all(Option::Saved::remembered);
+  training.graph.threads = whole("threads");
   if (has("timeline")) {
-    training.timeline = timeline_.get();
+    training.graph.timeline = training.timeline = timeline_.get();
     training.timeline_file = text("timeline");
   }
   return training;
@@ -372,13 +373,6 @@ GraphOptions Options::graph() const {
   GraphOptions options;
   options.threads = whole("threads");
   options.inference = true;
-  return options;
-}
-
-GraphOptions Options::training_graph() const {
-  GraphOptions options;
-  options.threads = whole("threads");
-  if (has("timeline")) options.timeline = timeline_.get();
   return options;
 }
 

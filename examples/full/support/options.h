@@ -91,9 +91,8 @@ class Options {
   /// that they name. Without --decay it has no schedule. Throws FileError. `unit` and `score_name`
   /// are printed.
   nn::TrainingOptions training(const std::string& unit, const std::string& score_name) const;
-  /// For inference, and for training.
+  /// For inference. TrainingOptions::graph is for training.
   GraphOptions graph() const;
-  GraphOptions training_graph() const;
   /// The processes that train together: only this one, unless mpirun has started several.
   Communicator& ranks() const { return *ranks_; }
   /// The same command line with --resume, quoted for a shell.

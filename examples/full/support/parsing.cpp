@@ -1,10 +1,11 @@
 // Treebanks, and vocabularies of their words.
 #include "examples/full/support/parsing.h"
 
-#include <sstream>
+#include <fmt/core.h>
 
 #include "examples/full/support/generated.h"
 #include "examples/full/support/word_vectors.h"
+#include "nn/nn.h"
 
 namespace dynet_like::examples {
 
@@ -27,29 +28,19 @@ nn::Splits<nn::ConlluSentence> load_trees(const Options& options) {
   return {make(options.whole("train-sentences"), 0), make(200, 1), make(500, 2)};
 }
 
-// Exchanges heads and labels as texts, since parsing changes only these.
-void share_trees(Communicator& ranks, std::size_t together,
-                 std::vector<nn::ConlluSentence>& sentences,
-                 const std::function<void(const nn::Minibatches&)>& parse) {
-  const nn::Minibatches all = nn::sorted_minibatches(nn::sizes_of(sentences), together);
-  std::vector<nn::Minibatches> by_rank(ranks.size());
-  for (std::size_t i = 0; i < all.size(); ++i) by_rank[i % ranks.size()].push_back(all[i]);
-  parse(by_rank[ranks.rank()]);
-  if (ranks.size() == 1) return;
-  std::vector<nn::ConlluSentence> mine;
-  for (const auto& some : by_rank[ranks.rank()]) {
-    for (const std::uint32_t i : some) mine.push_back(sentences[i]);
-  }
-  const std::vector<std::string> texts = gather_texts(ranks, nn::to_conllu(mine));
-  for (unsigned r = 0; r < ranks.size(); ++r) {
-    if (by_rank[r].empty()) continue;
-    std::istringstream in(texts[r]);
-    const auto parsed = nn::read_conllu(in, ranks.name(r), {.max_file_bytes = texts[r].size()});
-    auto next = parsed.begin();
-    for (const auto& some : by_rank[r]) {
-      for (const std::uint32_t i : some) sentences[i] = *next++;
-    }
-  }
+std::vector<nn::ConlluSentence> projective_trees(std::vector<nn::ConlluSentence> trees) {
+  const auto others = std::erase_if(
+      trees, [](const auto& tree) { return !nn::TransitionSystem::can_make(tree.heads()); });
+  if (trees.empty())
+    throw UsageError("need a tree without crossing arcs and with one root to learn from; got none");
+  fmt::print("left out {} training trees, which transitions cannot build\n", others);
+  return trees;
+}
+
+void report_test(nlohmann::json& report, const nn::AttachmentScores& scores) {
+  fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * scores.unlabelled(),
+             100 * scores.labelled(), scores.words());
+  report.update({{"uas", scores.unlabelled()}, {"las", scores.labelled()}});
 }
 
 TreeVocabularies::TreeVocabularies(const std::vector<nn::ConlluSentence>& sentences,

@@ -1,13 +1,14 @@
 // Data of parsers: sentences with their trees, and the numbers of words and labels.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "examples/full/support/options.h"
 #include "nn/data/conllu.h"
-#include "nn/data/minibatches.h"
 #include "nn/data/splits.h"
 #include "nn/data/vocabulary.h"
 #include "nn/train.h"
@@ -18,11 +19,29 @@ namespace dynet_like::examples {
 /// dev and test. Throws UsageError unless all or none of these files are given, and FileError.
 nn::Splits<nn::ConlluSentence> load_trees(const Options& options);
 
-/// Divides sentences among processes: parse(minibatches) parses those of this process, `together`
-/// at once. Afterwards all processes have all trees.
-void share_trees(Communicator& ranks, std::size_t together,
-                 std::vector<nn::ConlluSentence>& sentences,
-                 const std::function<void(const nn::Minibatches&)>& parse);
+/// The trees that transitions can build: without crossing arcs, and with one root. Prints how many
+/// others there are. Throws UsageError if all are others.
+std::vector<nn::ConlluSentence> projective_trees(std::vector<nn::ConlluSentence> trees);
+
+/// The heads of a sentence's words, and then the numbers of their labels.
+using HeadsAndLabels = std::vector<std::vector<unsigned>>;
+/// The same sentences with the heads and labels that parse(graph, sentence) finds.
+template <class Parse>
+std::vector<nn::ConlluSentence> parsed(std::vector<nn::ConlluSentence> sentences,
+                                       const nn::Vocabulary& labels, const Parse& parse,
+                                       nn::PredictionOptions how) {
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(sentences);
+  how.sizes = sizes;
+  const std::vector<HeadsAndLabels> found = nn::predict(sentences, parse, how);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    sentences[i].set_heads(found[i][0]);
+    sentences[i].set_column(&nn::ConlluColumns::deprel, labels.words(found[i][1]));
+  }
+  return sentences;
+}
+
+/// Prints the scores of the best model on the test data, and adds them to the report.
+void report_test(nlohmann::json& report, const nn::AttachmentScores& scores);
 
 /// Numbers of words, parts of speech and labels of arcs. The first two have an unknown one. The
 /// root comes before the words of a sentence.

@@ -94,11 +94,16 @@ void report_test(nlohmann::json& report, double accuracy) {
   report["test_accuracy"] = accuracy;
 }
 
-int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json report) {
-  fmt::print("{}\n", run.summary());
-  report["epochs"] = run.progress().epochs;
-  report["seconds"] = run.progress().seconds;
-  if (options.has("report") && run.is_writer())
+int finish(const Options& options, const nn::TrainingOptions& training,
+           const nn::TrainingProgress& progress, nlohmann::json report) {
+  const std::string score = training.score_text
+                                ? training.score_text(progress.best_score)
+                                : fmt::format("{:.2f} %", 100 * progress.best_score);
+  fmt::print("best: epoch {} of {}, dev {} {}; trained for {:.0f} s\n", progress.best_epoch,
+             progress.epochs, training.score_name, score, progress.seconds);
+  report["epochs"] = progress.epochs;
+  report["seconds"] = progress.seconds;
+  if (options.has("report") && options.ranks().rank() == 0)
     detail::write_atomically(options.text("report"), report.dump(2) + '\n');
   return 0;
 }

@@ -54,9 +54,10 @@ int stopped(const Options& options);
 /// Prints the accuracy of the best model on the test data, and adds it to the report.
 void report_test(nlohmann::json& report, double accuracy);
 
-/// Prints the run's summary, and writes --report, if given: these results, and the run's epochs and
-/// seconds. Returns exit status 0. Throws FileError.
-int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json report);
+/// Prints the best epoch with its score, and writes --report, if given: these results, and the
+/// run's epochs and seconds. Returns exit status 0. Throws FileError.
+int finish(const Options& options, const nn::TrainingOptions& training,
+           const nn::TrainingProgress& progress, nlohmann::json report);
 
 /// Throws FileError unless all output so far has been written, so that a long run does not end
 /// before it notices that the disk is full.
