@@ -29,7 +29,12 @@ TEST(TrainingFilesTest, GoesOnWithItsOwnFilesOnly) {
   const auto resume = [&](const std::function<void(TrainingOptions&)>& more = {}) {
     Program(kPlain, folder, true, more);
   };
-  EXPECT_THROW(resume(), FileError);  // there is none
+  const std::string none =
+      ": [TrainingRun] need the checkpoint of an earlier run to resume it; got none: set "
+      "TrainingOptions::output to the folder of that run, or resume to false";
+  EXPECT_EQ(message_of<FileError>([&] { resume(); }), folder + none);
+  fs::create_directories(folder);
+  EXPECT_EQ(message_of<FileError>([&] { resume(); }), folder + "/checkpoint.safetensors" + none);
   Program(kPlain, folder).train();
   EXPECT_NO_THROW(resume());
   EXPECT_EQ(message_of<UsageError>(
