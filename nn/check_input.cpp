@@ -15,8 +15,12 @@ void check_input(const char* layer, const Expression& x, unsigned size,
   if (x.is_stale()) x.graph(layer);  // throws, and names the layer
   const Dim& dim = x.dim();
   if (dim.rows() == size && (or_columns || dim.batch_size() == size)) return;
+  const bool has_columns = dim.rows() == size;  // where a vector is wanted
   throw ShapeError('[' + std::string(layer) + "] need " + what + " of size " +
                    std::to_string(size) + " for \"" + parameter.name + "\"; got " + to_string(dim) +
+                   (has_columns ? ": give one column at a time, pick(x, i, 1), or call the layer "
+                                  "itself, which takes a matrix of all columns"
+                                : "") +
                    detail::recording::labels_of(x));
 }
 

@@ -18,7 +18,10 @@ Expression Embedding::operator()(ComputationGraph& graph, std::uint32_t row) con
 }
 
 Expression Embedding::minibatch(ComputationGraph& graph, ListOf<std::uint32_t> rows) const {
-  if (rows.size() == 0) throw UsageError("[Embedding] need at least 1 row; got 0");
+  if (rows.size() == 0)
+    throw UsageError(
+        "[Embedding] need at least 1 row; got 0: leave out an empty list, or give it a row "
+        "of its own");
   return lookup(graph, table_, std::vector<unsigned>(rows.begin(), rows.end()));
 }
 

@@ -6,7 +6,7 @@ file(MAKE_DIRECTORY ${WORK})
 # expect_error(TEXT CODE): what stands in a function, where `batch` is a Minibatch.
 function(expect_error text code)
   file(WRITE ${WORK}/program.cpp "#include <dynet_like/dynet_like.h>\n#include <nn/train/predict.h>\n"
-       "#include <nn/train/train.h>\n"
+       "#include <nn/train/train.h>\n#include <nn/decode/steps.h>\n"
        "#include <optional>\nusing namespace dynet_like;\nvoid run(Minibatch& batch) { ${code} }\n")
   execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I ${ROOT} ${WORK}/program.cpp
                   RESULT_VARIABLE got ERROR_VARIABLE errors OUTPUT_QUIET)
@@ -71,6 +71,11 @@ expect_error("" "cell([](${x}, unsigned, float, ${before}) { return x; });")
 expect_error("arguments have types" "cell([](auto x) { return x; });")
 expect_error("arguments have types" "cell(1);")
 expect_error("a cell takes" "cell([](${x}, const unsigned* i) { return pick(x, i); })(Expression(), nullptr);")
+
+set(steps "struct Mine { Expression h; }; using Actions = const std::vector<unsigned>&; nn::BatchedSteps<Mine> steps = {
+    .scores = [](const Mine& x) { return x.h; }, .advance = [](const Mine& x, Actions) { return x; }")
+expect_error("" "${steps}, .pick = [](const Mine& x, Actions) { return x; }};")
+expect_error("need `pick` for this type of states" "${steps}};")
 
 # Whoever names some members gets the defaults of all others, without a warning for those.
 file(WRITE ${WORK}/options.cpp [[

@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/recording.h"
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/program/make_program.h"
@@ -31,6 +32,27 @@ class FunctionScope {
   FunctionScope(const FunctionScope&) = delete;
   FunctionScope& operator=(const FunctionScope&) = delete;
 };
+
+/// The message of an error in the function `name`, which names the function.
+std::string in_function(const std::string& name, const std::string& message) {
+  if (message.starts_with("[" + name + "]")) return message;
+  return message + " (in the function " + quoted_text(name) + ")";
+}
+
+/// Calls a user's function.
+template <class F>
+std::vector<Expression> states_of(const std::string& name, const F& function) {
+  const FunctionScope scope(name);
+  try {
+    return function();
+  } catch (const ShapeError& error) {
+    throw ShapeError(in_function(name, error.what()));
+  } catch (const UsageError& error) {
+    throw UsageError(in_function(name, error.what()));
+  } catch (const StateError& error) {
+    throw StateError(in_function(name, error.what()));
+  }
+}
 
 /// Reverts what a function records, unless `keep` is called.
 class Attempt {
@@ -254,10 +276,8 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
   for (std::uint32_t p = 0; p < kind.predecessors; ++p) {
     for (const Dim& dim : definition.state_dims) stand_in(dim, recorded.states, before);
   }
-  const std::vector<Expression> states = [&] {
-    const FunctionScope scope(name);
-    return record(graph, kind.number, columns, before);
-  }();
+  const std::vector<Expression> states =
+      states_of(name, [&] { return record(graph, kind.number, columns, before); });
   for (const Expression& state : states) {
     if (state.empty()) {
       recorded.results.push_back(zeros_for(definition, writer, recorded.results.size()));

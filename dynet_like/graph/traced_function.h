@@ -15,7 +15,8 @@
 
 namespace dynet_like {
 
-/// How a state consists of expressions. Specialise it for your own type of states.
+/// How a state consists of expressions. Specialise it for your own type of states, with the three
+/// members of the specialisations below.
 template <class State>
 struct StateParts;
 

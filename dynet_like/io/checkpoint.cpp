@@ -135,14 +135,13 @@ struct LoadedTensors {
                   const ParameterCollection& collection) {
     const std::string rest = name.substr(tensor_file::kTrainer.size());
     const std::size_t slash = std::min(rest.find('/'), rest.size());
-    auto parameter = collection.find(rest.substr(slash));
-    if (parameter == nullptr) {
-      std::vector<std::string_view> names;
-      const auto storages = collection.storages();
-      for (const auto& storage : storages) names.push_back(storage->name);
+    const CollectionStorage& known = collection.get_storage();
+    const auto found = known.by_name.find(rest.substr(slash));
+    if (found == known.by_name.end()) {
       tensor_file::fail(path, "moments of the collection's parameters",
-                        shown(name) + nearest_names_text(rest.substr(slash), names));
+                        shown(name) + nearest_keys_text(rest.substr(slash), known.by_name));
     }
+    std::shared_ptr<ParameterStorage> parameter = known.all[found->second];
     memory.emplace_back(parameter->size() * size_of(parameter->dtype));
     Tensor values(parameter->dim, parameter->dtype, memory.back().data());
     TrainerState::Moment moment = {std::move(parameter), rest.substr(0, slash), values};

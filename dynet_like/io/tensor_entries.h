@@ -14,8 +14,8 @@
 namespace dynet_like {
 
 /// One tensor of a file. Its elements are little-endian and row-major: the last index of `shape`
-/// changes fastest. The bytes belong to the object that read the file or, for writing, to the
-/// caller.
+/// changes fastest. A Tensor and Parameter::set_value are column-major: load_parameter converts.
+/// The bytes belong to the object that read the file or, for writing, to the caller.
 struct TensorEntry {
   std::string name;
   std::string dtype;  ///< its name in safetensors: "F32", "F64", "I64", "U8", ...

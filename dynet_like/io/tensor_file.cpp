@@ -149,7 +149,7 @@ void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool
   if (!missing.empty()) {
     const std::string unknown = extra.empty()
                                     ? ""
-                                    : fmt::format(", {} of them with no parameter{}", extra.size(),
+                                    : fmt::format(", {} of them not asked for{}", extra.size(),
                                                   nearest_names_text(missing[0], extra));
     fail(file.name(), "tensors named " + names_text(missing),
          fmt::format("{}{}", counted(file.entries().size(), "other"), unknown));

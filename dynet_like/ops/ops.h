@@ -424,6 +424,7 @@ Expression floor(const Expression& x, GradientMode mode);
 /// Element by element; dimensions of size 1 stretch. In min and max, x gets the gradient where x =
 /// y.
 Expression pow(const Expression& x, const Expression& y);
+Expression pow(const Expression& x, float y);
 Expression min(const Expression& x, const Expression& y);
 Expression max(const Expression& x, const Expression& y);
 Expression min(const Expression& x, float c);

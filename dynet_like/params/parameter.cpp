@@ -16,8 +16,10 @@ namespace {
 
 ParameterStorage& checked(const std::shared_ptr<ParameterStorage>& storage, const char* handle) {
   if (storage == nullptr) {
-    throw UsageError(std::string("[") + handle +
-                     "] need a handle from ParameterCollection; got an empty one");
+    throw UsageError(
+        std::string("[") + handle +
+        "] need a handle from ParameterCollection; got an empty one: assign the parameter "
+        "before it is used, or copied into a function or another object");
   }
   return *storage;
 }

@@ -107,7 +107,8 @@ class Parameter {
   /// call on, every run repacks the values for products, since you may write to the tensor: in a
   /// training loop, set_value costs less.
   Tensor values() const;
-  /// Throws ShapeError unless there is one value per element.
+  /// Takes the values column by column, as a Tensor has them; those of a TensorEntry are row by row
+  /// (see load_parameter). Throws ShapeError unless there is one value per element.
   void set_value(const std::vector<float>& values) const;
   void zero() const;
   void scale(float factor) const;

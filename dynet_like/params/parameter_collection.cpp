@@ -6,6 +6,8 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/nearest_names.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like {
 
@@ -74,7 +76,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   }
   unsigned& uses = uses_of(name);
   const std::string full = full_name(name, uses);
-  if (find(full) != nullptr) {
+  if (storage_->by_name.contains(full)) {
     throw UsageError("[ParameterCollection] need a new name; \"" + full + "\" is taken");
   }
   auto parameter = make(full, dim, is_table);
@@ -139,7 +141,9 @@ std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::storages() c
 
 std::shared_ptr<ParameterStorage> ParameterCollection::find(const std::string& full_name) const {
   const auto found = storage_->by_name.find(full_name);
-  return found == storage_->by_name.end() ? nullptr : storage_->all[found->second];
+  if (found != storage_->by_name.end()) return storage_->all[found->second];
+  throw UsageError("[ParameterCollection] need the full name of a parameter; got " +
+                   quoted_text(full_name) + nearest_keys_text(full_name, storage_->by_name));
 }
 
 std::size_t ParameterCollection::parameter_count() const {

@@ -61,7 +61,8 @@ class ParameterCollection {
   bool contains(const ParameterStorage& parameter) const {
     return parameter.name.starts_with(path_->name);
   }
-  /// The parameter with this full name, or null.
+  /// The parameter with this full name. Throws UsageError, with the nearest names, if there is
+  /// none.
   std::shared_ptr<ParameterStorage> find(const std::string& full_name) const;
   /// The number of elements of all parameters.
   std::size_t parameter_count() const;

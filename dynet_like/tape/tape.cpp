@@ -42,10 +42,11 @@ void repeat(std::span<const std::uint32_t> integers, std::span<std::uint32_t> to
 
 std::uint64_t RandomNodes::seed_for(std::string_view user) const {
   if (seed.has_value()) return *seed;
-  throw UsageError("[" + std::string(user) +
-                   "] need a seed for random numbers; got a graph by itself, without one: set "
-                   "GraphOptions::seed, call set_seed, use a Minibatch, or set "
-                   "GraphOptions::inference if there is nothing to train");
+  throw UsageError(
+      "[" + std::string(user) +
+      "] need a seed for random numbers; got a graph by itself, without one: set "
+      "GraphOptions::seed, call set_seed, or use a Minibatch; with GraphOptions::inference "
+      "dropout needs none");
 }
 
 void NodeNumbers::add(const NodeType& type, std::uint32_t items, const Numbers& numbers,

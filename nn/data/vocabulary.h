@@ -50,7 +50,8 @@ class Vocabulary {
   /// Makes a word stand for all words that are not there. Adds it, with count 0, if it is new.
   /// Throws UsageError if it is new and the vocabulary is frozen.
   std::uint32_t set_unknown(std::string_view word);
-  /// The id of the unknown word, if there is one.
+  /// The id of the unknown word. Without one, `unknown().value()` throws, and so does `id` for a
+  /// word that is not there.
   std::optional<std::uint32_t> unknown() const { return unknown_; }
 
   /// From now on no word is added and no count changes.

@@ -66,6 +66,10 @@ struct BatchedSteps {
   /// pick_batch_elems; write your own if the state has parts that do not differ between hypotheses.
   std::function<State(const State&, const std::vector<unsigned>& hypotheses)> pick =
       [](const State& state, const std::vector<unsigned>& hypotheses) {
+        static_assert(
+            requires { pick_batch_elems(state, hypotheses); },
+            "BatchedSteps need `pick` for this type of states, or a function "
+            "pick_batch_elems(const State&, const std::vector<unsigned>&) beside the type");
         return pick_batch_elems(state, hypotheses);
       };
 };

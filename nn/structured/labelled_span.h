@@ -1,6 +1,10 @@
 // LabelledSpan: a part of a sentence, and its label.
 #pragma once
 
+#include <vector>
+
+#include "nn/data/tree.h"
+
 namespace dynet_like::nn {
 
 /// The words `start` to `end` - 1, counted from 0, and their label.
@@ -9,5 +13,9 @@ struct LabelledSpan {
 
   bool operator==(const LabelledSpan&) const = default;
 };
+
+/// The spans of all nodes of a tree, in the order of `best_spans`: each before its parts, the left
+/// part first. Throws UsageError if a node has no label.
+std::vector<LabelledSpan> labelled_spans(const Tree& tree);
 
 }  // namespace dynet_like::nn

@@ -79,7 +79,7 @@ class ParserState {
   std::vector<TransitionStep> apply_forced();
 
   /// The word `depth` below the top of the stack, or `place` after the first word of the buffer; 0
-  /// if there is none.
+  /// for the root, and if there is none (see stack_size and buffer_size).
   std::uint32_t stack(std::size_t depth) const {
     return depth < stack_.size() ? stack_[stack_.size() - 1 - depth] : 0;
   }

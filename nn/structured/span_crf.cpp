@@ -93,6 +93,7 @@ class CkyChart {
 }  // namespace
 
 Expression span_loss(std::span<const Expression> scores, std::span<const LabelledSpan> gold) {
+  check_span_scores("span_loss", scores);
   return span_log_partition(scores) - span_score(scores, gold);
 }
 

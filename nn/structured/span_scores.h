@@ -20,6 +20,13 @@ inline unsigned check_span_scores(const std::string& user, std::span<const Expre
                                   unsigned max_width = ~0u) {
   if (scores.empty()) throw UsageError("[" + user + "] need scores of at least 1 word; got none");
   const Dim first = scores[0].dim();
+  if (first.batch_size() != first.rows()) {
+    const unsigned spans = first.size() / first.rows();
+    throw ShapeError("[" + user + "] need a vector of scores for each span, a minibatch element, " +
+                     to_string(Dim({first.rows()}, spans)) + "; got " + to_string(first) +
+                     ": reshape(x, Dim({" + std::to_string(first.rows()) + "}, " +
+                     std::to_string(spans) + ")) makes them of columns");
+  }
   const unsigned words = first.bd, widths = std::min(words, max_width), labels = first.rows();
   if (scores.size() != widths) {
     throw ShapeError("[" + user + "] need the scores of " + detail::counted(widths, "width") +

@@ -32,6 +32,15 @@ void check_settings(const std::string& file, const Metadata& saved, const Metada
   }
 }
 
+/// Throws FileError unless there is such a file or folder of a run to resume.
+void check_exists(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return;
+  throw FileError(path.string(),
+                  "[TrainingRun] need the checkpoint of an earlier run to resume it; got none: set "
+                  "TrainingOptions::output to the folder of that run, or resume to false");
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(TrainingState& run)
@@ -39,6 +48,7 @@ Checkpoints::Checkpoints(TrainingState& run)
       file_(path_of("checkpoint.safetensors")),
       best_(run.model, path_of("best.safetensors")) {
   const TrainingOptions& options = run.options;
+  if (options.resume) check_exists(options.output);
   const bool writes = has_folder() && run.is_writer();
   if (writes) {
     std::error_code error;
@@ -61,6 +71,7 @@ std::filesystem::path Checkpoints::path_of(const char* name) const {
 }
 
 void Checkpoints::resume() {
+  check_exists(file_);
   const SafetensorsFile file = SafetensorsFile::read(file_);
   check_settings(file.name(), file.metadata(), run_.settings);
   TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());

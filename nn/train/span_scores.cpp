@@ -2,6 +2,7 @@
 #include "nn/train/span_scores.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -130,22 +131,33 @@ void SpanScores::add(std::span<const std::string> gold, std::span<const std::str
   texts.insert(texts.end(), predicted.begin(), predicted.end());
   const Reading reading = read_labels(texts, letters_in_front_);
   const std::span<const Label> labels = reading.labels;
-  const std::vector<TypedSpan> there = marked_spans(labels.first(gold.size()));
-  const std::vector<TypedSpan> found = marked_spans(labels.subspan(gold.size()));
   if (reading.in_front) letters_in_front_ = reading.in_front;
   for (std::size_t i = 0; i < gold.size(); ++i) labels_.add(gold[i] == predicted[i]);
-  const auto count = [&](const std::string& type, std::size_t PrecisionRecall::*member) {
-    ++(all_.*member);
-    ++(by_type_[type].*member);
+  count(marked_spans(labels.first(gold.size())), marked_spans(labels.subspan(gold.size())));
+}
+
+void SpanScores::add(std::span<const LabelledSpan> gold, std::span<const LabelledSpan> predicted) {
+  const auto typed = [](std::span<const LabelledSpan> spans) {
+    std::vector<TypedSpan> all;
+    for (const auto& [start, end, label] : spans)
+      all.push_back({fmt::to_string(label), start, end});
+    return all;
   };
-  for (const TypedSpan& span : there) count(span.type, &PrecisionRecall::gold);
-  // Both lists are in the order of words.
-  auto next = there.begin();
-  for (const TypedSpan& span : found) {
-    count(span.type, &PrecisionRecall::found);
-    while (next != there.end() && next->begin < span.begin) ++next;
-    if (next != there.end() && *next == span) count(span.type, &PrecisionRecall::right);
-  }
+  count(typed(gold), typed(predicted));
+}
+
+void SpanScores::count(std::vector<TypedSpan> gold, std::vector<TypedSpan> found) {
+  std::ranges::sort(gold);
+  std::ranges::sort(found);
+  std::vector<TypedSpan> right;
+  std::ranges::set_intersection(gold, found, std::back_inserter(right));
+  const auto add = [&](const std::vector<TypedSpan>& spans, std::size_t PrecisionRecall::*member) {
+    all_.*member += spans.size();
+    for (const TypedSpan& span : spans) ++(by_type_[span.type].*member);
+  };
+  add(gold, &PrecisionRecall::gold);
+  add(found, &PrecisionRecall::found);
+  add(right, &PrecisionRecall::right);
 }
 
 }  // namespace dynet_like::nn

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/structured/labelled_span.h"
 #include "nn/train/metrics.h"
 
 namespace dynet_like::nn {
@@ -39,6 +40,10 @@ class SpanScores {
   /// Adds one sentence. Throws UsageError unless both lists have the same size and spans_of can
   /// read them together, with the letters on the same side as in earlier sentences.
   void add(std::span<const std::string> gold, std::span<const std::string> predicted);
+  /// Adds the spans of one sentence, in any order, as parsers and segment models find them (Black
+  /// et al. 1991). Their types are the numbers of their labels, as texts. Leave out spans that do
+  /// not count, such as words.
+  void add(std::span<const LabelledSpan> gold, std::span<const LabelledSpan> predicted);
 
   const PrecisionRecall& all() const { return all_; }
   const std::map<std::string, PrecisionRecall>& by_type() const { return by_type_; }
@@ -46,6 +51,8 @@ class SpanScores {
   const Accuracy& labels() const { return labels_; }
 
  private:
+  void count(std::vector<TypedSpan> gold, std::vector<TypedSpan> found);
+
   PrecisionRecall all_;
   std::map<std::string, PrecisionRecall> by_type_;
   Accuracy labels_;

@@ -108,8 +108,10 @@ void TrainingState::check_options() const {
        fmt::to_string(options.accumulate));
   need(options.units_per_sample > 0 && std::isfinite(options.units_per_sample),
        "units per sample above 0", fmt::to_string(options.units_per_sample));
-  need(!options.resume || !options.output.empty(), "a folder to go on from", "none");
-  need(!options.events || !options.output.empty(), "a folder for events", "none");
+  need(!options.resume || !options.output.empty(),
+       "TrainingOptions::output to resume, the folder of the earlier run", "\"\"");
+  need(!options.events || !options.output.empty(), "TrainingOptions::output for events, a folder",
+       "\"\"");
   if (options.plateau) options.plateau->check();
   check_text(options.score_name);
   need(options.score_name != "epoch", "a name of the score that reports do not use", "\"epoch\"");

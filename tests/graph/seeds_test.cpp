@@ -124,8 +124,8 @@ TEST(GraphSeedsTest, AGraphAloneNeedsASeed) {
   const Expression x = ones(graph, {3});
   const std::string advice =
       "] need a seed for random numbers; got a graph by itself, without one: set "
-      "GraphOptions::seed, call set_seed, use a Minibatch, or set GraphOptions::inference if there "
-      "is nothing to train";
+      "GraphOptions::seed, call set_seed, or use a Minibatch; with GraphOptions::inference "
+      "dropout needs none";
   EXPECT_EQ(message_of<UsageError>([&] { dropout(x, 0.5f); }), "[dropout" + advice);
   EXPECT_EQ(message_of<UsageError>([&] { random_normal(graph, {3}); }), "[random_normal" + advice);
   EXPECT_EQ(message_of<UsageError>([&] { graph.random(); }), "[random" + advice);

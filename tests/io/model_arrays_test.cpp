@@ -172,8 +172,8 @@ TEST(ModelArraysTest, AMistypedNameGetsTheNearestOfAll) {
   EXPECT_EQ(message_of<FileError>(
                 [&] { load_parameter(SafetensorsFile::read(path), "/layer_77/V", one); }),
             path +
-                ": [load] need tensors named \"/layer_77/V\"; got 100 others, 100 of them with no "
-                "parameter, the nearest are \"/layer_77/W\", \"/layer_7/W\", \"/layer_17/W\"");
+                ": [load] need tensors named \"/layer_77/V\"; got 100 others, 100 of them not "
+                "asked for, the nearest are \"/layer_77/W\", \"/layer_7/W\", \"/layer_17/W\"");
   EXPECT_NE(message_of<UsageError>([] {
               number_of({{"epochs", "1"}}, "epoch");
             }).find("got no such key, the only one is \"epochs\""),

@@ -192,7 +192,7 @@ TEST_F(ModelFileTest, WhatDoesNotFitChangesNothing) {
   EXPECT_EQ(refused([](ParameterCollection& other) { other.add_parameters({2}, "a"); }),
             "tensors named \"/W\"; got 1 other");
   EXPECT_EQ(refused([](ParameterCollection& other) { other.add_parameters({2}, "V"); }),
-            "tensors named \"/a\", \"/W\"; got 1 other, 1 of them with no parameter, the only one "
+            "tensors named \"/a\", \"/W\"; got 1 other, 1 of them not asked for, the only one "
             "is \"/V\"");
   EXPECT_EQ(refused([](ParameterCollection& other) {
               other.add_parameters({2}, "a");
@@ -360,7 +360,7 @@ TEST_F(ModelFileTest, ACheckpointThatDoesNotFitChangesNothing) {
   EXPECT_NE(renamed(moment, "trainer/").find("got \"trainer/\""), std::string::npos);
   EXPECT_NE(renamed(moment, "trainer/velocity/fixed").find("F32 [2] for"), std::string::npos);
   EXPECT_NE(renamed(moment, "/velocity").find("no tensors but"), std::string::npos);
-  EXPECT_NE(renamed("/words", "/word").find("with no parameter, the only one is \"/word\""),
+  EXPECT_NE(renamed("/words", "/word").find("not asked for, the only one is \"/word\""),
             std::string::npos);
 }
 

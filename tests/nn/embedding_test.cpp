@@ -72,7 +72,7 @@ TEST(TiedLinearTest, FollowsTheFormula) {
   const Embedding embedding(model, 5, 3);
   const TiedLinear output(model, embedding),
       plain(model, embedding, {.bias = false, .name = "plain"});
-  EXPECT_EQ(model.find("/plain/b"), nullptr);
+  EXPECT_THROW(model.find("/plain/b"), UsageError);
   EXPECT_EQ(model.size(), 2u);  // the table and one bias
   randomise(model, 2);
   ComputationGraph graph(double_options());

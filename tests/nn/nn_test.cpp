@@ -74,7 +74,7 @@ TEST(NnTest, LinearFollowsTheFormula) {
   Doubles plain(2);
   add_product(plain, numbers(model, "/plain/W"), row(inputs.table(), 0));
   expect_near(without_bias(x).value(), plain);
-  EXPECT_EQ(model.find("/plain/b"), nullptr);
+  EXPECT_THROW(model.find("/plain/b"), UsageError);
 }
 
 TEST(NnTest, LSTMFollowsTheFormula) {
@@ -293,6 +293,11 @@ TEST(NnTest, SizesThatDoNotFit) {
               GRU(model, 3, 2)(ones(graph, {4, 3}));
             }),
             "[GRU] need inputs of size 3 for \"/gru/W\"; got {4}");
+  EXPECT_EQ(refusal([&] {
+              lstm.step(lstm.start(graph), ones(graph, {3, 5}));
+            }),
+            "[LSTM] need inputs of size 3 for \"/lstm_1/W\"; got {3,5}: give one column at a time, "
+            "pick(x, i, 1), or call the layer itself, which takes a matrix of all columns");
   EXPECT_EQ(refusal([&] { tree_lstm.leaf(x); }),
             "[TreeLSTM] need inputs of size 3 for \"/tree_lstm_1/W\"; got {4}");
   const Tree tree = parse_tree("(0 (1 a) (1 b))", "a string", 1);

@@ -92,7 +92,7 @@ TEST(TransformerTest, LayersAndTheLastNorm) {
       last(model, {.size = 4, .hidden = 6, .heads = 2, .norm_first = false, .name = "post"});
   EXPECT_NE(model.find("/transformer/layer_1/network/layer_0/W"), nullptr);
   EXPECT_NE(model.find("/transformer/norm/g"), nullptr);
-  EXPECT_EQ(model.find("/post/norm/g"), nullptr);
+  EXPECT_THROW(model.find("/post/norm/g"), UsageError);
   ComputationGraph graph;
   const Expression x = drawn_matrix(graph, 4, 3, 1);
   // A norm is the last thing in both, with g 1 and b 0 yet.

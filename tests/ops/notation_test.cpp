@@ -43,6 +43,15 @@ TEST_F(OpNotationTest, SeveralExpressions) {
   EXPECT_THROW(min({}), ShapeError);
 }
 
+TEST_F(OpNotationTest, PowersWithANumber) {
+  const Expression squares = pow(x_, 2);
+  EXPECT_EQ(as_vector(squares.value()), (std::vector<float>{1, 4}));
+  EXPECT_EQ(as_vector(pow(y_, -0.5f).value()), as_vector(pow(y_, input(graph_, -0.5f)).value()));
+  graph_.backward(sum_elems(squares), true);
+  EXPECT_EQ(as_vector(x_.gradient()), (std::vector<float>{2, -4}));
+  EXPECT_EQ(squares.dim(), Dim({2}));
+}
+
 TEST_F(OpNotationTest, BracesForCellsAndAnyOp) {
   const Expression b = input(graph_, {6}, std::vector<float>(6, 0.1f));
   const Expression w = input(graph_, {6, 2}, std::vector<float>(12, 0.2f));

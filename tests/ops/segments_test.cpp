@@ -269,7 +269,8 @@ TEST_F(GraphNetworkTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(message([&] { gather(x, {0, 3}, 1); }), "[gather] need integers below 3; got 3");
   EXPECT_EQ(message([&] { select_cols(x, {4}); }), "[select_cols] need integers below 3; got 4");
   EXPECT_EQ(message([&] { gather(x, Places(), 1); }),
-            "[gather] need at least one element; got {2,3}");
+            "[gather] need at least 1 place; got 0, of {2,3}: no expression is empty, so leave out "
+            "this one and all that reads it");
   EXPECT_EQ(message([&] {
               scatter_add(x, {0, 1, 2}, 2, 1);
             }),

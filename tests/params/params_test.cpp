@@ -9,6 +9,7 @@
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/params/parameter_collection.h"
 #include "tests/support/device_memory.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
@@ -29,7 +30,9 @@ TEST(ParameterCollection, NamesAsDyNetDoes) {
   EXPECT_EQ(model.size(), 5u);
   EXPECT_EQ(model.parameter_count(), 2u + 2 + 2 + 6 + 2);
   EXPECT_NE(model.find("/lstm/_0"), nullptr);
-  EXPECT_EQ(model.find("/nothing"), nullptr);
+  EXPECT_EQ(message_of<UsageError>([&] { model.find("lstm/_0"); }),
+            "[ParameterCollection] need the full name of a parameter; got \"lstm/_0\", the nearest "
+            "are \"/lstm/_0\", \"/_0\", \"/_1\"");
   EXPECT_THROW(model.add_parameters({2}, "a/b"), UsageError);
   EXPECT_THROW(model.add_parameters(Dim({2}, 3)), ShapeError);
   EXPECT_THROW(model.add_parameters({0}), ShapeError);

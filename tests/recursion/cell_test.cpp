@@ -378,7 +378,7 @@ TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
   EXPECT_EQ(message_of<UsageError>(
                 [&] { cell([&](const Expression& y) { return y + captured; }, "outside")(x); }),
             "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
-            "must be one of its arguments");
+            "must be one of its arguments (in the function \"outside\")");
   EXPECT_EQ(message_of<UsageError>(
                 [&] { cell([&](const Expression&) { return tanh(captured); }, "other")(x); }),
             "[other] need states made of the function's arguments; got an expression of another "
@@ -391,7 +391,42 @@ TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
         })(x);
       }),
       "[value] need a function that looks at no values; got one that does: it is called once for "
-      "all arguments of the same shapes and numbers");
+      "all arguments of the same shapes and numbers (in the function \"cell\")");
+}
+
+// A parameter that was assigned after the cell was made is found by what both messages say.
+TEST_F(Cells, SayWhereInThemAMistakeIs) {
+  struct Layer {
+    explicit Layer(ParameterCollection& model) {
+      step = cell([*this](const Expression& y) { return w * y; }, "step");  // before w is there
+      w = model.add_parameters({3, kSize}, "w");
+    }
+    Parameter w;
+    CellFunction<Expression(const Expression&)> step;
+  };
+  ParameterCollection model;
+  const Layer layer(model);
+  ComputationGraph graph;
+  const Expression x = word(graph, 1);
+  EXPECT_EQ(message_of<UsageError>([&] { layer.step(x); }),
+            "[Parameter] need a handle from ParameterCollection; got an empty one: assign the "
+            "parameter before it is used, or copied into a function or another object (in the "
+            "function \"step\")");
+  const auto squares = cell([w = layer.w](const Expression& y) { return w * (w * y); }, "squares");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { squares(x); }),
+      "[matrix_product] need as many columns on the left as rows on the right; got {3,6} {3}, "
+      "where \"/w\" is {3,6} (in the function \"squares\")");
+  const auto along = recursion<Expression>(
+      [w = layer.w](const Expression& y, const std::vector<Expression>& before) {
+        return before.empty() ? w * y : before[0] + y;
+      },
+      "along");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              along(Structure::sequence(2), concatenate_cols({x, x}));
+            }),
+            "[add] need equal shapes, up to dimensions of size 1; got {3} {6} (in the function "
+            "\"along\")");
 }
 
 TEST_F(Cells, RefuseEndlesslyManyNumbers) {

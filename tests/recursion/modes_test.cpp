@@ -229,8 +229,8 @@ TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
   EXPECT_EQ(
       message_of<UsageError>([&] { rnn(Structure::sequence(2), network.columns(without, 2, 0)); }),
       "[rnn] need a seed for random numbers; got a graph by itself, without one: set "
-      "GraphOptions::seed, call set_seed, use a Minibatch, or set GraphOptions::inference if there "
-      "is nothing to train");
+      "GraphOptions::seed, call set_seed, or use a Minibatch; with GraphOptions::inference "
+      "dropout needs none");
   const auto states =
       rnn(Structure::sequence(20), concatenate_cols(std::vector<Expression>(
                                        20, input(graph, {kSize}, std::vector<float>(kSize, 1)))));
@@ -307,6 +307,12 @@ TEST(RecursionModes, DropInTrainingOnly) {
     EXPECT_EQ(as_vector(step(x).value()) == twos, inference);
     EXPECT_EQ(as_vector(along(Structure::sequence(1), x).all().value()) == twos, inference);
   }
+  // A cell that is called in the order of the vertices draws what they draw.
+  ComputationGraph of_cell({.seed = 5}), of_recursion({.seed = 5});
+  const Expression x = input(of_cell, {96}, ones), y = input(of_recursion, {96}, ones);
+  const Expression steps = concatenate_cols({step(x), step(x)});
+  EXPECT_EQ(as_vector(steps.value()),
+            as_vector(along(Structure::sequence(2), concatenate_cols({y, y})).all().value()));
 }
 
 TEST(RecursionModes, RevertedSamplesTakeNoPart) {
@@ -454,10 +460,10 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
   EXPECT_EQ(
       message([](const Expression& x, const Before&) { return x.value().at(0) > 0 ? tanh(x) : x; }),
       "[value] need a function that looks at no values; got one that does: it is called once for "
-      "all arguments of the same shapes and numbers");
+      "all arguments of the same shapes and numbers (in the function \"cell\")");
   EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + pick(outside, 0u, 1); }),
             "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
-            "must be one of its arguments");
+            "must be one of its arguments (in the function \"cell\")");
   EXPECT_EQ(message([&](const Expression& x, const Before&) {
               return x + input(*x.pg, {kSize}, std::vector<float>(kSize));
             }),
@@ -473,7 +479,7 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
               return inner(Structure::sequence(1), x).last();
             }),
             "[rnn] need a function that applies no recursion; got one that does: apply it to all "
-            "columns first");
+            "columns first (in the function \"cell\")");
   EXPECT_EQ(message([&](const Expression& x, const Before& before) {
               return before.empty() ? x : concatenate({x, before[0]});
             }),

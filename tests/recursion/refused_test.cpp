@@ -84,7 +84,7 @@ TEST(RefusedFunctions, TakeNoIntegersByPointer) {
       message_of<UsageError>([&] { cell([&](const Expression& y) { return pick(y, &one); })(x); }),
       "[select] need the integers themselves in a function that is recorded once for all its "
       "calls; got a pointer to integers that are read when the graph runs: make them an argument "
-      "of the cell or the kind of the vertex, or call this outside");
+      "of the cell or the kind of the vertex, or call this outside (in the function \"cell\")");
 }
 
 // As an argument of the cell they are what they should be.
@@ -137,10 +137,12 @@ TEST(RefusedFunctions, CallNoRecursionOnAGraphOfTheirOwn) {
         return y * along(sequence, input(own, {2}, {1, 2})).last();
       },
       "other");
-  EXPECT_EQ(message_of<UsageError>([&] { along(sequence, x); }), "[other] " + inside);
+  EXPECT_EQ(message_of<UsageError>([&] { along(sequence, x); }),
+            "[other] " + inside + " (in the function \"along\")");
   // What was refused is as good as new.
   other = recursion<Expression>([](const Expression& y, const Before&) { return y; });
-  EXPECT_EQ(message_of<UsageError>([&] { along(sequence, x); }), "[recursion] " + inside);
+  EXPECT_EQ(message_of<UsageError>([&] { along(sequence, x); }),
+            "[recursion] " + inside + " (in the function \"along\")");
   const auto plain = recursion<Expression>([](const Expression& y, const Before&) { return -y; });
   EXPECT_EQ(numbers_of(plain(sequence, x).last()), (std::vector<float>{-3, -5}));
 }
@@ -177,7 +179,7 @@ TEST(RefusedFunctions, WaitForNoValueOfTheirSample) {
               });
             }),
             "[value] need a function that looks at no values; got one of a recursion or cell that "
-            "asks for one of its sample, in sample 0");
+            "asks for one of its sample (in the function \"shared\"), in sample 0");
 }
 
 // ------------------------------------------------------------------------ functions that threw

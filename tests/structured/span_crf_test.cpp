@@ -203,7 +203,11 @@ TEST(SpanCRFTest, Errors) {
   EXPECT_THROW(span_log_partition(Scores{matrix(2, 2)}), ShapeError);
   EXPECT_THROW(span_log_partition(Scores{matrix(2, 2), matrix(3, 1)}), ShapeError);
   EXPECT_THROW(span_log_partition(Scores{matrix(2, 2), matrix(2, 2)}), ShapeError);
-  EXPECT_THROW(span_log_partition(Scores{ones(graph, {2, 2})}), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              span_loss(Scores{ones(graph, {2, 3}), ones(graph, {2, 2}), ones(graph, {2})}, {});
+            }),
+            "[span_loss] need a vector of scores for each span, a minibatch element, {2X3}; "
+            "got {2,3}: reshape(x, Dim({2}, 3)) makes them of columns");
   EXPECT_THROW(best_spans(Scores{matrix(2, 2), matrix(2, 1), matrix(2, 1)}), ShapeError);
   EXPECT_NO_THROW(span_loss(good, Spans{{0, 1, 0}, {0, 2, 1}, {1, 2, 0}}));
   EXPECT_THROW(span_loss(good, Spans{{0, 1, 0}, {0, 2, 2}, {1, 2, 0}}), UsageError);

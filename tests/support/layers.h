@@ -31,9 +31,7 @@ inline void randomise(const ParameterCollection& model, std::uint64_t seed) {
 }
 
 inline Doubles numbers(const ParameterCollection& model, const std::string& name) {
-  const auto storage = model.find(name);
-  if (storage == nullptr) throw UsageError("no parameter " + name);
-  return as_doubles(storage->tensor());
+  return as_doubles(model.find(name)->tensor());
 }
 
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }

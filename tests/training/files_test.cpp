@@ -29,7 +29,12 @@ TEST(TrainingFilesTest, GoesOnWithItsOwnFilesOnly) {
   const auto resume = [&](const std::function<void(TrainingOptions&)>& more = {}) {
     Program(kPlain, folder, true, more);
   };
-  EXPECT_THROW(resume(), FileError);  // there is none
+  const std::string none =
+      ": [TrainingRun] need the checkpoint of an earlier run to resume it; got none: set "
+      "TrainingOptions::output to the folder of that run, or resume to false";
+  EXPECT_EQ(message_of<FileError>([&] { resume(); }), folder + none);
+  fs::create_directories(folder);
+  EXPECT_EQ(message_of<FileError>([&] { resume(); }), folder + "/checkpoint.safetensors" + none);
   Program(kPlain, folder).train();
   EXPECT_NO_THROW(resume());
   EXPECT_EQ(message_of<UsageError>(
@@ -44,6 +49,27 @@ TEST(TrainingFilesTest, GoesOnWithItsOwnFilesOnly) {
                FileError);
   fs::remove(fs::path(folder) / "best.safetensors");
   EXPECT_THROW(resume(), FileError);
+}
+
+TEST(TrainingFilesTest, SettingsOfTheTrainerStay) {
+  const std::string folder = new_folder("trainer");
+  const auto run = [&](bool resume, float clipping, float rate) {
+    ParameterCollection model;
+    model.add_parameters({1});
+    SimpleSGDTrainer trainer(model, rate);
+    trainer.enable_clipping(clipping);
+    TrainingOptions options;
+    options.output = folder;
+    options.resume = resume;
+    TrainingRun run(model, trainer, options);
+    run.save();
+    return trainer.learning_rate;
+  };
+  run(false, 5, 0.1f);
+  EXPECT_EQ(message_of<UsageError>([&] { run(true, 1, 0.1f); }),
+            "[TrainingRun] need the same settings to go on from " + folder +
+                "/checkpoint.safetensors: training.clipping threshold was \"5\"; got \"1\"");
+  EXPECT_EQ(run(true, 5, 0.2f), 0.1f);  // part of the state
 }
 
 TEST(TrainingFilesTest, HostileCheckpoints) {

@@ -227,6 +227,40 @@ TEST(SpansTest, AreComparedAsAWhole) {
   EXPECT_THROW(scores.add(words("O O"), words("O")), UsageError);
 }
 
+// The tree (S (NP a b) (VP c)), where NP is 1, VP is 2 and S is 0; and one that takes b into VP.
+TEST(SpansTest, OfConstituents) {
+  Tree gold, found;
+  for (const char* word : {"a", "b"}) gold.add_leaf(3, word);
+  gold.add_parent(1, 2);
+  gold.add_leaf(3, "c");
+  gold.add_parent(2, 1);
+  gold.add_parent(0, 2);
+  EXPECT_EQ(labelled_spans(gold),
+            (std::vector<LabelledSpan>{
+                {0, 3, 0}, {0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 3, 2}, {2, 3, 3}}));
+  for (const char* word : {"a", "b", "c"}) found.add_leaf(3, word);
+  found.add_parent(2, 2);
+  found.add_parent(0, 2);
+  EXPECT_EQ(labelled_spans(found),
+            (std::vector<LabelledSpan>{{0, 3, 0}, {0, 1, 3}, {1, 3, 2}, {1, 2, 3}, {2, 3, 3}}));
+  EXPECT_TRUE(labelled_spans(Tree()).empty());
+  SpanScores scores;
+  scores.add(labelled_spans(gold), labelled_spans(found));
+  EXPECT_EQ(scores.all().gold, 6u);
+  EXPECT_EQ(scores.all().found, 5u);
+  EXPECT_EQ(scores.all().right, 4u);
+  EXPECT_EQ(scores.by_type().at("3").f1(), 1);
+  EXPECT_EQ(scores.by_type().at("2").f1(), 0);
+  EXPECT_EQ(scores.labels().count(), 0u);
+  // In any order; equal spans count as often as both have them.
+  SpanScores others;
+  others.add(std::vector<LabelledSpan>{{2, 3, 0}, {0, 1, 0}, {0, 1, 0}, {0, 1, 1}},
+             std::vector<LabelledSpan>{{0, 1, 0}, {0, 1, 0}, {0, 1, 0}, {2, 3, 0}});
+  EXPECT_EQ(others.all().right, 3u);
+  found.set_label(0, Tree::kNoLabel);
+  EXPECT_THROW(labelled_spans(found), UsageError);
+}
+
 // Papineni et al. (2002), section 2.1: the modified precisions of their examples.
 TEST(BleuTest, ModifiedPrecisionsOfThePaper) {
   Bleu the;

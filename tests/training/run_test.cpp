@@ -184,8 +184,11 @@ TEST(TrainingRunsTest, OptionsAreChecked) {
   };
   EXPECT_THROW(with([](TrainingOptions& o) { o.batch_size = 0; }), UsageError);
   EXPECT_THROW(with([](TrainingOptions& o) { o.accumulate = 0; }), UsageError);
-  EXPECT_THROW(with([](TrainingOptions& o) { o.resume = true; }), UsageError);
-  EXPECT_THROW(with([](TrainingOptions& o) { o.events = true; }), UsageError);
+  EXPECT_EQ(message_of<UsageError>([&] { with([](TrainingOptions& o) { o.resume = true; }); }),
+            "[TrainingRun] need TrainingOptions::output to resume, the folder of the earlier run; "
+            "got \"\"");
+  EXPECT_EQ(message_of<UsageError>([&] { with([](TrainingOptions& o) { o.events = true; }); }),
+            "[TrainingRun] need TrainingOptions::output for events, a folder; got \"\"");
   EXPECT_THROW(with([](TrainingOptions& o) { o.units_per_sample = 0; }), UsageError);
   EXPECT_THROW(with([](TrainingOptions& o) { o.plateau = Plateau{.factor = 2}; }), UsageError);
   EXPECT_THROW(with([](TrainingOptions& o) { o.settings["training.x"] = ""; }), UsageError);

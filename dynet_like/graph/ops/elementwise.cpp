@@ -131,6 +131,7 @@ Expression softsign(const Expression& x) {
 Expression pow(const Expression& x, const Expression& y) {
   return binary(ops::elementwise<ops::formulas::Pow>, x, y);
 }
+Expression pow(const Expression& x, float y) { return pow(x, number("pow", x, y)); }
 Expression min(const Expression& x, const Expression& y) {
   return binary(ops::elementwise<ops::formulas::Min>, x, y);
 }

@@ -92,7 +92,7 @@ Expression power(const Expression& x, unsigned r) {
   if (r == 1) return x;
   if (r == 2) return square(x);
   if (r == 3) return cube(x);
-  return pow(x, constant(graph_of("moment", x), Dim({1}), static_cast<float>(r)));
+  return pow(x, static_cast<float>(r));
 }
 
 // The reduced value with as many dimensions as x: those that disappeared return with size 1.

@@ -27,7 +27,7 @@ const Op select = [] {
   };
   op.shape = [](Inputs in, Attributes attributes) {
     check_axis("select", in, attributes, 2);
-    if (attributes[1] == 0) throw_shape_error("select", "at least one element", in);
+    if (attributes[1] == 0) throw_shape_error("select", "at least 1 place, not 0", in);
     return with_axis(in, attributes, attributes[1]);
   };
   return op;
@@ -240,11 +240,15 @@ Expression gather_columns(const Columns& columns, Integers places) {
 
 // Choosing columns has one type for all numbers of columns; other selections have a type for each.
 Expression choose(const char* user, const Expression& x, Integers elements, unsigned d) {
+  if (elements.empty()) {
+    throw ShapeError(
+        std::string("[") + user + "] need at least 1 place; got 0, of " + to_string(x.dim()) +
+        ": no expression is empty, so leave out this one and all that reads it" + labels_of(x));
+  }
   const unsigned rank = x.dim().nd;
   if (rank <= 1 || d + 1 != rank) return select(x, elements, d);
   const Columns columns(user, x, d);
   check_places(user, x, elements, columns.count());
-  if (elements.empty()) refuse_shapes(user, "at least one element", {x});
   return columns.back(gather_columns(columns, elements));
 }
 
