@@ -6,7 +6,7 @@
 //   biaffine_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
 //       words and parts of speech as annotated, punctuation and subtypes of labels counted: UAS
-//       88.1 %, LAS 85.7 %; 4.5 minutes of processor time, which two threads share
+//       88.8 %, LAS 86.6 %; 4.5 minutes of processor time, which two threads share
 // Words are columns of matrices: so an operation on each word runs for all words of all sentences
 // of a minibatch at once, whatever their lengths are.
 #include "examples/full/support/parsing.h"

@@ -10,7 +10,7 @@
 //   stack_lstm_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
 //       words and parts of speech as annotated, no vectors from elsewhere, punctuation and subtypes
-//       of labels counted: UAS 87.7 %, LAS 85.5 %; 15 epochs, 3.5 minutes of processor time
+//       of labels counted: UAS 88.0 %, LAS 85.7 %; 15 epochs, 3.5 minutes of processor time
 #include <algorithm>
 
 #include "examples/full/support/parsing.h"

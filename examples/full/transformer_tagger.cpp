@@ -5,7 +5,7 @@
 //   transformer_tagger
 //       generated sentences, where a word far before may decide the tag: all dev words; 18 seconds
 //   transformer_tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
-//       UPOS in the English Web Treebank (Universal Dependencies): 94.7 % of the dev words;
+//       UPOS in the English Web Treebank (Universal Dependencies): 94.9 % of the dev words;
 //       3 minutes with one thread
 #include "examples/full/support/generated.h"
 #include "examples/full/support/program.h"
