@@ -67,7 +67,6 @@ struct TransformerLayer {
           b(model.add_parameters({kSize}, ParameterInitConst(0))) {}
     template <class Ops>
     Expression apply(const Expression& x) const {
-      ComputationGraph& graph = x.graph("norm");
       return Ops::norm(x, g, b);
     }
     Parameter g, b;

@@ -108,7 +108,7 @@ struct Model {
   Source read(ComputationGraph& graph, const std::string& sentence) const {
     // A sentence always begins with the unknown word, so that no sentence is empty.
     std::vector<Expression> xs = {source(graph, *words.source.unknown())};
-    for (const auto word : words_of(sentence)) {
+    for (const auto& word : words_of(sentence)) {
       xs.push_back(dropout(source(graph, words.source.id(word)), rate));
     }
     const std::vector<Expression> states = encoder(xs);
@@ -127,7 +127,7 @@ struct Model {
     const Source source = read(graph, pair.first);
     State state = source.start;
     std::vector<Expression> losses;
-    for (const auto word : words_of(pair.second)) {
+    for (const auto& word : words_of(pair.second)) {
       const std::uint32_t id = words.target.id(word);
       losses.push_back(cross_entropy(scores(source, state), id));
       state = decoder.step(state, dropout(target(graph, id), rate));

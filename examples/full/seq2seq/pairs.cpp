@@ -55,8 +55,8 @@ Vocabularies::Vocabularies(const Pairs& pairs, unsigned min_count) {
   source.set_unknown("<unknown>");
   target.add("\n");  // not a possible word
   for (const auto& [first, second, label] : pairs) {
-    for (const auto word : nn::split_line(first, nn::TextUnit::word)) source.add(word);
-    for (const auto word : nn::split_line(second, nn::TextUnit::word)) target.add(word);
+    for (const auto& word : nn::split_line(first, nn::TextUnit::word)) source.add(word);
+    for (const auto& word : nn::split_line(second, nn::TextUnit::word)) target.add(word);
   }
   source = source.trimmed(min_count);
   source.freeze();
