@@ -77,7 +77,7 @@ void use_metrics(Types& types) {
   types.data<nn::TypedSpan>("TypedSpan");
   types.use("SpanScores", nn::SpanScores(), [](nn::SpanScores& scores) {
     ATTEMPT(scores.f1());
-    ATTEMPT(scores.add({}, {}));
+    ATTEMPT(scores.add(std::vector<std::string>(), {}));
   });
 }
 
