@@ -476,32 +476,6 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
   return {graph.expression(node), op, vertices->size()};
 }
 
-Expression RecordedStates::all(std::size_t state) const {
-  Dim dim = op->state_dims[state];
-  dim.add_dim(size);
-  return view(op->state_offsets[state] * size, dim);
-}
-
-Expression RecordedStates::one(std::size_t state, std::uint32_t vertex) const {
-  if (vertex >= size) {
-    throw UsageError("[" + op->its_name + "] need a vertex below " + std::to_string(size) +
-                     "; got " + std::to_string(vertex));
-  }
-  return view(op->state_offsets[state] * size + vertex * op->state_sizes[state],
-              op->state_dims[state]);
-}
-
-Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
-  const recording::Recorder graph = recording::graph_of(op->its_name, node);
-  const Tape& tape = graph.tape();
-  Value view = tape.value(node.i);
-  view.offset += offset;
-  view.shape = tape.cache().shape(dim, op->dtype);
-  view.items = 1;
-  view.stride = dim.batch_size();
-  return graph.expression(graph.writer().add_view(view));
-}
-
 TracedFunction& TracedFunction::of(const std::shared_ptr<TracedFunction>& function,
                                    const char* what, bool has_function) {
   if (function != nullptr && has_function) return *function;

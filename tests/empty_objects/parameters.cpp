@@ -83,7 +83,7 @@ void use_gradients(Gradients& gradients) {
 void use_collection(ParameterCollection& model) {
   const auto count = model.size();
   model.get_fullname();
-  model.find("/W");
+  ATTEMPT(model.find("/W"));
   EXPECT_EQ(model.parameter_count() > 0, count > 0);
   model.copy();
   model.add_subcollection("layer").add_parameters({1});

@@ -153,6 +153,17 @@ TEST_F(RecursionFunctions, CallKernelsOfTheUser) {
 }
 
 // A sample whose states nobody reads has no gradients, whatever its memory holds.
+// A cell that is called in the order of the vertices draws what they draw.
+TEST_F(RecursionFunctions, DrawAsACellDoes) {
+  const auto step = cell([](const Expression& x) { return dropout(x, 0.5f); });
+  const auto along =
+      recursion<Expression>([](const Expression& x, const Before&) { return dropout(x, 0.5f); });
+  ComputationGraph of_cell({.seed = 5}), of_recursion({.seed = 5});
+  const Expression x = ones(of_cell, {96}), xs = ones(of_recursion, {96, 2});
+  EXPECT_EQ(as_vector(concatenate_cols({step(x), step(x)}).value()),
+            as_vector(along(Structure::sequence(2), xs).all().value()));
+}
+
 TEST_F(RecursionFunctions, SamplesThatNobodyReadAreNoAnomaly) {
   const auto along = recursion<Expression>([&](const Expression& x, const Before& before) {
     const Expression y = cmult(x, parameter(*x.pg, w));

@@ -307,12 +307,6 @@ TEST(RecursionModes, DropInTrainingOnly) {
     EXPECT_EQ(as_vector(step(x).value()) == twos, inference);
     EXPECT_EQ(as_vector(along(Structure::sequence(1), x).all().value()) == twos, inference);
   }
-  // A cell that is called in the order of the vertices draws what they draw.
-  ComputationGraph of_cell({.seed = 5}), of_recursion({.seed = 5});
-  const Expression x = input(of_cell, {96}, ones), y = input(of_recursion, {96}, ones);
-  const Expression steps = concatenate_cols({step(x), step(x)});
-  EXPECT_EQ(as_vector(steps.value()),
-            as_vector(along(Structure::sequence(2), concatenate_cols({y, y})).all().value()));
 }
 
 TEST(RecursionModes, RevertedSamplesTakeNoPart) {
