@@ -7,6 +7,7 @@
 #include "nn/data/dependency_tree.h"
 #include "nn/data/listops.h"
 #include "nn/data/minibatches.h"
+#include "nn/data/penn_trees.h"
 #include "nn/data/prefetcher.h"
 #include "nn/data/splits.h"
 #include "nn/data/tab_separated.h"

@@ -64,7 +64,6 @@ struct GraphOptions {
 
   // Out of line, since GCC 12 warns where such options are part of others.
   ~GraphOptions();
-  bool operator==(const GraphOptions&) const = default;
 };
 
 }  // namespace dynet_like

@@ -89,7 +89,56 @@ std::vector<TaggedSentence> tagged(std::vector<ConlluSentence> sentences) {
   return result;
 }
 
+constexpr std::string_view kColumns = "global.columns";
+
+// The names of the columns, from the first line of a CoNLL-U Plus file.
+std::vector<std::string_view> column_names(const ColumnLine& line) {
+  std::vector<std::string_view> words = line.words();
+  if (!words.empty() && words[0].starts_with('#')) words[0].remove_prefix(1);
+  if (!words.empty() && words[0].empty()) words.erase(words.begin());
+  if (words.size() > 2 && words[0] == kColumns && words[1] == "=") {
+    return {words.begin() + 2, words.end()};
+  }
+  line.fail("need the names of columns, \"# global.columns = ID FORM ...\"; got " +
+            detail::quoted_text(line.text));
+}
+
 }  // namespace
+
+std::vector<TaggedSentence> read_conllu_plus(std::istream& stream, const std::string& file,
+                                             const std::string& tag, const std::string& word,
+                                             const TextLimits& limits) {
+  LineReader lines(stream, file, limits);
+  std::string_view text;
+  lines.next(text);
+  const ColumnLine first{text, file, lines.number()};
+  const std::vector<std::string_view> names = column_names(first);
+  const auto place_of = [&](std::string_view name) {
+    const auto found = std::ranges::find(names, name);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    first.fail("need a column " + detail::quoted_text(name) + "; got none");
+  };
+  const std::size_t id = place_of("ID");
+  const TaggedColumns columns = {
+      .count = names.size(), .word = place_of(word), .tag = place_of(tag), .comments = true};
+  ColumnsParser parser(columns);
+  while (lines.next(text)) {
+    const ColumnLine line{text, file, lines.number()};
+    const bool has_id = !text.empty() && !text.starts_with('#');
+    // Ranges "3-4" and empty nodes "5.1" are no words.
+    if (has_id && line.columns(names.size())[id].find_first_of("-.") != text.npos) continue;
+    parser.add(line);
+  }
+  parser.finish();
+  if (parser.sentences().empty()) throw FileError(file, "need at least one sentence; got none");
+  return std::move(parser.sentences());
+}
+
+std::vector<TaggedSentence> read_conllu_plus(const std::string& path, const std::string& tag,
+                                             const std::string& word, const TextLimits& limits) {
+  std::ifstream stream = open_text(path, limits);
+  return read_conllu_plus(stream, path, tag, word, limits);
+}
 
 std::vector<std::uint32_t> sizes_of(std::span<const TaggedSentence> sentences) {
   std::vector<std::uint32_t> sizes;

@@ -28,6 +28,18 @@ std::vector<TaggedSentence> read_conllu_tags(const std::string& path,
 std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
                                              const TextLimits& limits = {});
 
+/// Two columns of a CoNLL-U Plus file, by the names that its first line gives, such as "FORM" and
+/// "PARSEME:MWE" in "# global.columns = ID FORM PARSEME:MWE". Words of multi-word tokens are read,
+/// empty nodes are not. Throws FileError if the file is missing, without such a line, such columns
+/// or sentences, too large or malformed. For a stream, `file` is its name in messages.
+std::vector<TaggedSentence> read_conllu_plus(const std::string& path, const std::string& tag,
+                                             const std::string& word = "FORM",
+                                             const TextLimits& limits = {});
+std::vector<TaggedSentence> read_conllu_plus(std::istream& stream, const std::string& file,
+                                             const std::string& tag,
+                                             const std::string& word = "FORM",
+                                             const TextLimits& limits = {});
+
 /// The columns of a file; by default "word TAB tag".
 struct TaggedColumns {
   std::size_t count = 2;          ///< columns in every line; 0: as many as in the first line

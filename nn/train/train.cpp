@@ -22,7 +22,7 @@ TrainingProgress train_samples(const ParameterCollection& model, Trainer& traine
   if (options.patience > 0 && dev_score == nullptr) {
     throw UsageError("[train] need TrainingOptions::dev_score to have patience; got none");
   }
-  Minibatch batch(std::exchange(options.graph, TrainingOptions().graph));
+  Minibatch batch(options.graph);
   TrainingRun run(model, trainer, std::move(options));
   std::vector<std::vector<Expression>> losses;
   while (run.next_epoch()) {

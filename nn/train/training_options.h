@@ -56,7 +56,8 @@ struct TrainingOptions {
   // Options for nn::train, which has the loop.
 
   /// Options of the graphs, by default with one thread per available processor. GraphOptions::seed
-  /// is ignored.
+  /// is ignored. In a loop of your own, give them to the Minibatch: a TrainingRun does not read
+  /// them.
   GraphOptions graph = {.threads = 0};
   /// Sizes of all samples, to put samples of similar sizes into one minibatch; empty: minibatches
   /// are random.

@@ -1,6 +1,7 @@
 // TrainingState: checks options, and derives rates and results from the progress.
 #include "nn/train/training_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -17,16 +18,12 @@ namespace dynet_like::nn {
 namespace {
 
 void check_is_for_loop(const TrainingOptions& options) {
-  const char* need =
-      !options.sizes.empty()                     ? "sizes as an argument of minibatches()"
-      : options.dev_score != nullptr             ? "the dev score as an argument of finish_epoch()"
-      : options.graph != TrainingOptions().graph ? "the options of graphs in the Minibatch"
-                                                 : nullptr;
-  if (need == nullptr) return;
+  if (options.sizes.empty() && options.dev_score == nullptr) return;
   throw UsageError(fmt::format(
       "[TrainingRun] need {} in a loop of your own; got it in the options, which is for "
       "nn::train",
-      need));
+      options.sizes.empty() ? "the dev score as an argument of finish_epoch()"
+                            : "sizes as an argument of minibatches()"));
 }
 
 void check_metadata(const Metadata& metadata) {
@@ -56,8 +53,9 @@ void check_other_keys(const Metadata& settings, const Metadata& others, const ch
 
 // Otherwise the trainer would train parameters that the run does not save.
 void check_trainer(const ParameterCollection& model, const Trainer& trainer) {
+  const auto own = model.storages();
   for (const auto& parameter : trainer.parameters().storages()) {
-    if (model.find(parameter->name) == parameter) continue;
+    if (std::ranges::find(own, parameter) != own.end()) continue;
     throw UsageError(fmt::format(
         "[TrainingRun] need a trainer whose parameters are all in the model; got one of {}, which "
         "is not in \"{}\": make it for the same collection",

@@ -34,6 +34,25 @@ TEST(ConlluTagsTest, AreFormsAndTags) {
   EXPECT_THROW(read_conllu_tags(stream, "file"), FileError) << "nothing is left";
 }
 
+TEST(ConlluPlusTest, HasItsColumnsByName) {
+  const std::string text =
+      "# global.columns = ID FORM UPOS PARSEME:MWE\n# text = Let's go\n1-2\tLet's\t_\t*\n"
+      "1\tLet\tVERB\t1:VID\n2\t's\tPRON\t*\n2.1\tus\t_\t*\n\n# again\n1\tgo\tVERB\t1\n";
+  const auto read = [](const std::string& text, const std::string& tag) {
+    std::istringstream stream(text);
+    return read_conllu_plus(stream, "file", tag);
+  };
+  EXPECT_EQ(read(text, "PARSEME:MWE"),
+            (Sentences{{{"Let", "'s"}, {"1:VID", "*"}}, {{"go"}, {"1"}}}));
+  EXPECT_EQ(read(text, "UPOS").front().tags, (std::vector<std::string>{"VERB", "PRON"}));
+  expect_file_error([&] { read(text, "NE"); }, 1, 0, "need a column \"NE\"; got none");
+  expect_file_error([&] { read("1\tgo\tVERB\n", "UPOS"); }, 1, 0, "need the names of columns");
+  expect_file_error([&] { read("", "UPOS"); }, 0, 0, "need the names of columns");
+  expect_file_error([&] { read("# global.columns = ID FORM UPOS\n1\tgo\n", "UPOS"); }, 2, 0, "");
+  expect_file_error([&] { read("# global.columns = ID FORM UPOS\n", "UPOS"); }, 0, 0,
+                    "need at least one sentence");
+}
+
 TEST(TaggedSentencesTest, HaveAsManyWordsAsTheirSizesSay) {
   const Sentences sentences = {{{"a", "b"}, {"X", "Y"}}, {}, {{"c"}, {"X"}}};
   EXPECT_EQ(sizes_of(sentences), (std::vector<std::uint32_t>{2, 0, 1}));

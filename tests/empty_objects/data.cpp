@@ -83,6 +83,7 @@ void use_samples(Types& types) {
   types.data<nn::TotalSize>("TotalSize");
   types.data<nn::TextLimits>("TextLimits");
   types.data<nn::TabSeparatedOptions>("TabSeparatedOptions");
+  types.data<nn::PennOptions>("PennOptions");
   types.data<nn::TreebankOptions>("TreebankOptions");
   types.data<nn::ListOpsFileOptions>("ListOpsFileOptions");
   types.data<nn::ListOpsSizes>("ListOpsSizes");

@@ -178,7 +178,7 @@ class Sequence {
     if (how == 1) changed.values().v[0] += 0.1f;
     if (how == 2)
       model_.table7.initialize(3, Floats(7, 0.1f * static_cast<float>(random_.below(9))));
-    if (how == 3 && !inference_) {
+    if (how == 3 && !inference_ && !losses_.empty()) {
       forward();
       Gradients gradients;  // of one's own, or losses could not be added to those there are
       batch_.backward(gradients);

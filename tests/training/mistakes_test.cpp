@@ -134,14 +134,6 @@ TEST(TrainingMistakesTest, AMeanOfNoLosses) {
   EXPECT_EQ(as_scalar(two.w.values()), 8.0f);
 }
 
-TEST(TrainingMistakesTest, OptionsOfGraphsThatNobodyReads) {
-  TwoSamples two;
-  two.options.graph.threads = 2;
-  EXPECT_EQ(message_of<UsageError>([&] { TrainingRun(two.model, two.trainer, two.options); }),
-            "[TrainingRun] need the options of graphs in the Minibatch in a loop of your own; got "
-            "it in the options, which is for nn::train");
-}
-
 TEST(TrainingMistakesTest, ASecondUpdateOfAMinibatch) {
   const auto message = [](unsigned accumulate, bool records_again) {
     TwoSamples two;

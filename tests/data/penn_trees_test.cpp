@@ -1,0 +1,112 @@
+// Trees of the Penn Treebank: what is kept, what is left out, what is refused, and writing.
+#include "nn/data/penn_trees.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::nn {
+namespace {
+
+// From the guidelines' style: functions, an index, a trace, a unary chain, several lines.
+constexpr char kText[] =
+    "( (S (NP-SBJ-1 (PRP It))\n"
+    "     (VP (VBZ seems)\n"
+    "         (S (NP-SBJ (-NONE- *-1))\n"
+    "            (VP (TO to) (VP (VB work)))))\n"
+    "     (. .)) )\n"
+    "\n"
+    "(FRAG (INTJ (UH No)) (-LRB- -LRB-))(X (SYM *))\n";
+
+std::vector<Tree> read(const std::string& text, Vocabulary& labels,
+                       const PennOptions& options = {}) {
+  std::istringstream stream(text);
+  return read_penn_trees(stream, "t.mrg", labels, options);
+}
+
+std::string written(const std::string& text, const PennOptions& options = {}) {
+  Vocabulary labels;
+  std::string all;
+  for (const Tree& tree : read(text, labels, options)) all += to_penn(tree, labels) + '\n';
+  return all;
+}
+
+TEST(PennTreesTest, KeepsWhatParsersLearn) {
+  EXPECT_EQ(written(kText),
+            "(S (NP (PRP It)) (VP (VBZ seems) (S (VP (TO to) (VP (VB work))))) (. .))\n"
+            "(FRAG (INTJ (UH No)) (-LRB- -LRB-))\n"
+            "(X (SYM *))\n");
+}
+
+TEST(PennTreesTest, MayKeepAll) {
+  const std::string text = written(kText, {.functions = true, .traces = true});
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "(S (NP-SBJ-1 (PRP It)) (VP (VBZ seems) (S (NP-SBJ (-NONE- *-1)) "
+            "(VP (TO to) (VP (VB work))))) (. .))");
+}
+
+TEST(PennTreesTest, JoinsUnaryPhrasesAndSplitsThemAgain) {
+  Vocabulary labels;
+  const PennOptions options = {.join_unary = true};
+  const Tree tree = read("(TOP (S (VP (VB Go) (NP (NN on)))))", labels, options)[0];
+  ASSERT_EQ(tree.size(), 4u);  // Go, on, NP, TOP+S+VP
+  EXPECT_EQ(labels.word(static_cast<std::uint32_t>(tree.label(3))), "TOP+S+VP");
+  EXPECT_EQ(tree.words(), (std::vector<std::string>{"Go", "on"}));
+  EXPECT_EQ(to_penn(tree, labels), "(TOP (S (VP (VB Go) (NP (NN on)))))");
+  EXPECT_EQ(written(kText, options), written(kText));
+}
+
+TEST(PennTreesTest, LeavesOutTreesOfTracesAlone) {
+  EXPECT_EQ(written("(S (NP (-NONE- *)))(X (A b))"), "(X (A b))\n");
+}
+
+TEST(PennTreesTest, RefusesWhatIsNoTree) {
+  Vocabulary labels;
+  const auto message = [&](const std::string& text) {
+    return message_of<FileError>([&] { read(text, labels, {.max_depth = 5}); });
+  };
+  EXPECT_EQ(message(""), "t.mrg: need at least one tree; got none");
+  EXPECT_EQ(message("(S (A b)\n"),
+            "t.mrg:1:1: need a closing bracket for this one; got the end of the file");
+  EXPECT_EQ(message("(A b))"), "t.mrg:1:6: need a bracket to close; got none");
+  EXPECT_EQ(message("\nword"), "t.mrg:2:1: need \"(\" at the start of a tree; got \"word\"");
+  EXPECT_EQ(message("(A b c)"),
+            "t.mrg:1:6: need one word or subtrees in a bracket; got also \"c\"");
+  EXPECT_EQ(message("(A (B c) d)"),
+            "t.mrg:1:10: need one word or subtrees in a bracket; got also \"d\"");
+  EXPECT_EQ(message("(A b (C d))"),
+            "t.mrg:1:6: need one word or subtrees in a bracket; got a subtree after a "
+            "word");
+  EXPECT_EQ(message("()"),
+            "t.mrg:1:2: need a label and a word, or subtrees, in a bracket; got "
+            "nothing");
+  EXPECT_EQ(message("(A)"),
+            "t.mrg:1:3: need a label and a word, or subtrees, in a bracket; got "
+            "\"A\"");
+  EXPECT_EQ(message("((A b) (C d))"), "t.mrg:1:13: need a label for several subtrees; got none");
+  EXPECT_EQ(message("((((((A b))))))"), "t.mrg:1:6: need a depth of at most 5");
+  labels.add("A");
+  labels.freeze();
+  EXPECT_EQ(message("(Q c)"), "t.mrg:1:5: need a label of the vocabulary; got \"Q\"");
+  EXPECT_THROW(read_penn_trees("/no/such.mrg", labels), FileError);
+}
+
+TEST(PennTreesTest, RefusesToWriteWhatCannotBeRead) {
+  Vocabulary labels;
+  labels.add("A");
+  Tree tree;
+  EXPECT_THROW(to_penn(tree, labels), UsageError);
+  tree.add_leaf(0, "a b");
+  EXPECT_EQ(message_of<UsageError>([&] { to_penn(tree, labels); }),
+            "[to_penn] need a word without spaces and brackets; got \"a b\"");
+  Tree other;
+  other.add_leaf(1, "a");
+  EXPECT_THROW(to_penn(other, labels), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
