@@ -146,19 +146,6 @@ std::vector<std::string> Gradients::names() const {
   return names;
 }
 
-std::vector<std::string> Gradients::names_outside(const ParameterCollection& collection) const {
-  std::vector<std::string> names;
-  for (const Part& part : parts_) {
-    const bool shares = part.layout == collection.get_storage().layout;
-    for (std::size_t i = 0; i < part.used.size(); ++i) {
-      const std::string& name = part.layout->entries[i].name;
-      const bool is_inside = shares && name.starts_with(collection.get_fullname());
-      if (part.has(i) && !is_inside) names.push_back(name);
-    }
-  }
-  return names;
-}
-
 Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout) {
   auto found = std::find_if(parts_.begin(), parts_.end(),
                             [&](const Part& part) { return part.layout == layout; });

@@ -55,9 +55,8 @@ class Gradients {
   bool is_used() const { return std::atomic_ref(is_used_).load(std::memory_order_relaxed); }
   /// Called before a backward pass adds to these gradients. Throws UsageError if they are used.
   void check_not_used() const;
-  /// The names of all parameters that have a gradient, or of those outside of a collection.
+  /// The names of all parameters that have a gradient.
   std::vector<std::string> names() const;
-  std::vector<std::string> names_outside(const ParameterCollection& collection) const;
 
   /// The gradient of a parameter, to add to; zeros if there was none.
   void* dense(const ParameterStorage& parameter);

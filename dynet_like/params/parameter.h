@@ -51,8 +51,11 @@ struct ParameterStorage : std::enable_shared_from_this<ParameterStorage> {
   Dim entry_dim;  ///< of one row, if it is a table, else `dim`
   DType dtype = DType::f32;
   bool is_table = false;
-  /// Whether trainers may update it: the program's choice, and that of a trainer's group.
-  bool updated = true, frozen = false;
+  /// If false, trainers do not update it.
+  bool updated = true;
+  /// If true, graphs treat it as const_parameter and const_lookup do: it gets no gradient, and
+  /// causes no backward pass.
+  bool frozen = false;
   detail::ParameterValues values;
   std::shared_ptr<detail::CollectionLayout> layout;
   /// Position in its collection.
@@ -61,8 +64,6 @@ struct ParameterStorage : std::enable_shared_from_this<ParameterStorage> {
   /// The slot of expressions that stand for it.
   detail::OwnedHandleSlot slot = detail::acquire_handle_slot(*this);
 
-  /// If false, graphs treat it as const_parameter and const_lookup do: it gets no gradient, and
-  /// causes no backward pass.
   bool is_trained() const { return updated && !frozen; }
   std::size_t size() const { return dim.size(); }
   std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }
@@ -113,8 +114,7 @@ class Parameter {
   void zero() const;
   void scale(float factor) const;
   void clip_inplace(float low, float high) const;
-  /// If false, trainers leave it unchanged, and graphs that are recorded meanwhile compute no
-  /// gradient for it.
+  /// If false, trainers leave it unchanged. Its gradient is computed all the same.
   void set_updated(bool updated) const { get_storage().updated = updated; }
   bool is_updated() const { return get_storage().updated; }
 
@@ -143,8 +143,7 @@ class LookupParameter {
   void initialize(unsigned row, const std::vector<float>& values) const;
   void zero() const;
   void scale(float factor) const;
-  /// If false, trainers leave it unchanged, and graphs that are recorded meanwhile compute no
-  /// gradient for it.
+  /// If false, trainers leave it unchanged. Its gradient is computed all the same.
   void set_updated(bool updated) const { get_storage().updated = updated; }
   bool is_updated() const { return get_storage().updated; }
 

@@ -49,7 +49,7 @@ class RecipeWriter {
     if (type.op->is_parameter()) {
       recipe.parameter = tape_.shared_storage_of(node);
       // A parameter that is frozen now may be unfrozen later.
-      recipe.stops_gradient = tape_.value(output).blocks_gradient && recipe.parameter->is_trained();
+      recipe.stops_gradient = tape_.value(output).blocks_gradient && !recipe.parameter->frozen;
       return recipe;
     }
     recipe.dim = tape_.dim_of(output);
@@ -86,8 +86,7 @@ SharedInputs& RecursionOp::shared_inputs(const std::shared_ptr<const RecursionOp
                                          TapeWriter& writer) {
   std::uint64_t frozen = 0;
   for (const SharedRecipe& recipe : op->recipes) {
-    if (recipe.parameter != nullptr)
-      frozen = frozen * 31 + (recipe.parameter->is_trained() ? 1 : 2);
+    if (recipe.parameter != nullptr) frozen = frozen * 31 + (recipe.parameter->frozen ? 2 : 1);
   }
   SharedInputs* const known = writer.find_shared_inputs(op.get(), frozen);
   return known != nullptr ? *known : writer.keep_shared_inputs(op, frozen, op->add_shared(writer));
@@ -100,7 +99,7 @@ std::vector<ValueId> RecursionOp::add_shared(TapeWriter& writer) const {
     for (std::uint32_t input : recipe.inputs) arguments.push_back(values[input]);
     switch (recipe.kind) {
       case SharedRecipe::Kind::parameter: {
-        const bool is_constant = recipe.stops_gradient || !recipe.parameter->is_trained();
+        const bool is_constant = recipe.stops_gradient || recipe.parameter->frozen;
         values.push_back(writer.add_parameter(*recipe.parameter, is_constant));
         break;
       }

@@ -45,6 +45,13 @@ bool has_kind(const TransitionSystem& system, TransitionKind kind) {
   return kind != TransitionKind::reduce || system.arcs == TransitionSystem::arc_eager;
 }
 
+void check_has_costs(const TransitionSystem& system) {
+  if (system.arcs != TransitionSystem::arc_standard) return;
+  throw UsageError(
+      "[ParserState] need arc-eager or arc-hybrid for costs; got arc-standard, which has a static "
+      "oracle only");
+}
+
 }  // namespace
 
 LabelledTransition TransitionSystem::transition(std::uint32_t number) const {
@@ -179,15 +186,6 @@ void ParserState::check_tree(std::span<const std::uint32_t> heads,
       needs_labels ? ", and as many labels" : "", heads.size(), labels.size()));
 }
 
-void ParserState::check_has_costs(std::span<const std::uint32_t> heads,
-                                  std::span<const std::uint32_t> labels) const {
-  check_tree(heads, labels);
-  if (system_.arcs != TransitionSystem::arc_standard) return;
-  throw UsageError(
-      "[ParserState] need arc-eager or arc-hybrid for costs; got arc-standard, which has a static "
-      "oracle only");
-}
-
 // Whether the word has all its dependants.
 bool ParserState::is_complete(std::uint32_t word, std::span<const std::uint32_t> heads) const {
   for (std::size_t i = 0; i < heads.size(); ++i) {
@@ -262,19 +260,22 @@ std::size_t ParserState::newly_lost(std::uint32_t transition, std::span<const st
 
 std::size_t ParserState::loss(std::span<const std::uint32_t> heads,
                               std::span<const std::uint32_t> labels) const {
-  check_has_costs(heads, labels);
+  check_tree(heads, labels);
+  check_has_costs(system_);
   return lost(heads, labels);
 }
 
 std::size_t ParserState::cost(std::uint32_t transition, std::span<const std::uint32_t> heads,
                               std::span<const std::uint32_t> labels) const {
-  check_has_costs(heads, labels);
+  check_tree(heads, labels);
+  check_has_costs(system_);
   return newly_lost(transition, heads, labels);
 }
 
 ParserState::Judged ParserState::judge(std::span<const std::uint32_t> heads,
                                        std::span<const std::uint32_t> labels) const {
-  check_has_costs(heads, labels);
+  check_tree(heads, labels);
+  check_has_costs(system_);
   Judged judged;
   std::size_t costs[4];
   for (const TransitionKind kind : kKinds) {

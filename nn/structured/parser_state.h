@@ -136,8 +136,6 @@ class ParserState {
   void check(std::uint32_t transition) const;
   void check_tree(std::span<const std::uint32_t> heads,
                   std::span<const std::uint32_t> labels) const;
-  void check_has_costs(std::span<const std::uint32_t> heads,
-                       std::span<const std::uint32_t> labels) const;
 
   TransitionSystem system_;
   std::vector<std::uint32_t> heads_, labels_, stack_;

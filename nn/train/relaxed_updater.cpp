@@ -110,7 +110,6 @@ bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses) {
 float RelaxedUpdater::update(Minibatch& batch, std::size_t losses) {
   const float loss = finite_loss(batch);
   add_gradients(batch, gradients_);
-  check_in_model(gradients_);
   check_losses(detail::MinibatchAccess::trained_losses(batch), losses);
   const bool pushes = prepare_gradients(loss, losses);
   std::optional<float> rate;

@@ -97,7 +97,6 @@ std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
   std::function<void(const ParameterStorage&)> pack;
   if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
   detail::MinibatchAccess::backward(batch, own_ends_, gradients_, pack);
-  for (const Gradients& gradients : gradients_) check_in_model(gradients);
   if (is_due()) exchange_.send(gradients_);
   std::vector<double> losses;
   std::uint32_t begin = 0;

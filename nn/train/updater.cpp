@@ -8,7 +8,6 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {
 
@@ -50,22 +49,6 @@ void Updater::check_losses(std::uint64_t terms, std::size_t losses) const {
                   epoch_.name_of_minibatch()));
 }
 
-// Such parameters would neither be trained nor saved.
-void Updater::check_in_model(const Gradients& gradients) {
-  constexpr std::size_t kMostNames = 5;  // in the message
-  if (is_checked_) return;
-  const std::vector<std::string> others = gradients.names_outside(run_.model);
-  if (!others.empty()) {
-    throw UsageError(fmt::format(
-        "[TrainingRun] need losses of the parameters in \"{}\"; got gradients of {} elsewhere, "
-        "which "
-        "would be neither trained nor saved: make their layers in this collection, or freeze them "
-        "with set_updated(false)",
-        run_.model.get_fullname(), detail::listed_names(others, kMostNames)));
-  }
-  is_checked_ = true;
-}
-
 void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
   // A minibatch in several parts has run backward already.
   batch.parts() > 1 ? sum.add(batch.backward()) : batch.backward(sum);
@@ -83,7 +66,6 @@ float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
   if (!is_alone) add_gradients(batch, gradients_);
   const Gradients& gradients = is_alone ? batch.backward() : gradients_;
   check_losses(detail::MinibatchAccess::trained_losses(batch), losses);
-  check_in_model(gradients);
   add_pending(static_cast<double>(loss), losses);
   is_alone ? make_update(gradients) : update_if_due();
   return loss;

@@ -58,16 +58,11 @@ class Updater {
   float finite_loss(Minibatch& batch) const;
   /// Throws UsageError for no terms, and for a mean of none.
   void check_losses(std::uint64_t terms, std::size_t losses) const;
-  /// Throws UsageError if the first gradients of the run are of parameters that the model lacks.
-  void check_in_model(const Gradients& gradients);
   static void add_gradients(Minibatch& batch, Gradients& sum);
 
   TrainingState& run_;
   TrainingEpoch& epoch_;
   TrainingRanks& ranks_;
-
- private:
-  bool is_checked_ = false;
 };
 
 /// Updates in one process, in the order of the minibatches.
