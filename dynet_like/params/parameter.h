@@ -64,6 +64,7 @@ struct ParameterStorage : std::enable_shared_from_this<ParameterStorage> {
   /// The slot of expressions that stand for it.
   detail::OwnedHandleSlot slot = detail::acquire_handle_slot(*this);
 
+  /// Whether trainers may change it.
   bool is_trained() const { return updated && !frozen; }
   std::size_t size() const { return dim.size(); }
   std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }

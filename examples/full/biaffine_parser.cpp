@@ -106,23 +106,13 @@ int train(const Options& options) {
   load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(75);
-  nn::TrainingOptions training = options.training("sentences", "LAS");
-  const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
-                                 .updates = training.updates(data.train.size()),
-                                 .floor = 1e-5f};
-  training.schedule = nn::WarmUp{100, cosine};
-  training.texts = model.v.texts();
-  training.sizes = nn::sizes_of(data.train);
-  const auto evaluate = [&](const Sentences& gold) {
-    return nn::AttachmentScores(gold, model.parse(gold));
-  };
-  training.dev_score = [&] { return evaluate(data.dev).labelled(); };
+  const nn::TrainingOptions training = parser_training(options, model, data.train, data.dev);
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
   if (progress.interrupted) return stopped(options);
   nlohmann::json report = measure_batching(options, progress, data.train, "sentences_per_s", loss);
-  report_test(report, evaluate(data.test));
+  report_test(report, attachment_scores(model, data.test));
   return finish(options, training, progress, report);
 }
 

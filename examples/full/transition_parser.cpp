@@ -185,24 +185,14 @@ int train(const Options& options) {
   const Sentences trees = projective_trees(data.train);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(75);
-  nn::TrainingOptions training = options.training("sentences", "LAS");
-  const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
-                                 .updates = training.updates(trees.size()),
-                                 .floor = 1e-5f};
-  training.schedule = nn::WarmUp{100, cosine};
-  training.texts = model.v.texts();
-  training.sizes = nn::sizes_of(trees);
-  const auto evaluate = [&](const Sentences& gold) {
-    return nn::AttachmentScores(gold, model.parse(gold));
-  };
-  training.dev_score = [&] { return evaluate(data.dev).labelled(); };
+  const nn::TrainingOptions training = parser_training(options, model, trees, data.dev);
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, trees, loss, training);
   if (progress.interrupted) return stopped(options);
   if (options.has("explain")) explain_minibatch(trees, training.batch_size, loss);
   nlohmann::json report = measure(model, trees, data.test);
-  report_test(report, evaluate(data.test));
+  report_test(report, attachment_scores(model, data.test));
   return finish(options, training, progress, report);
 }
 

@@ -46,7 +46,12 @@ class ColumnsParser {
   void finish() {
     if (!sentence_.words.empty()) sentences_.push_back(std::exchange(sentence_, {}));
   }
-  std::vector<TaggedSentence>& sentences() { return sentences_; }
+  /// All sentences, after the last line. Throws FileError if there are none.
+  std::vector<TaggedSentence> take(const std::string& file) {
+    finish();
+    if (sentences_.empty()) throw FileError(file, "need at least one sentence; got none");
+    return std::move(sentences_);
+  }
 
  private:
   // Such a line may lack the other columns, so it does not determine their number.
@@ -129,9 +134,7 @@ std::vector<TaggedSentence> read_conllu_plus(std::istream& stream, const std::st
     if (has_id && line.columns(names.size())[id].find_first_of("-.") != text.npos) continue;
     parser.add(line);
   }
-  parser.finish();
-  if (parser.sentences().empty()) throw FileError(file, "need at least one sentence; got none");
-  return std::move(parser.sentences());
+  return parser.take(file);
 }
 
 std::vector<TaggedSentence> read_conllu_plus(const std::string& path, const std::string& tag,
@@ -163,9 +166,7 @@ std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string
   ColumnsParser parser(columns);
   LineReader lines(stream, file, columns.limits);
   for (std::string_view text; lines.next(text);) parser.add({text, file, lines.number()});
-  parser.finish();
-  if (parser.sentences().empty()) throw FileError(file, "need at least one sentence; got none");
-  return std::move(parser.sentences());
+  return parser.take(file);
 }
 
 std::vector<TaggedSentence> read_columns(const std::string& path, const TaggedColumns& columns) {

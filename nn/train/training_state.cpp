@@ -1,7 +1,6 @@
 // TrainingState: checks options, and derives rates and results from the progress.
 #include "nn/train/training_state.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -53,9 +52,9 @@ void check_other_keys(const Metadata& settings, const Metadata& others, const ch
 
 // Otherwise the trainer would train parameters that the run does not save.
 void check_trainer(const ParameterCollection& model, const Trainer& trainer) {
-  const auto own = model.storages();
+  const bool is_one_model = &trainer.parameters().get_storage() == &model.get_storage();
   for (const auto& parameter : trainer.parameters().storages()) {
-    if (std::ranges::find(own, parameter) != own.end()) continue;
+    if (is_one_model && model.contains(*parameter)) continue;
     throw UsageError(fmt::format(
         "[TrainingRun] need a trainer whose parameters are all in the model; got one of {}, which "
         "is not in \"{}\": make it for the same collection",

@@ -152,7 +152,6 @@ TEST_F(RecursionFunctions, CallKernelsOfTheUser) {
   }
 }
 
-// A sample whose states nobody reads has no gradients, whatever its memory holds.
 // A cell that is called in the order of the vertices draws what they draw.
 TEST_F(RecursionFunctions, DrawAsACellDoes) {
   const auto step = cell([](const Expression& x) { return dropout(x, 0.5f); });
@@ -164,6 +163,7 @@ TEST_F(RecursionFunctions, DrawAsACellDoes) {
             as_vector(along(Structure::sequence(2), xs).all().value()));
 }
 
+// A sample whose states nobody reads has no gradients, whatever its memory holds.
 TEST_F(RecursionFunctions, SamplesThatNobodyReadAreNoAnomaly) {
   const auto along = recursion<Expression>([&](const Expression& x, const Before& before) {
     const Expression y = cmult(x, parameter(*x.pg, w));

@@ -40,6 +40,29 @@ std::vector<nn::ConlluSentence> parsed(std::vector<nn::ConlluSentence> sentences
   return sentences;
 }
 
+/// The scores of the trees that a model finds.
+template <class Model>
+nn::AttachmentScores attachment_scores(const Model& model,
+                                       const std::vector<nn::ConlluSentence>& gold) {
+  return nn::AttachmentScores(gold, model.parse(gold));
+}
+
+/// How a parser learns from trees. The model and the dev sentences must outlive the options.
+template <class Model>
+nn::TrainingOptions parser_training(const Options& options, const Model& model,
+                                    const std::vector<nn::ConlluSentence>& trees,
+                                    const std::vector<nn::ConlluSentence>& dev) {
+  nn::TrainingOptions training = options.training("sentences", "LAS");
+  const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
+                                 .updates = training.updates(trees.size()),
+                                 .floor = 1e-5f};
+  training.schedule = nn::WarmUp{100, cosine};
+  training.texts = model.v.texts();
+  training.sizes = nn::sizes_of(trees);
+  training.dev_score = [&model, &dev] { return attachment_scores(model, dev).labelled(); };
+  return training;
+}
+
 /// Prints the scores of the best model on the test data, and adds them to the report.
 void report_test(nlohmann::json& report, const nn::AttachmentScores& scores);
 
