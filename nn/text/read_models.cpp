@@ -1,4 +1,7 @@
 // Models from their entries.
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "nn/text/components.h"
@@ -74,6 +77,40 @@ OwnedModel read_byte_pair(const Entry& entry) {
   return list.checked([&] { return make_byte_pair(std::move(pieces), merges, options); });
 }
 
+double power_of_ten(int exponent) {
+  const std::string text = "1e" + std::to_string(exponent);
+  double power = 0;
+  std::from_chars(text.data(), text.data() + text.size(), power);
+  return power;
+}
+
+/// The number as the reference reads it: its digits are a whole number, which is rounded, and
+/// divided by a power of ten. The last bit decides where two ways to cut a word are equally likely.
+double rounded_twice(double number) {
+  std::array<char, 32> text{};
+  const char* const end = std::to_chars(text.data(), text.data() + text.size(), std::abs(number),
+                                        std::chars_format::scientific)
+                              .ptr;
+  std::uint64_t digits = 0;
+  int exponent = 0, behind_point = 0;
+  bool is_behind = false;
+  const char* at = text.data();
+  for (; *at != 'e'; ++at) {
+    if (*at == '.') {
+      is_behind = true;
+      continue;
+    }
+    digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    behind_point += is_behind ? 1 : 0;
+  }
+  std::from_chars(at[1] == '+' ? at + 2 : at + 1, end, exponent);
+  exponent -= behind_point;
+  if (std::abs(exponent) > 300) return number;
+  const auto whole = static_cast<double>(digits);
+  return std::copysign(
+      exponent < 0 ? whole / power_of_ten(-exponent) : whole * power_of_ten(exponent), number);
+}
+
 OwnedModel read_unigram(const Entry& entry) {
   entry.allow({"type", "unk_id", "vocab", "byte_fallback"});
   Pieces pieces;
@@ -82,7 +119,7 @@ OwnedModel read_unigram(const Entry& entry) {
     std::size_t place = 0;
     item.each_item([&](const Entry& part) {
       if (place == 0) part.checked([&] { pieces.add(part.text(), scores.size()); });
-      if (place == 1) scores.push_back(part.real());
+      if (place == 1) scores.push_back(rounded_twice(part.real()));
       ++place;
     });
     if (place != 2) item.need("a piece and its log-probability");

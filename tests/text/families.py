@@ -1,7 +1,8 @@
 # Trains small tokenizers, configured as those of published models, for tests that compare with them.
 #
-# usage: families.py FOLDER TEXT_FILE...
-# Writes FOLDER/FAMILY.json for each family. The texts are lines of UTF-8.
+# usage: families.py FOLDER TEXTS
+# Writes FOLDER/FAMILY.json for each family. TEXTS is a file of texts.py.
+import io
 import json
 import sys
 
@@ -15,7 +16,7 @@ PIECES = 4000
 
 def charsmap(lines):
     """The normalisation table nmt_nfkc of SentencePiece, from a model that it trains."""
-    model = __import__("io").BytesIO()
+    model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines[:200]), model_writer=model, vocab_size=300, hard_vocab_limit=False,
         normalization_rule_name="nmt_nfkc", minloglevel=2)
@@ -159,8 +160,9 @@ def llama(lines):
 
 
 def main():
-    folder, *files = sys.argv[1:]
-    lines = [line.rstrip("\n") for file in files for line in open(file, encoding="utf-8", newline="\n")]
+    folder, path = sys.argv[1:]
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
     table = charsmap(lines)
     families = {
         "bert": bert(lines), "bert_cased": bert(lines, lowercase=False), "roberta": roberta(lines),

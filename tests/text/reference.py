@@ -1,9 +1,9 @@
 # Encodes texts by Hugging Face's library, for tests that compare with it.
 #
-# usage: reference.py TOKENIZER TEXTS RESULT [pairs | words]
-# TEXTS has JSON strings, one a line. RESULT gets a line for each: for every piece, its id, segment, text,
-# word and characters, separated by commas. With `pairs`, two lines make a pair; with `words`, a line
-# is split at spaces before it is encoded.
+# usage: reference.py TOKENIZER TEXTS...
+# TEXTS has JSON strings, one a line. TEXTS.texts gets a line for each: for every piece, its id, segment,
+# text, word and characters, separated by commas. TEXTS.pairs has the same for each two lines, as a
+# pair, and TEXTS.words for each line that is split at spaces before.
 import json
 import sys
 
@@ -18,23 +18,20 @@ def show(encoding):
 
 
 def main():
-    path, texts_path, result_path, *mode = sys.argv[1:]
-    tokenizer = Tokenizer.from_file(path)
+    tokenizer = Tokenizer.from_file(sys.argv[1])
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    with open(texts_path, encoding="utf-8") as file:
-        texts = [json.loads(line) for line in file]
-    if mode == ["pairs"]:
-        inputs = list(zip(texts[::2], texts[1::2]))
-    elif mode == ["words"]:
-        inputs = [text.split(" ") for text in texts]
-    else:
-        inputs = texts
-    with open(result_path, "w", encoding="utf-8") as file:
-        for begin in range(0, len(inputs), 1000):
-            for encoding in tokenizer.encode_batch(inputs[begin:begin + 1000],
-                                                   is_pretokenized=mode == ["words"]):
-                file.write(show(encoding) + "\n")
+    for path in sys.argv[2:]:
+        with open(path, encoding="utf-8") as file:
+            texts = [json.loads(line) for line in file]
+        inputs = {"texts": texts, "pairs": list(zip(texts[::2], texts[1::2])),
+                  "words": [text.split(" ") for text in texts]}
+        for kind, values in inputs.items():
+            with open(f"{path}.{kind}", "w", encoding="utf-8") as file:
+                for begin in range(0, len(values), 1000):
+                    some = values[begin:begin + 1000]
+                    for encoding in tokenizer.encode_batch(some, is_pretokenized=kind == "words"):
+                        file.write(show(encoding) + "\n")
 
 
 if __name__ == "__main__":
