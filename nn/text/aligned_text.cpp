@@ -4,7 +4,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/errors.h"
+
 namespace dynet_like::nn::text {
+
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 26;
+
+}  // namespace
+
+void check_size(std::size_t bytes) {
+  if (bytes <= kMostBytes) return;
+  throw UsageError("a tokenizer needs a text of at most " + detail::counted(kMostBytes, "byte") +
+                   "; got " + std::to_string(bytes));
+}
 
 AlignedText aligned(std::string_view text, std::size_t begin, std::size_t end) {
   AlignedText result;

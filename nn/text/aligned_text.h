@@ -18,6 +18,9 @@ struct Place {
   std::uint32_t begin = 0, end = 0;
 };
 
+/// Throws UsageError if a text is too large. Normalizers of a hostile file may repeat a text.
+void check_size(std::size_t bytes);
+
 /// Text in valid UTF-8, and for each byte the place of its character in the original text.
 struct AlignedText {
   std::string text;

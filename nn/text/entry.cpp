@@ -23,7 +23,7 @@ Json parse_json(std::string_view text, const std::string& file) {
   std::size_t values = 0;
   const auto check = [&](int depth, Json::parse_event_t event, Json&) {
     if (depth > kMostDepth) {
-      throw FileError(file, "need at most " + std::to_string(kMostDepth) + " levels of JSON");
+      throw FileError(file, "need at most " + detail::counted(kMostDepth, "level") + " of JSON");
     }
     const bool ends =
         event == Json::parse_event_t::array_end || event == Json::parse_event_t::object_end;

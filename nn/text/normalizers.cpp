@@ -130,6 +130,7 @@ Normalizer strip(bool left, bool right) {
 Normalizer prepend(std::string string) {
   return [string = std::move(string)](AlignedText& aligned) {
     if (aligned.text.empty()) return;
+    check_size(aligned.text.size() + string.size());
     aligned.text.insert(0, string);
     aligned.places.insert(aligned.places.begin(), string.size(), aligned.places.front());
   };
@@ -141,6 +142,7 @@ Normalizer replace_matches(Pattern pattern, std::string content) {
     pattern(aligned.text, matches);
     if (matches.empty()) return;
     AlignedText result;
+    check_size(aligned.text.size() + matches.size() * content.size());
     result.reserve(aligned.text.size() + matches.size() * content.size());
     std::size_t at = 0;
     for (const Match& match : matches) {

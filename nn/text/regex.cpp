@@ -14,8 +14,9 @@ namespace dynet_like::nn::text {
 
 namespace {
 
-// Of steps at one place of a text, and of memory in KiB.
-constexpr std::uint32_t kMostSteps = 1'000'000, kMostMemory = 20'000, kMostNesting = 250;
+constexpr std::uint32_t kMostNesting = 250;  // of parentheses
+// Of steps at one place of a text: some, and so many for each byte of the text.
+constexpr std::size_t kMostSteps = 10'000, kMostStepsOfByte = 20;
 
 [[noreturn]] void refuse(std::string_view what, const std::string& expression) {
   throw UsageError("a regular expression needs " + std::string(what) + "; got " +
@@ -134,23 +135,25 @@ class Regex {
     pcre2_pattern_info(code_.get(), PCRE2_INFO_MATCHEMPTY, &matches_empty);
     if (matches_empty != 0) refuse("to match at least one character", expression);
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it, matching is only slower
-    limits_ = owned(pcre2_match_context_create(nullptr));
-    pcre2_set_match_limit(limits_.get(), kMostSteps);
-    pcre2_set_heap_limit(limits_.get(), kMostMemory);
   }
 
   void find(std::string_view text, std::vector<Match>& matches) const {
     const auto data = owned(pcre2_match_data_create(1, nullptr));
+    const auto limits = owned(pcre2_match_context_create(nullptr));
+    const std::size_t steps = kMostSteps + kMostStepsOfByte * text.size();
+    pcre2_set_match_limit(limits.get(), static_cast<std::uint32_t>(steps));
+    const auto match = [&](std::size_t at, std::uint32_t options) {
+      return pcre2_match(code_.get(), units(text), text.size(), at, options | PCRE2_NO_UTF_CHECK,
+                         data.get(), limits.get());
+    };
     const std::size_t* const found = pcre2_get_ovector_pointer(data.get());
     for (std::size_t at = 0; at < text.size(); at = found[1]) {
-      int count = match(text, at, PCRE2_NO_UTF_CHECK, data.get());
-      if (count == PCRE2_ERROR_JIT_STACKLIMIT) {
-        count = match(text, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data.get());
-      }
+      int count = match(at, 0);
+      if (count == PCRE2_ERROR_JIT_STACKLIMIT) count = match(at, PCRE2_NO_JIT);
       if (count == PCRE2_ERROR_NOMATCH) return;
       if (count < 0) refuse("fewer steps for this text", expression_);
-      // A match that ends where it begins, or before, is one of look-arounds or \K.
-      if (found[1] <= at || found[0] < at || found[1] <= found[0]) {
+      // Look-arounds may match nothing after all.
+      if (found[0] < at || found[1] <= found[0]) {
         refuse("to match at least one character", expression_);
       }
       matches.push_back({found[0], found[1]});
@@ -158,14 +161,8 @@ class Regex {
   }
 
  private:
-  int match(std::string_view text, std::size_t at, std::uint32_t options,
-            pcre2_match_data* data) const {
-    return pcre2_match(code_.get(), units(text), text.size(), at, options, data, limits_.get());
-  }
-
   std::string expression_;
   std::unique_ptr<pcre2_code, Free> code_;
-  std::unique_ptr<pcre2_match_context, Free> limits_;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "nn/text/tokenizer.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "dynet_like/core/counted.h"
@@ -16,13 +15,9 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 28;
-constexpr std::size_t kMostTextBytes = std::numeric_limits<std::int32_t>::max();
 
 void check_text(std::string_view text) {
-  if (text.size() > kMostTextBytes) {
-    throw UsageError("a tokenizer needs a text below 2 GiB; got " +
-                     detail::counted(text.size(), "byte"));
-  }
+  text::check_size(text.size());
   std::size_t at = 0;
   while (at < text.size()) {
     const std::size_t bytes = detail::first_character(text.substr(at)).bytes;

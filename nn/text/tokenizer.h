@@ -46,7 +46,8 @@ class Tokenizer {
   static Tokenizer from_text(std::string_view json, const std::string& file = "tokenizer.json");
 
   /// The pieces of one or two texts. A special token that is written in a text, such as "[SEP]", is
-  /// found there, too. Throws UsageError for text that is not UTF-8, with the first wrong byte.
+  /// found there, too. Throws UsageError for text that is not UTF-8, with the first wrong byte, and
+  /// for text of more than 64 MiB.
   EncodedText encode(std::string_view text, const EncodeOptions& options = {}) const;
   EncodedText encode(std::string_view first, std::string_view second,
                      const EncodeOptions& options = {}) const;
