@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-/// What two neighbours become, and the place in the list: smaller is earlier.
+/// The piece that two neighbours become, and its place in the list: smaller is earlier.
 struct Merge {
   std::uint32_t rank = kNone, id = 0;
 };
@@ -56,7 +56,7 @@ class Merges {
   int shift_;
 };
 
-/// A character of a word, or what became of it; neighbours are linked.
+/// A character of a word, or several that were merged; neighbours are linked.
 struct Symbol {
   std::uint32_t id, previous, next;
   std::uint32_t bytes;  // 0 if it was merged into the one before

@@ -1,4 +1,4 @@
-// Characters of UTF-8 text, and what Unicode says of them.
+// Characters of UTF-8 text, and their properties in Unicode.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ inline bool is_space(char32_t code) {
 
 bool is_letter(char32_t code);              ///< the categories L
 bool is_number(char32_t code);              ///< the categories N: digits, Roman numerals, fractions
-bool is_mark(char32_t code);                ///< the categories M: what is joined to a letter
+bool is_mark(char32_t code);                ///< the categories M: accents and vowel signs
 bool is_mark_without_width(char32_t code);  ///< Mn
 bool is_punctuation(char32_t code);  ///< the categories P, and ASCII's other signs such as "$"
 bool is_control(char32_t code);      ///< Cc, Cf and Co, except tabs and line ends

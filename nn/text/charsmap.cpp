@@ -45,7 +45,7 @@ std::uint32_t unit_at(std::string_view bytes, std::size_t i) {
   return unit;
 }
 
-// What a unit says: the label of its edge, where its children are, and whether it has a value.
+// The fields of a unit: the label of its edge, the place of its children, and its value.
 std::uint32_t label_of(std::uint32_t unit) { return unit & (1u << 31 | 0xFF); }
 std::uint32_t offset_of(std::uint32_t unit) { return unit >> 10 << ((unit & 1u << 9) >> 6); }
 bool has_value(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }

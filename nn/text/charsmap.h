@@ -1,4 +1,4 @@
-// The table of SentencePiece that says by what characters are replaced.
+// SentencePiece's table of characters and their replacements.
 #pragma once
 
 #include <cstddef>

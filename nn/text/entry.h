@@ -29,7 +29,7 @@ class Entry {
   std::optional<Entry> find(const std::string& key) const;
   Entry at(const std::string& key) const;
   bool flag_or(const std::string& key, bool otherwise) const;
-  /// Refuses other keys: they might change what a component does.
+  /// Refuses other keys, since they might change a component.
   void allow(std::initializer_list<std::string_view> keys) const;
 
   const std::string& text() const;
@@ -42,7 +42,7 @@ class Entry {
   void each_item(const std::function<void(const Entry&)>& f) const;
   void each_member(const std::function<void(const std::string&, const Entry&)>& f) const;
 
-  /// Calls f, and adds file and key to what it refuses.
+  /// Calls f, and adds file and key to its errors.
   template <class F>
   auto checked(const F& f) const {
     try {

@@ -1,4 +1,4 @@
-// What is put around the pieces of one or two texts.
+// The pieces that are added around one or two texts, and how places are trimmed.
 #pragma once
 
 #include <cstdint>

@@ -50,9 +50,8 @@ Pattern each_character(F condition) {
 /// The matches of a string, which is not empty.
 Pattern each_string(std::string string);
 
-/// What becomes of the matches when a text is split at them: they are dropped, or they are parts
-/// of their own, or belong to the part before or behind them, or neighbours among them are one
-/// part.
+/// How a text is split at matches: they are dropped, or they are parts of their own, or belong to
+/// the part before or behind them, or neighbours among them are one part.
 enum class SplitBehaviour { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Splits each part that is not a token. If inverted, the text between matches counts as matching.

@@ -1,4 +1,4 @@
-// Encodes texts: tokens and normal form, words, pieces, and what is put around them.
+// Encodes texts: added tokens, normal form, words, pieces, and the template around them.
 #include "nn/text/tokenizer.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void check_text(std::string_view text) {
 }
 
 /// The pieces of one text, while they are collected.
-struct Pieces {
+struct PieceList {
   std::vector<std::uint32_t> ids;
   std::vector<PieceSource> sources;
 };
@@ -64,7 +64,7 @@ void trim(const text::Trimming& trimming, std::string_view piece, std::string_vi
 
 /// Appends the pieces of a text, or of a word if `word` is not negative.
 void encode_part(const text::TokenizerParts& parts, std::string_view whole, std::int32_t word,
-                 Pieces& pieces) {
+                 PieceList& pieces) {
   check_text(whole);
   text::Splits splits = parts.added_tokens.extract(whole, parts.normalizer);
   for (const text::PreTokenizer& pre_tokenizer : parts.pre_tokenizers) pre_tokenizer(splits);
@@ -96,21 +96,21 @@ void encode_part(const text::TokenizerParts& parts, std::string_view whole, std:
   }
 }
 
-Pieces encode_text(const text::TokenizerParts& parts, std::string_view text) {
-  Pieces pieces;
+PieceList encode_text(const text::TokenizerParts& parts, std::string_view text) {
+  PieceList pieces;
   encode_part(parts, text, -1, pieces);
   return pieces;
 }
 
-Pieces encode_words(const text::TokenizerParts& parts, std::span<const std::string> words) {
-  Pieces pieces;
+PieceList encode_words(const text::TokenizerParts& parts, std::span<const std::string> words) {
+  PieceList pieces;
   for (std::size_t i = 0; i < words.size(); ++i) {
     encode_part(parts, words[i], static_cast<std::int32_t>(i), pieces);
   }
   return pieces;
 }
 
-EncodedText joined(const text::Template& pattern, std::span<const Pieces> texts,
+EncodedText joined(const text::Template& pattern, std::span<const PieceList> texts,
                    const EncodeOptions& options) {
   EncodedText result;
   for (const text::TemplateItem& item : pattern) {
@@ -119,7 +119,7 @@ EncodedText joined(const text::Template& pattern, std::span<const Pieces> texts,
       result.ids.insert(result.ids.end(), item.ids.begin(), item.ids.end());
       result.sources.resize(result.ids.size());
     } else {
-      const Pieces& text = texts[static_cast<std::size_t>(item.text)];
+      const PieceList& text = texts[static_cast<std::size_t>(item.text)];
       result.ids.insert(result.ids.end(), text.ids.begin(), text.ids.end());
       for (PieceSource source : text.sources) {
         source.text = item.text;
@@ -157,26 +157,26 @@ const text::TokenizerParts& Tokenizer::parts() const {
 }
 
 EncodedText Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
-  const Pieces texts[] = {encode_text(parts(), text)};
+  const PieceList texts[] = {encode_text(parts(), text)};
   return joined(parts().post_processor.single, texts, options);
 }
 
 EncodedText Tokenizer::encode(std::string_view first, std::string_view second,
                               const EncodeOptions& options) const {
-  const Pieces texts[] = {encode_text(parts(), first), encode_text(parts(), second)};
+  const PieceList texts[] = {encode_text(parts(), first), encode_text(parts(), second)};
   return joined(parts().post_processor.pair, texts, options);
 }
 
 EncodedText Tokenizer::encode(std::span<const std::string> words,
                               const EncodeOptions& options) const {
-  const Pieces texts[] = {encode_words(parts(), words)};
+  const PieceList texts[] = {encode_words(parts(), words)};
   return joined(parts().post_processor.single, texts, options);
 }
 
 EncodedText Tokenizer::encode(std::span<const std::string> first,
                               std::span<const std::string> second,
                               const EncodeOptions& options) const {
-  const Pieces texts[] = {encode_words(parts(), first), encode_words(parts(), second)};
+  const PieceList texts[] = {encode_words(parts(), first), encode_words(parts(), second)};
   return joined(parts().post_processor.pair, texts, options);
 }
 

@@ -1,4 +1,4 @@
-// What a tokenizer consists of, and how a file gives it.
+// The parts of a tokenizer, and the function that reads them from a file.
 #pragma once
 
 #include <memory>

@@ -57,7 +57,7 @@ std::vector<Part> decomposed(std::string_view text, bool is_compatible) {
 }
 
 std::optional<char32_t> composed(char32_t first, const Part& second) {
-  // Only marks, and vowels and ends of Korean syllables, are joined to what is before them.
+  // Only marks, and vowels and ends of Korean syllables, are joined to the character before.
   const bool is_korean = second.code >= 0x1161 && second.code <= 0x11C2;
   if (second.code < 0x300 || (second.order == 0 && !is_korean && !is_mark(second.code))) {
     return std::nullopt;

@@ -112,7 +112,8 @@ class ReferenceTest : public PythonTest {
   /// Compares all texts of a file.
   void compare(const Tokenizer& tokenizer, const std::string& file, Input input) {
     const std::string result = file + '.' + kInputs[static_cast<int>(input)];
-    const std::vector<std::string> texts = read_texts(file);
+    std::vector<std::string> texts = read_texts(file);
+    if (input != Input::texts) texts.resize(std::min<std::size_t>(texts.size(), 100000));
     std::ifstream results(path(result));
     std::size_t differ = 0, count = 0;
     std::string first;
