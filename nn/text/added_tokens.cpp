@@ -54,7 +54,11 @@ AddedTokens::Finder AddedTokens::finder(const std::vector<std::string>& texts,
   std::vector<std::pair<std::string_view, std::uint32_t>> entries;
   std::set<std::string_view> known;
   for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
-    if (tokens_[i].normalized != is_normalized || texts[i].empty()) continue;
+    if (tokens_[i].normalized != is_normalized) continue;
+    if (texts[i].empty()) {
+      throw UsageError("need added tokens that the normalizer leaves something of; got " +
+                       detail::quoted_text(tokens_[i].content));
+    }
     if (!known.insert(texts[i]).second) {
       throw UsageError("need added tokens that differ; got twice " + detail::quoted_text(texts[i]));
     }
@@ -92,7 +96,7 @@ void AddedTokens::find(const Finder& finder, std::string_view text, const F& emi
     if (token.lstrip) first = std::max(before_spaces(text, begin), done);
     if (token.rstrip) end = behind_spaces(text, end);
     if (done < first) emit(done, first, nullptr);
-    emit(first, end, &token);
+    if (first < end) emit(first, end, &token);  // the token before may have taken all of it
     done = end;
   }
   if (done != text.size()) emit(done, text.size(), nullptr);

@@ -27,7 +27,8 @@ struct AddedToken {
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// The normalizer may be empty. Throws UsageError if two tokens would be found in the same text.
+  /// The normalizer may be empty. Throws UsageError if two tokens would be found in the same text,
+  /// or one in no text.
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
 
   /// Normalises a text in valid UTF-8, except for the tokens that are not normalised, and splits it

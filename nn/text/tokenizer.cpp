@@ -56,10 +56,10 @@ void trim(const text::Trimming& trimming, std::string_view piece, std::string_vi
     source.begin += static_cast<std::uint32_t>(text::character_bytes(whole[source.begin]));
   }
   source.begin = std::min(source.begin, source.end);
-  for (; trailing > 0 && source.end > source.begin; --trailing) {
-    source.end = static_cast<std::uint32_t>(text::character_before(whole, source.end));
-  }
-  source.end = std::max(source.begin, source.end);
+  std::size_t end = source.end;
+  for (; trailing > 0 && end > 0; --trailing) end = text::character_before(whole, end);
+  if (trailing > 0) return;  // the normalizer has put white space in: the reference gives up
+  source.end = std::max(source.begin, static_cast<std::uint32_t>(end));
 }
 
 /// Appends the pieces of a text, or of a word if `word` is not negative.

@@ -129,6 +129,54 @@ TEST(TextComponents, TakeTextsThatBecomeEmpty) {
   EXPECT_TRUE(strips.encode(" \t ").ids.empty());
 }
 
+/// A charsmap with replacements of "Ａ", "ﬁ", "ﬃ", "①" and the zero-width joiner, in base64: units
+/// of a double-array trie, most of which are free, and the replacements.
+std::string small_charsmap() {
+  constexpr std::pair<std::size_t, std::uint32_t> kUsed[] = {
+      {0, 0x400},      {1, 0x80000007}, {2, 0x80000005}, {3, 0x80000002}, {4, 0x80000008},
+      {5, 0x80000000}, {128, 0x20D81},  {129, 0x20080},  {130, 0x21983},  {140, 0x2358D},
+      {144, 0x24491},  {160, 0x295A1},  {161, 0x28DA0},  {173, 0x2B0AC},  {189, 0x2F0BC},
+      {227, 0x388E2},  {238, 0x3BCEF}};
+  std::vector<std::uint32_t> units(239, 0xFF);
+  for (const auto& [place, unit] : kUsed) units[place] = unit;
+  std::string bytes;
+  const auto add = [&](std::uint32_t word) {
+    for (int i = 0; i < 4; ++i) bytes += static_cast<char>(word >> 8 * i);
+  };
+  add(static_cast<std::uint32_t>(4 * units.size()));
+  for (const std::uint32_t unit : units) add(unit);
+  bytes += std::string(
+      "A\0fi\0"
+      "1\0\0ffi\0",
+      12);
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 3; ++k) bits = bits << 8 | static_cast<unsigned char>(bytes[i + k]);
+    for (int shift = 18; shift >= 0; shift -= 6) {
+      text +=
+          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[bits >> shift & 63];
+    }
+  }
+  return text;
+}
+
+TEST(TextComponents, ReplaceByTheTableOfSentencePiece) {
+  const Tokenizer tokenizer =
+      TokenizerJson{.normalizer = R"({"type":"Precompiled","precompiled_charsmap":")" +
+                                  small_charsmap() + "\"}"}
+          .make();
+  const std::pair<const char*, const char*> cases[] = {
+      {"Ａﬁ①xﬁ", "A[0,3) fi[3,6) 1[6,9) x[9,10) fi[10,13)"},
+      {"a\u200db\u200d", "a[0,1) b[4,5)"},
+      {"\u200dab", "a[0,3) b[3,4)"},
+      {"ﬃＡ\u0301é", "ffi[0,3) A[3,6) é[8,10)"},
+      {"ﬁ\u0301\r\n①", "f[0,3) i[3,5) \r[5,6) \n[6,7) 1[7,10)"}};
+  for (const auto& [text, expected] : cases) {
+    EXPECT_EQ(shown_bytes(tokenizer.encode(text)), expected) << text;
+  }
+}
+
 // Nested repetitions are tried no longer than a limit allows.
 TEST(TextComponents, BoundTheWorkOfExpressions) {
   const Tokenizer tokenizer =

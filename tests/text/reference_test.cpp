@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "nn/text/tokenizer.h"
 #include "tests/support/python.h"
@@ -71,7 +72,10 @@ class ReferenceTest : public PythonTest {
       GTEST_SKIP() << "needs Python with tokenizers and sentencepiece, which "
                       "scripts/python_env.sh installs";
     }
-    // DYNET_LIKE_THOROUGH: a million texts, and 100,000 random strings.
+  }
+
+  // DYNET_LIKE_THOROUGH: a million texts, and 100,000 random strings.
+  void write_texts() {
     script("texts.py", is_thorough() ? "messages 1000000 0" : "messages 2000 0");
     script("texts.py", is_thorough() ? "random 0 100000" : "random 0 1000");
   }
@@ -150,14 +154,41 @@ class ReferenceTest : public PythonTest {
 };
 
 TEST_F(ReferenceTest, HasTheSamePieces) {
+  write_texts();
   script("texts.py", "train 3000 0");
   script("families.py", ". train");
   for (const char* family : kFamilies) compare_all(path(std::string(family) + ".json"));
 }
 
+TEST_F(ReferenceTest, HasTheSamePiecesForChainsOfComponents) {
+  script("chains.py", is_thorough() ? "chains 3000" : "chains 200");
+  std::ifstream chains(path("chains"));
+  std::size_t count = 0;
+  for (std::string line; std::getline(chains, line);) {
+    const nlohmann::json chain = nlohmann::json::parse(line);
+    const auto description = chain["tokenizer"].get<std::string>();
+    std::optional<Tokenizer> tokenizer;
+    try {
+      tokenizer = Tokenizer::from_text(description);
+    } catch (const FileError& error) {  // the reference takes any of them
+      ASSERT_NE(std::string(error.what()).find("need added tokens"), std::string::npos)
+          << error.what();
+      continue;
+    }
+    for (std::size_t i = 0; i < chain["texts"].size(); ++i, ++count) {
+      const auto text = chain["texts"][i].get<std::string>();
+      const std::vector<std::vector<std::string>> texts = {{text}};
+      ASSERT_EQ(shown(tokenizer->encode(text), texts), chain["results"][i].get<std::string>())
+          << nlohmann::json(text) << ' ' << description;
+    }
+  }
+  EXPECT_GT(count, 3000u);
+}
+
 TEST_F(ReferenceTest, HasTheSamePiecesForAPublishedModel) {
   const std::string published = source("build/minilm/tokenizer.json");
   if (!fs::exists(published)) GTEST_SKIP() << "needs scripts/minilm_model.sh";
+  write_texts();
   compare_all(published);
 }
 
