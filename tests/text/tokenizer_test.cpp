@@ -41,9 +41,10 @@ TEST(TokenizerTest, NamesTheFirstByteThatIsNotUtf8) {
                                                {"é\xE2\x82", 2},      {"\xC0\x80", 0},
                                                {"ab\xED\xA0\x80", 2}, {"\xF4\x90\x80\x80", 0},
                                                {"日\x80", 3}};
-  for (const auto& [text, byte] : cases) {
-    const std::string expected =
-        "a tokenizer needs text in UTF-8; got another byte at " + std::to_string(byte) + ", from 0";
+  for (const auto& test : cases) {
+    const std::string& text = test.first;
+    const std::string expected = "a tokenizer needs text in UTF-8; got another byte at " +
+                                 std::to_string(test.second) + ", from 0";
     EXPECT_EQ(message_of<UsageError>([&] { tokenizer.encode(text); }), expected);
     EXPECT_EQ(message_of<UsageError>([&] { tokenizer.encode("a", text); }), expected);
     const std::vector<std::string> words = {"a", text};
