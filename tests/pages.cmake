@@ -28,6 +28,19 @@ if(TARGET dynet_like_mpi)
                        PASS_REGULAR_EXPRESSION "3 processes: status 0" ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
 endif()
+add_document_test(text_program docs/text.md [=[
+#include <fstream>
+int main() {
+  const std::string processor = R"({"type":"BertProcessing","sep":["[SEP]",2],"cls":["[CLS]",1]})";
+  std::ofstream("tokenizer.json") << R"({"normalizer":{"type":"Lowercase"},"pre_tokenizer":{"type":"BertPreTokenizer"},
+      "post_processor":)" << processor << R"(,"model":{"type":"WordPiece","unk_token":"[UNK]",
+      "continuing_subword_prefix":"##","max_input_chars_per_word":100,"vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,
+      "a":3,"an":4,"un":5,"##aff":6,"##able":7,"cat":8,".":9,"animal":10}}})";
+  encode(".");
+}
+]=])
+set_tests_properties(text_program PROPERTIES WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR} PASS_REGULAR_EXPRESSION
+  "6 ##aff of word 1: aff.*9 . of word 3.*2 .SEP.\na piece of unaffable.*a piece of cat\n1, 11 rows")
 find_package(Python3 QUIET COMPONENTS Interpreter)
 if(TARGET dynet_like_serve AND Python3_FOUND)
   set(document_runner Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/serve/program_test.py

@@ -4,6 +4,7 @@
 #include "dynet_like/dynet_like.h"
 #include "nn/data.h"
 #include "nn/structures.h"
+#include "nn/text/tokenizer.h"
 #include "tests/empty_objects/types.h"
 
 namespace dynet_like {
@@ -66,6 +67,17 @@ void use_sentence(nn::ConlluSentence& sentence) {
   ATTEMPT(nn::to_conllu(std::span(&sentence, 1)));
 }
 
+void use_tokenizer(const nn::Tokenizer& tokenizer) {
+  const std::vector<std::string> words = {"a"};
+  ATTEMPT(tokenizer.encode("a"));
+  ATTEMPT(tokenizer.encode("a", "b"));
+  ATTEMPT(tokenizer.encode(words));
+  ATTEMPT(tokenizer.encode(words, words));
+  ATTEMPT(tokenizer.size());
+  ATTEMPT(tokenizer.piece(0));
+  ATTEMPT(tokenizer.find("a"));
+}
+
 void use_samples(Types& types) {
   types.data<nn::ConlluColumns>("ConlluColumns");
   types.data<nn::ConlluMultiword>("ConlluMultiword");
@@ -88,6 +100,12 @@ void use_samples(Types& types) {
   types.data<nn::ListOpsFileOptions>("ListOpsFileOptions");
   types.data<nn::ListOpsSizes>("ListOpsSizes");
   types.data<nn::WordVectorOptions>("WordVectorOptions");
+  types.data<nn::PieceSource>("PieceSource");
+  types.data<nn::EncodedText>("EncodedText");
+  types.data<nn::EncodeOptions>("EncodeOptions");
+  types.use("Tokenizer",
+            nn::Tokenizer::from_text(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"),
+            use_tokenizer);
   types.use("Column", nn::Column("label"), [](const nn::Column& column) {
     ATTEMPT(column.number());
     if (column.has_name()) ATTEMPT(column.name());

@@ -36,16 +36,17 @@ TEST(RequirementsTest, AreThoseOfTheBuild) {
     if (line.ends_with(" the library")) script += line + '\n';
   }
   const std::map<std::string, std::string> names = {
-      {"fmt", "fmt"},         {"nlohmann_json", "nlohmann-json"},
-      {"Highway", "Highway"}, {"Eigen3", "Eigen"},
-      {"ZLIB", "zlib"},       {"Boost", "Boost"}};
+      {"fmt", "fmt"},           {"nlohmann_json", "nlohmann-json"},
+      {"Highway", "Highway"},   {"Eigen3", "Eigen"},
+      {"ZLIB", "zlib"},         {"Boost", "Boost"},
+      {"Utf8proc", "utf8proc"}, {"PCRE2", "PCRE2"}};
   // Those of examples and benchmarks are found in a block, so that they are indented.
-  const std::regex package(R"(\nfind_package\((\w+) REQUIRED( COMPONENTS (\w+))?\))");
+  const std::regex package(R"(\nfind_package\((\w+) ([0-9.]+ )?REQUIRED( COMPONENTS (\w+))?\))");
   std::size_t found = 0;
   for (std::sregex_iterator each(build.begin(), build.end(), package), end; each != end; ++each) {
     if ((*each)[1] == "Threads") continue;
     ASSERT_TRUE(names.contains((*each)[1])) << (*each)[1];
-    const std::string name = names.at((*each)[1]), component = (*each)[3];
+    const std::string name = names.at((*each)[1]), component = (*each)[4];
     ++found;
     for (const std::string& text : {page, script}) {
       EXPECT_NE(text.find(name), std::string::npos) << name << " in " << text;

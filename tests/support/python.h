@@ -34,12 +34,13 @@ class PythonTest : public testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
   void SetUp() override {
-    if (call("import numpy, safetensors.numpy") != 0) {
+    if (!imports("numpy, safetensors.numpy")) {
       GTEST_SKIP()
           << "needs Python with numpy and safetensors, which scripts/python_env.sh installs";
     }
   }
 
+  bool imports(const std::string& modules) { return call("import " + modules) == 0; }
   std::string path(const std::string& name) const { return folder_ / name; }
   /// Runs a program in the folder, which must succeed, and returns its output.
   std::string run(const std::string& program) {

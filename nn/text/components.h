@@ -1,0 +1,32 @@
+// The components of tokenizer.json, from their entries.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/text/aligned_text.h"
+#include "nn/text/entry.h"
+#include "nn/text/models.h"
+#include "nn/text/post_processor.h"
+#include "nn/text/splits.h"
+
+namespace dynet_like::nn::text {
+
+// They throw FileError with the key for a component or an option that is not supported.
+
+Normalizer read_normalizer(const Entry& entry);
+std::vector<PreTokenizer> read_pre_tokenizer(const Entry& entry);
+std::unique_ptr<const Model> read_model(const Entry& entry);
+PostProcessor read_post_processor(const Entry& entry);
+
+/// The matches of {"String": ...} or {"Regex": ...}.
+Pattern read_pattern(const Entry& entry);
+
+/// The value for the type of a component.
+template <class T>
+T component(const Entry& entry, std::initializer_list<std::pair<std::string_view, T>> types) {
+  return entry.at("type").choice<T>(types, "a component that is supported, one of ");
+}
+
+}  // namespace dynet_like::nn::text

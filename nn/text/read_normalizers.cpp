@@ -1,0 +1,100 @@
+// Normalizers from their entries.
+#include "nn/text/charsmap.h"
+#include "nn/text/components.h"
+#include "nn/text/normalizers.h"
+#include "nn/text/regex.h"
+#include "nn/text/unicode_forms.h"
+
+namespace dynet_like::nn::text {
+
+namespace {
+
+using ReadNormalizer = Normalizer (*)(const Entry&);
+
+template <void (*change)(AlignedText&)>
+Normalizer read_plain(const Entry& entry) {
+  entry.allow({"type"});
+  return change;
+}
+
+template <UnicodeForm form>
+Normalizer read_form(const Entry& entry) {
+  entry.allow({"type"});
+  return [](AlignedText& aligned) { bring_into(form, aligned); };
+}
+
+Normalizer read_bert_normalizer(const Entry& entry) {
+  entry.allow({"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
+  BertNormalizerOptions options;
+  options.clean_text = entry.flag_or("clean_text", true);
+  options.handle_chinese_chars = entry.flag_or("handle_chinese_chars", true);
+  options.lowercase = entry.flag_or("lowercase", true);
+  options.strip_accents = entry.flag_or("strip_accents", options.lowercase);
+  return bert_normalizer(options);
+}
+
+Normalizer read_strip(const Entry& entry) {
+  entry.allow({"type", "strip_left", "strip_right"});
+  return strip(entry.at("strip_left").flag(), entry.at("strip_right").flag());
+}
+
+Normalizer read_prepend(const Entry& entry) {
+  entry.allow({"type", "prepend"});
+  return prepend(entry.at("prepend").text());
+}
+
+Normalizer read_replace(const Entry& entry) {
+  entry.allow({"type", "pattern", "content"});
+  return replace_matches(read_pattern(entry.at("pattern")), entry.at("content").text());
+}
+
+Normalizer read_charsmap(const Entry& entry) {
+  entry.allow({"type", "precompiled_charsmap"});
+  const Entry map = entry.at("precompiled_charsmap");
+  return map.checked([&]() -> Normalizer {
+    const auto charsmap = std::make_shared<const Charsmap>(map.text());
+    return [charsmap](AlignedText& aligned) { charsmap->normalise(aligned); };
+  });
+}
+
+Normalizer read_normalizers(const Entry& entry) {
+  entry.allow({"type", "normalizers"});
+  std::vector<Normalizer> all;
+  entry.at("normalizers").each_item([&](const Entry& item) {
+    all.push_back(read_normalizer(item));
+  });
+  return [all](AlignedText& aligned) {
+    for (const Normalizer& normalizer : all) normalizer(aligned);
+  };
+}
+
+}  // namespace
+
+Pattern read_pattern(const Entry& entry) {
+  entry.allow({"String", "Regex"});
+  if (const std::optional<Entry> string = entry.find("String")) {
+    if (string->text().empty()) string->fail("need a text that is not empty");
+    return each_string(string->text());
+  }
+  const Entry regex = entry.at("Regex");
+  return regex.checked([&] { return each_regex(regex.text()); });
+}
+
+Normalizer read_normalizer(const Entry& entry) {
+  return component<ReadNormalizer>(entry, {{"BertNormalizer", read_bert_normalizer},
+                                           {"Lowercase", read_plain<lower_case>},
+                                           {"NFC", read_form<UnicodeForm::nfc>},
+                                           {"NFD", read_form<UnicodeForm::nfd>},
+                                           {"NFKC", read_form<UnicodeForm::nfkc>},
+                                           {"NFKD", read_form<UnicodeForm::nfkd>},
+                                           {"StripAccents", read_plain<strip_accents>},
+                                           {"Strip", read_strip},
+                                           {"Replace", read_replace},
+                                           {"Precompiled", read_charsmap},
+                                           {"Nmt", read_plain<nmt>},
+                                           {"Prepend", read_prepend},
+                                           {"ByteLevel", read_plain<byte_level>},
+                                           {"Sequence", read_normalizers}})(entry);
+}
+
+}  // namespace dynet_like::nn::text

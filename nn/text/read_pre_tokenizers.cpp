@@ -1,0 +1,120 @@
+// Pre-tokenizers from their entries.
+#include <utility>
+
+#include "dynet_like/core/text.h"
+#include "nn/text/characters.h"
+#include "nn/text/components.h"
+#include "nn/text/pre_tokenizers.h"
+
+namespace dynet_like::nn::text {
+
+namespace {
+
+using PreTokenizers = std::vector<PreTokenizer>;
+using ReadPreTokenizer = void (*)(const Entry&, PreTokenizers&);
+
+void add_pre_tokenizer(const Entry& entry, PreTokenizers& all);
+
+void add_split(PreTokenizers& all, Pattern pattern, SplitBehaviour behaviour, bool is_inverted) {
+  all.push_back([pattern = std::move(pattern), behaviour, is_inverted](Splits& splits) {
+    split(splits, pattern, behaviour, is_inverted);
+  });
+}
+
+SplitBehaviour behaviour_of(const Entry& entry) {
+  return entry.choice<SplitBehaviour>({{"Removed", SplitBehaviour::removed},
+                                       {"Isolated", SplitBehaviour::isolated},
+                                       {"MergedWithPrevious", SplitBehaviour::merged_with_previous},
+                                       {"MergedWithNext", SplitBehaviour::merged_with_next},
+                                       {"Contiguous", SplitBehaviour::contiguous}});
+}
+
+void read_bert_pre_tokenizer(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type"});
+  all.push_back(bert_pre_tokenizer);
+}
+
+void read_byte_level(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "add_prefix_space", "trim_offsets", "use_regex"});
+  all.push_back(byte_level(
+      ByteLevelOptions{entry.at("add_prefix_space").flag(), entry.flag_or("use_regex", true)}));
+}
+
+void read_metaspace(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"});
+  MetaspaceOptions options;
+  const Entry replacement = entry.at("replacement");
+  const auto [bytes, code] = detail::first_character(replacement.text());
+  if (bytes == 0 || bytes != replacement.text().size()) replacement.need("one character");
+  options.replacement = code;
+  const bool adds = entry.flag_or("add_prefix_space", true);
+  options.prepend_scheme = adds ? PrependScheme::always : PrependScheme::never;
+  if (const std::optional<Entry> scheme = entry.find("prepend_scheme")) {
+    options.prepend_scheme = scheme->choice<PrependScheme>({{"always", PrependScheme::always},
+                                                            {"first", PrependScheme::first},
+                                                            {"never", PrependScheme::never}});
+    if (!adds && options.prepend_scheme != PrependScheme::never) {
+      scheme->need("never, as add_prefix_space says");
+    }
+  }
+  options.split = entry.flag_or("split", true);
+  all.push_back(metaspace(options));
+}
+
+void read_whitespace(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type"});
+  add_split(all, words_and_signs(), SplitBehaviour::removed, true);
+}
+
+void read_whitespace_split(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type"});
+  add_split(all, each_character(is_space), SplitBehaviour::removed, false);
+}
+
+void read_split(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "pattern", "behavior", "invert"});
+  add_split(all, read_pattern(entry.at("pattern")), behaviour_of(entry.at("behavior")),
+            entry.at("invert").flag());
+}
+
+void read_punctuation(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "behavior"});
+  const std::optional<Entry> behaviour = entry.find("behavior");
+  add_split(all, each_character(is_punctuation),
+            behaviour ? behaviour_of(*behaviour) : SplitBehaviour::isolated, false);
+}
+
+void read_digits(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "individual_digits"});
+  add_split(
+      all, each_character(is_number),
+      entry.at("individual_digits").flag() ? SplitBehaviour::isolated : SplitBehaviour::contiguous,
+      false);
+}
+
+void read_sequence(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "pretokenizers"});
+  entry.at("pretokenizers").each_item([&](const Entry& item) { add_pre_tokenizer(item, all); });
+}
+
+void add_pre_tokenizer(const Entry& entry, PreTokenizers& all) {
+  component<ReadPreTokenizer>(entry, {{"BertPreTokenizer", read_bert_pre_tokenizer},
+                                      {"ByteLevel", read_byte_level},
+                                      {"Metaspace", read_metaspace},
+                                      {"Whitespace", read_whitespace},
+                                      {"WhitespaceSplit", read_whitespace_split},
+                                      {"Split", read_split},
+                                      {"Punctuation", read_punctuation},
+                                      {"Digits", read_digits},
+                                      {"Sequence", read_sequence}})(entry, all);
+}
+
+}  // namespace
+
+std::vector<PreTokenizer> read_pre_tokenizer(const Entry& entry) {
+  PreTokenizers all;
+  add_pre_tokenizer(entry, all);
+  return all;
+}
+
+}  // namespace dynet_like::nn::text

@@ -1,0 +1,78 @@
+// Reads tokenizer.json: its components, and the tokens that are added to those of the model.
+#include <algorithm>
+#include <utility>
+
+#include "dynet_like/core/text.h"
+#include "nn/text/components.h"
+#include "nn/text/tokenizer_parts.h"
+
+namespace dynet_like::nn::text {
+
+namespace {
+
+/// Reads added tokens, and adds to `pieces` those that the model lacks, with the next ids.
+std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
+  std::vector<AddedToken> tokens;
+  std::uint64_t next = pieces.count();
+  list.each_item([&](const Entry& entry) {
+    entry.allow({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+    AddedToken token;
+    token.content = entry.at("content").text();
+    if (token.content.empty()) return;
+    token.single_word = entry.at("single_word").flag();
+    token.lstrip = entry.at("lstrip").flag();
+    token.rstrip = entry.at("rstrip").flag();
+    token.normalized = entry.at("normalized").flag();
+    entry.at("special").flag();
+    const std::optional<std::uint32_t> known = pieces.find(token.content);
+    const std::uint64_t id = known ? *known : next++;
+    if (const Entry said = entry.at("id"); said.number() != id) {
+      said.need("the id " + std::to_string(id) + " of " + detail::quoted_text(token.content) +
+                (known ? ", as in the model" : ", the next one"));
+    }
+    if (!known) entry.checked([&] { pieces.add(token.content, id); });
+    token.id = static_cast<std::uint32_t>(id);
+    tokens.push_back(std::move(token));
+  });
+  return tokens;
+}
+
+/// All pieces that a template adds must be there.
+void check_ids(const Template& items, const Pieces& pieces, const Entry& entry) {
+  for (const TemplateItem& item : items) {
+    for (const std::uint32_t id : item.ids) {
+      if (id < pieces.size()) continue;
+      entry.fail("need ids below " + std::to_string(pieces.size()) + "; got " +
+                 detail::index_text(id));
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
+                                                      const std::string& file) {
+  const Entry root = Entry::parse(json, file);
+  root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
+              "post_processor", "decoder", "model"});
+  if (const auto version = root.find("version")) version->choice<int>({{"1.0", 1}});
+  auto parts = std::make_shared<TokenizerParts>();
+  if (const auto entry = root.find("normalizer")) parts->normalizer = read_normalizer(*entry);
+  if (const auto entry = root.find("pre_tokenizer")) {
+    parts->pre_tokenizers = read_pre_tokenizer(*entry);
+  }
+  parts->model = read_model(root.at("model"));
+  parts->pieces = parts->model->pieces();
+  if (const auto list = root.find("added_tokens")) {
+    std::vector<AddedToken> tokens = read_added_tokens(*list, parts->pieces);
+    list->checked([&] { parts->added_tokens = AddedTokens(std::move(tokens), parts->normalizer); });
+  }
+  if (const auto entry = root.find("post_processor")) {
+    parts->post_processor = read_post_processor(*entry);
+    check_ids(parts->post_processor.single, parts->pieces, *entry);
+    check_ids(parts->post_processor.pair, parts->pieces, *entry);
+  }
+  return parts;
+}
+
+}  // namespace dynet_like::nn::text

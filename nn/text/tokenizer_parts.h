@@ -1,0 +1,31 @@
+// The parts of a tokenizer, and the function that reads them from a file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/text/added_tokens.h"
+#include "nn/text/aligned_text.h"
+#include "nn/text/models.h"
+#include "nn/text/post_processor.h"
+#include "nn/text/splits.h"
+
+namespace dynet_like::nn::text {
+
+/// A text goes through them in this order.
+struct TokenizerParts {
+  AddedTokens added_tokens;
+  Normalizer normalizer;  // may be empty
+  std::vector<PreTokenizer> pre_tokenizers;
+  std::unique_ptr<const Model> model;
+  PostProcessor post_processor;
+  Pieces pieces;  // of the model, and added tokens
+};
+
+/// Reads them from tokenizer.json. Throws FileError with the key.
+std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
+                                                      const std::string& file);
+
+}  // namespace dynet_like::nn::text

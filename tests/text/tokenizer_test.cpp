@@ -1,0 +1,176 @@
+// The interface of tokenizers: files, errors with their keys, wrong text, threads.
+#include "nn/text/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "dynet_like/core/errors.h"
+#include "tests/support/file_errors.h"
+#include "tests/support/message_of.h"
+#include "tests/text/tokenizer_json.h"
+
+namespace dynet_like::nn {
+namespace {
+
+TEST(TokenizerTest, ReadsFiles) {
+  const std::string path = ::testing::TempDir() + "/tokenizer.json";
+  std::ofstream(path) << TokenizerJson().text();
+  const Tokenizer tokenizer = Tokenizer::load(path);
+  EXPECT_EQ(tokenizer.encode("ab").ids, (std::vector<std::uint32_t>{'a', 'b'}));
+  EXPECT_EQ(tokenizer.size(), 256u);
+  EXPECT_EQ(tokenizer.piece(10), "<0x0A>");
+  EXPECT_EQ(tokenizer.find("<0x0A>"), 10u);
+  EXPECT_EQ(tokenizer.find("a"), std::nullopt);
+  EXPECT_EQ(message_of<UsageError>([&] { tokenizer.piece(256); }),
+            "need the id of a piece, below 256; got 256");
+  EXPECT_THROW(Tokenizer::load(path + ".none"), FileError);
+}
+
+TEST(TokenizerTest, IgnoresTruncationAndPadding) {
+  std::string text = TokenizerJson().text();
+  text.replace(text.find("null"), 4, R"({"max_length":1,"strategy":"LongestFirst","stride":0})");
+  text.replace(text.find("null"), 4, R"({"strategy":{"Fixed":8},"pad_id":0})");
+  EXPECT_EQ(Tokenizer::from_text(text).encode("abc").ids.size(), 3u);
+}
+
+TEST(TokenizerTest, NamesTheFirstByteThatIsNotUtf8) {
+  const Tokenizer tokenizer = TokenizerJson().make();
+  const std::pair<std::string, int> cases[] = {{"a\xFF", 1},          {"\xC3", 0},
+                                               {"é\xE2\x82", 2},      {"\xC0\x80", 0},
+                                               {"ab\xED\xA0\x80", 2}, {"\xF4\x90\x80\x80", 0},
+                                               {"日\x80", 3}};
+  for (const auto& test : cases) {
+    const std::string& text = test.first;
+    const std::string expected = "a tokenizer needs text in UTF-8; got another byte at " +
+                                 std::to_string(test.second) + ", from 0";
+    EXPECT_EQ(message_of<UsageError>([&] { tokenizer.encode(text); }), expected);
+    EXPECT_EQ(message_of<UsageError>([&] { tokenizer.encode("a", text); }), expected);
+    const std::vector<std::string> words = {"a", text};
+    EXPECT_EQ(message_of<UsageError>([&] { tokenizer.encode(words); }), expected);
+  }
+  EXPECT_EQ(tokenizer.encode(std::string_view("\0", 1)).ids, std::vector<std::uint32_t>{0});
+}
+
+TEST(TokenizerTest, ServesSeveralThreads) {
+  const Tokenizer tokenizer =
+      TokenizerJson{.normalizer = R"({"type":"NFC"})",
+                    .pre_tokenizer = R"({"type":"Split","pattern":{"Regex":"\\s+"},
+                        "behavior":"Isolated","invert":false})"}
+          .make();
+  const std::string expected = shown(tokenizer.encode("e\u0301 a  ß"));
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (int& count : wrong) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) count += shown(tokenizer.encode("e\u0301 a  ß")) != expected;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4));
+}
+
+struct Fault {
+  TokenizerJson json;
+  const char* message;
+};
+
+const std::string kWords = R"({"type":"WordPiece","unk_token":"?","continuing_subword_prefix":"##",
+    "max_input_chars_per_word":9,"vocab":{"?":0}})";
+
+std::string token(const char* id, const char* content) {
+  return std::string(R"({"id":)") + id + R"(,"content":")" + content + R"(","single_word":false,
+      "lstrip":false,"rstrip":false,"normalized":true,"special":false})";
+}
+
+std::string regex(const char* expression) {
+  return std::string(R"({"type":"Split","pattern":{"Regex":")") + expression +
+         R"("},"behavior":"Isolated","invert":false})";
+}
+
+TEST(TokenizerTest, NamesTheKeyOfAFault) {
+  const Fault faults[] = {
+      {{.normalizer = R"({"type":"Magic"})"},
+       R"(test.json: normalizer.type: need a component that is supported, one of BertNormalizer)"},
+      {{.normalizer = R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"X"}]})"},
+       "normalizer.normalizers[1].type: need a component"},
+      {{.normalizer = R"({"type":"NFC","depth":1})"},
+       R"(normalizer: the option "depth" is not supported; remove it if the model does not need it)"},
+      {{.normalizer = R"({"type":"Strip","strip_left":1,"strip_right":true})"},
+       "normalizer.strip_left: need true or false; got \"1\""},
+      {{.normalizer = R"({"type":"Precompiled","precompiled_charsmap":"AA*A"})"},
+       R"(normalizer.precompiled_charsmap: a charsmap needs base64; got "*")"},
+      {{.normalizer = R"({"type":"Precompiled","precompiled_charsmap":"/////w=="})"},
+       "a charsmap needs the bytes of its trie in front, within 4 bytes; got 4294967295"},
+      {{.normalizer = R"({"type":"Replace","pattern":{"String":""},"content":"a"})"},
+       "normalizer.pattern.String: need a text that is not empty"},
+      {{.pre_tokenizer =
+            R"({"type":"Split","pattern":{"String":"a"},"behavior":"Gone","invert":false})"},
+       R"(pre_tokenizer.behavior: need one of Removed, Isolated, MergedWithPrevious)"},
+      {{.pre_tokenizer = regex("(")},
+       "pre_tokenizer.pattern.Regex: a regular expression needs the syntax"},
+      {{.pre_tokenizer = regex("a*")}, "needs to match at least one character; got \"a*\""},
+      {{.pre_tokenizer = regex("[a&&b]")}, "needs no classes in classes"},
+      {{.pre_tokenizer = regex("(?m)a")}, "needs no options but i"},
+      {{.pre_tokenizer = regex("\\\\ba")}, "needs none of"},
+      {{.pre_tokenizer = R"({"type":"Metaspace","replacement":"ab"})"},
+       "pre_tokenizer.replacement: need one character"},
+      {{.pre_tokenizer =
+            R"({"type":"Metaspace","replacement":"_","add_prefix_space":false,"prepend_scheme":"first"})"},
+       "pre_tokenizer.prepend_scheme: need never"},
+      {{.post_processor = R"({"type":"BertProcessing","sep":["?",0],"cls":["x",300]})"},
+       "post_processor: need ids below 256; got 300"},
+      {{.post_processor = R"({"type":"BertProcessing","sep":["?"],"cls":["?",0]})"},
+       "post_processor.sep: need a token and its id"},
+      {{.post_processor =
+            R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}})"},
+       "post_processor.single[0].Sequence: need the text A"},
+      {{.post_processor =
+            R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}})"},
+       R"(post_processor.special_tokens: need the key "x")"},
+      {{.model = R"({"type":"WordLevel"})"}, "model.type: need a component that is supported"},
+      {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"},
+       R"(model.merges: BPE needs merges of pieces that it has; got "ab")"},
+      {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b c"]})"},
+       "model.merges[0]: need two pieces, with one space between"},
+      {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1})"},
+       "model.dropout: need null"},
+      {{.model = R"({"type":"BPE","vocab":{"a":0,"b":0},"merges":[]})"},
+       R"(model.vocab["b"]: need each piece and each id once)"},
+      {{.model = R"({"type":"BPE","vocab":{"a":99999999},"merges":[]})"},
+       "model.vocab[\"a\"]: pieces need ids below 16777216; got 99999999"},
+      {{.model = R"({"type":"BPE","vocab":{"a":-1},"merges":[]})"}, "need a whole number from 0"},
+      {{.model = R"({"type":"Unigram","unk_id":1,"vocab":[["a",0.0]]})"},
+       "model.unk_id: Unigram needs unk_id below 1; got 1"},
+      {{.model = R"({"type":"Unigram","unk_id":null,"vocab":[["a",0.0]]})"},
+       R"(model: need the key "unk_id")"},
+      {{.model = R"({"type":"Unigram","unk_id":0,"vocab":[["a"]]})"},
+       "model.vocab[0]: need a piece and its log-probability"},
+      {{.model =
+            R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{}})"},
+       R"(model: WordPiece needs unk_token among its pieces; got "[UNK]")"},
+      {{.model = kWords, .added_tokens = '[' + token("7", "x") + ']'},
+       R"(added_tokens[0].id: need the id 1 of "x", the next one; got "7")"},
+      {{.model = kWords, .added_tokens = '[' + token("7", "?") + ']'},
+       R"(need the id 0 of "?", as in the model; got "7")"},
+      {{.normalizer = R"({"type":"Lowercase"})",
+        .model = kWords,
+        .added_tokens = '[' + token("1", "X") + ',' + token("2", "x") + ']'},
+       R"(added_tokens: need added tokens that differ; got twice "x")"},
+      {{.model = "{"}, "test.json: need JSON"},
+  };
+  for (const Fault& fault : faults) {
+    expect_file_error([&] { fault.json.make(); }, 0, 0, fault.message);
+  }
+  expect_file_error([] { Tokenizer::from_text("[]", "list.json"); }, 0, 0,
+                    "list.json: need an object; got another kind of value");
+  expect_file_error([] { Tokenizer::from_text(R"({"version":"2.0"})"); }, 0, 0,
+                    "version: need one of 1.0; got");
+  expect_file_error([] { Tokenizer::from_text(R"({"extra":1})"); }, 0, 0, "the option \"extra\"");
+  expect_file_error([] { Tokenizer::from_text(std::string(99, '[')); }, 0, 0,
+                    "need at most 16 levels of JSON");
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
