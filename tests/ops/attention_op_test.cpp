@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/train/gradient_check.h"
 #include "tests/ops/composed_function.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
@@ -16,6 +17,7 @@ namespace {
 struct Sizes {
   unsigned key_rows, value_rows, queries, keys, heads;
   bool causal = false;
+  unsigned reach = 0;
 };
 
 Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
@@ -23,17 +25,21 @@ Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
   Doubles y(s.value_rows * s.queries, 0);
   for (unsigned i = 0; i < s.queries; ++i) {
     for (unsigned h = 0; h < s.heads; ++h) {
-      const unsigned seen = s.causal ? std::min(i + 1, s.keys) : s.keys;
-      Doubles weights(seen, 0);
+      const unsigned end = s.causal ? std::min(i + 1, s.keys) : s.keys;
+      const auto sees = [&](unsigned j) {
+        return s.reach == 0 || (j + s.reach >= i && j <= i + s.reach);
+      };
+      Doubles weights(end, 0);
       double sum = 0;
-      for (unsigned j = 0; j < seen; ++j) {
+      for (unsigned j = 0; j < end; ++j) {
+        if (!sees(j)) continue;
         double score = 0;
         for (unsigned c = h * key_head; c < (h + 1) * key_head; ++c) {
           score += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
         }
         sum += weights[j] = std::exp(score / std::sqrt(key_head));
       }
-      for (unsigned j = 0; j < seen; ++j) {
+      for (unsigned j = 0; j < end; ++j) {
         for (unsigned c = h * value_head; c < (h + 1) * value_head; ++c) {
           y[i * s.value_rows + c] += weights[j] / sum * x[2][j * s.value_rows + c];
         }
@@ -88,7 +94,10 @@ INSTANTIATE_TEST_SUITE_P(Weights, ComposedOpTest,
 Function function_of(const char* name, const Sizes& s) {
   return {name,
           {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
-          [s](const Xs& x) { return attention(x[0], x[1], x[2], s.heads, s.causal); },
+          [s](const Xs& x) {
+            return attention(x[0], x[1], x[2],
+                             {.heads = s.heads, .causal = s.causal, .reach = s.reach});
+          },
           [s](const std::vector<Doubles>& x) { return attend(s, x); }};
 }
 
@@ -99,7 +108,9 @@ INSTANTIATE_TEST_SUITE_P(Attention, ComposedOpTest,
                                            function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
                                            function_of("long", {34, 17, 2, 71, 1}),
                                            function_of("wide", {36, 34, 5, 6, 2}),
-                                           function_of("wide_causal", {18, 35, 6, 6, 1, true})),
+                                           function_of("wide_causal", {18, 35, 6, 6, 1, true}),
+                                           function_of("local", {6, 4, 9, 9, 2, false, 2}),
+                                           function_of("local_causal", {6, 4, 9, 9, 2, true, 3})),
                          [](const auto& test) { return std::string(test.param.name); });
 
 /// Self-attention over sentences of different lengths, with a residual connection.
@@ -116,8 +127,8 @@ class AttentionTest : public ::testing::Test {
     const auto map = [&](const Parameter& w) {
       return affine_transform({parameter(graph, bias), parameter(graph, w), x});
     };
-    const Expression y =
-        x + attention(map(weights[0]), map(weights[1]), map(weights[2]), kHeads, causal);
+    const Expression y = x + attention(map(weights[0]), map(weights[1]), map(weights[2]),
+                                       {.heads = kHeads, .causal = causal});
     return sum_elems(square(tanh(y)));
   }
   // The gradients of all parameters, and the loss of every sample.
@@ -267,7 +278,7 @@ TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
     // Not contiguous: a view into what is larger.
     const Expression twice = concatenate({lookup(graph, q, all), lookup(graph, q, all)});
     const Expression queries = pick_range(twice, 0, kSize);
-    const Expression together = attention(queries, keys, values, 1, causal);
+    const Expression together = attention(queries, keys, values, {.causal = causal});
     ASSERT_EQ(together.dim(), Dim({7, kQueries}, kElements));
     std::vector<float> separate;
     const Tensor found = together.value();
@@ -276,7 +287,8 @@ TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
       EXPECT_EQ(type.nodes, 1u);
     }
     for (unsigned e = 0; e < kElements; ++e) {
-      testing::append(separate, attention(lookup(graph, q, e), keys, values, 1, causal).value());
+      testing::append(separate,
+                      attention(lookup(graph, q, e), keys, values, {.causal = causal}).value());
     }
     EXPECT_TRUE(testing::same(as_vector(found), separate));
   }
@@ -295,7 +307,8 @@ TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
     std::vector<Expression> losses;
     for (const unsigned n : counts) {
       const Expression seen = pick_range(x, 0, n, 1), all = cos(x);
-      const Expression y = attention(pick(x, 3u, 1), seen, pick_range(all, 0, n, 1), kHeads);
+      const Expression y =
+          attention(pick(x, 3u, 1), seen, pick_range(all, 0, n, 1), {.heads = kHeads});
       losses.push_back(squared_norm(tanh(y)));
     }
     std::vector<float> numbers;
@@ -328,8 +341,8 @@ TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
     std::vector<Expression> losses;
     for (const Reader reader : readers) {
       losses.push_back(reader == Reader::other ? squared_norm(sin(x))
-                       : of_values             ? squared_norm(attention(q, cos(q), x, kHeads))
-                                               : squared_norm(attention(q, x, cos(q), kHeads)));
+                       : of_values ? squared_norm(attention(q, cos(q), x, {.heads = kHeads}))
+                                   : squared_norm(attention(q, x, cos(q), {.heads = kHeads})));
     }
     return graph.backward(sum(losses)).all_values(*model.storages()[0]);
   };
@@ -366,7 +379,7 @@ TEST_F(AttentionTest, TakesKeysThatAreParameters) {
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.25f * static_cast<float>(i);
       const Expression k = tanh(parameter(graph, keys) + parameter(graph, bias_of_keys));
       const Expression y = attention(input(graph, Dim({4, sample + 1}), numbers), k,
-                                     parameter(graph, values), 1, sample == 1);
+                                     parameter(graph, values), {.causal = sample == 1});
       batch.add_loss(squared_norm(y));
     }
   };
@@ -397,6 +410,79 @@ TEST_F(AttentionTest, TakesKeysThatAreParameters) {
   }
 }
 
+// With the values e_1, e_2, ..., results are the weights themselves.
+TEST_F(AttentionTest, DropsWeights) {
+  constexpr unsigned kKeys = 37, kQueries = 50;
+  constexpr float kRate = 0.25f;
+  GraphOptions options;
+  options.seed = 5;
+  ComputationGraph graph(options);
+  std::vector<float> ones_on_diagonal(2 * kKeys * kKeys, 0);
+  for (unsigned i = 0; i < 2 * kKeys; ++i) ones_on_diagonal[2 * kKeys * (i % kKeys) + i] = 1;
+  const Expression q = random_normal(graph, {4, kQueries}), k = random_normal(graph, {4, kKeys}),
+                   v = input(graph, {2 * kKeys, kKeys}, ones_on_diagonal);
+  const std::vector<float> all = as_vector(attention(q, k, v, {.heads = 2}).value());
+  const std::vector<float> kept =
+      as_vector(attention(q, k, v, {.heads = 2, .dropout = kRate}).value());
+  unsigned dropped = 0, same_as_before = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (kept[i] != 0) EXPECT_NEAR(kept[i], all[i] / (1 - kRate), 1e-6);
+    dropped += kept[i] == 0;
+    same_as_before += i >= kKeys && (kept[i] == 0) == (kept[i - kKeys] == 0);
+  }
+  // Three standard deviations of independent draws.
+  EXPECT_NEAR(dropped / static_cast<double>(all.size()), kRate, 0.022);
+  EXPECT_NEAR(same_as_before / static_cast<double>(all.size() - kKeys), 0.625, 0.024);
+  EXPECT_NE(as_vector(attention(q, k, v, {.heads = 2, .dropout = kRate}).value()), kept);
+  EXPECT_THROW(attention(q, k, v, {.dropout = 1}), UsageError);
+  options.inference = true;
+  ComputationGraph inference(options);
+  const Expression x = ones(inference, {4, 3});
+  attention(x, x, x, {.dropout = 0.5f});
+  EXPECT_EQ(inference.explain().types.size(), 0u);
+  EXPECT_EQ(inference.size(), 2u);  // without numbers of its own
+}
+
+// The same seed drops the same weights, so numeric gradients are those of one function.
+TEST_F(AttentionTest, DropoutHasItsGradient) {
+  for (const unsigned reach : {0u, 2u}) {
+    ParameterCollection own(7, DType::f64);
+    const Parameter q = own.add_parameters({6, 9}), k = own.add_parameters({6, 9}),
+                    v = own.add_parameters({4, 9});
+    const auto loss = [&](ComputationGraph& graph) {
+      graph.set_seed(3);
+      const Expression y =
+          attention(parameter(graph, q), k, v, {.heads = 2, .reach = reach, .dropout = 0.4f});
+      return sum_elems(cmult(y, sin(y + 1.0f)));
+    };
+    EXPECT_LT(check_gradients(own, loss).error(), 1e-7);
+  }
+}
+
+// Samples drop the same weights alone and in any minibatch.
+TEST_F(AttentionTest, DropoutDoesNotDependOnTheBatch) {
+  const auto numbers_of = [&](batching::Policy policy) {
+    GraphOptions options;
+    options.policy = policy;
+    options.seed = 11;
+    Minibatch batch(options);
+    for (const unsigned length : lengths) {
+      ComputationGraph& graph = batch.new_graph();
+      std::vector<unsigned> rows(length);
+      std::iota(rows.begin(), rows.end(), length % 3);
+      for (unsigned& row : rows) row %= 11;
+      const Expression x = reshape(lookup(graph, table, rows), Dim({kRows, length}));
+      batch.add_loss(squared_norm(attention(x, x, x, {.heads = kHeads, .dropout = 0.3f})));
+    }
+    std::vector<float> numbers{batch.forward()};
+    const std::vector<float> slopes = batch.backward().all_values(*model.storages()[0]);
+    numbers.insert(numbers.end(), slopes.begin(), slopes.end());
+    return numbers;
+  };
+  EXPECT_TRUE(
+      testing::same(numbers_of(batching::Policy::automatic), numbers_of(batching::Policy::none)));
+}
+
 TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
   ComputationGraph graph;
   const auto of = [&](const Dim& dim) { return zeros(graph, dim); };
@@ -416,10 +502,10 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
             "[attention] need 3 inputs, not 1; got {4}");
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
   EXPECT_EQ(message_of<ShapeError>([&] {
-              attention(of({4, 2}), of({4, 3}), of({5, 3}), 2);
+              attention(of({4, 2}), of({4, 3}), of({5, 3}), {.heads = 2});
             }),
             "[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}");
-  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
+  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), {.heads = 0}), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
   EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
   EXPECT_EQ(message_of<ShapeError>([&] {
@@ -427,7 +513,7 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
             }),
             "[attention_weights] need queries {d, m} and keys {d, n}; got {4} {3,2}");
   EXPECT_THROW(attention_weights(of({4}), of({4, 2}), 3), ShapeError);
-  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
+  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), {.heads = 2}).dim(), Dim({6}));
 }
 
 }  // namespace
