@@ -2,6 +2,7 @@
 
 reference.py make FAMILY...   writes FAMILY/, a model, and FAMILY.safetensors: ids, outputs, gradients
 reference.py check FAMILY...  compares the model in FAMILY-saved/ with FAMILY.safetensors
+reference.py given MODEL CONLLU  writes given.safetensors: the same of a model, for 100 sentences
 """
 import sys
 
@@ -49,24 +50,39 @@ def make(family):
             is_gain = "norm" in name.lower() and name.endswith("weight")
             parameter.normal_(1 if is_gain else 0, 0.2).copy_(parameter.float())
     model.float().save_pretrained(family)
-    model.double()
+    write(model.double(), [torch.randint(3, 50, (length,)) for length in LENGTHS], family, True)
+
+
+def write(model, sentences, name, with_layers):
     expected, loss = {}, 0
-    for i, length in enumerate(LENGTHS):
-        ids = torch.randint(3, 50, (length,))
+    for i, ids in enumerate(sentences):
         output = outputs_of(model, ids)
-        weights = torch.randn(length, 32)
+        weights = torch.randn(len(ids), model.config.hidden_size)
         loss = loss + (output.last_hidden_state[0] * weights).sum()
         expected[f"ids.{i}"] = ids
         expected[f"weights.{i}"] = weights
-        for k, layer in enumerate(output.hidden_states[:-1]):
+        for k, layer in enumerate(output.hidden_states[:-1] if with_layers else []):
             expected[f"layer.{i}.{k}"] = layer[0]
         expected[f"output.{i}"] = output.last_hidden_state[0]
     loss.backward()
-    for name, parameter in model.named_parameters():
+    for key, parameter in model.named_parameters():
         if parameter.grad is not None:
-            expected["gradient." + name] = parameter.grad
-    save_file({name: tensor.detach().float().contiguous().clone() for name, tensor in expected.items()},
-              family + ".safetensors")
+            expected["gradient." + key] = parameter.grad
+    save_file({key: tensor.detach().float().contiguous().clone() for key, tensor in expected.items()},
+              name + ".safetensors")
+
+
+def given(folder, conllu):
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    with open(conllu, encoding="utf-8") as lines:
+        texts = [line[len("# text = "):].strip() for line in lines if line.startswith("# text = ")]
+    torch.manual_seed(1)
+    model = transformers.AutoModel.from_pretrained(folder, add_pooling_layer=False).double().eval()
+    write(model, [torch.tensor(tokenizer.encode(text).ids) for text in texts[:100]], "given", False)
 
 
 def check(family):
@@ -82,5 +98,8 @@ def check(family):
         assert worst < 1e-4, (family, i, worst)
 
 
-for family in sys.argv[2:]:
-    {"make": make, "check": check}[sys.argv[1]](family)
+if sys.argv[1] == "given":
+    given(*sys.argv[2:])
+else:
+    for family in sys.argv[2:]:
+        {"make": make, "check": check}[sys.argv[1]](family)
