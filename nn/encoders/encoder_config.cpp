@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -113,7 +114,7 @@ class ConfigReader {
 };
 
 // The shortest text that reads as the same float.
-Json json_of(float number) { return Json::parse(fmt::format("{}", number)); }
+Json json_of(float number) { return std::stod(fmt::format("{}", number)); }
 Json json_of(const std::string& text) { return text; }
 
 }  // namespace

@@ -6,15 +6,12 @@
 
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/io/safetensors.h"
-#include "nn/encoders/encoder.h"
+#include "tests/encoders/small_encoders.h"
 #include "tests/support/python.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like::nn {
 namespace {
-
-const std::vector<std::string> kFamilies = {"bert",    "roberta",    "xlm-roberta", "distilbert",
-                                            "electra", "modernbert", "deberta-v2"};
 
 std::string source_folder() {
   const char* const source = std::getenv("DYNET_LIKE_SOURCE_DIR");
