@@ -1,5 +1,5 @@
 // A pretrained encoder: sentences per second in inference and in training, on sentences of mixed
-// lengths, with one thread. encoder.py times PyTorch on the same ids.
+// lengths, with one thread. encoder_peer.py times PyTorch on the same ids.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -131,9 +131,9 @@ void run(int argc, char** argv) {
   add("explain", "show what ran in which batches");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("batch-size", batch_size, 1, 1e6);
-  bench::check_range("sentences", sentences, 1, 1e6);
-  bench::check_range("rounds", rounds, 1, 1e6);
+  bench::check_range("batch-size", batch_size, 1, 1000000);
+  bench::check_range("sentences", sentences, 1, 1000000);
+  bench::check_range("rounds", rounds, 1, 1000000);
 
   ParameterCollection model;
   const nn::Encoder encoder =

@@ -8,9 +8,8 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
-#include "nn/encoders/distances.h"
 #include "nn/encoders/encoder_parameters.h"
-#include "nn/encoders/rotation.h"
+#include "nn/encoders/relative_positions.h"
 
 namespace dynet_like::nn {
 
@@ -152,12 +151,13 @@ class Pass {
   }
 
   Expression network(unsigned i, const Expression& x) const {
-    const Expression up = map(own_.of(Part::up, i), x);
-    const Expression hidden = own_.family->is_gated
-                                  ? cmult(own_.activation(pick_range(up, 0, config_.hidden)),
-                                          pick_range(up, config_.hidden, 2 * config_.hidden))
-                                  : own_.activation(up);
-    return map(own_.of(Part::down, i), dropout(hidden, config_.hidden_dropout));
+    const PartParameters &up = own_.of(Part::up, i), &both = own_.of(Part::up_and_gates, i);
+    const auto hidden = [&] {
+      if (both.weights.p == nullptr) return own_.activation(map(up, x));
+      const Expression y = map(both, x), gates = pick_range(y, config_.hidden, 2 * config_.hidden);
+      return cmult(own_.activation(pick_range(y, 0, config_.hidden)), gates);
+    };
+    return map(own_.of(Part::down, i), dropout(hidden(), config_.hidden_dropout));
   }
 
   const EncoderParameters& own_;

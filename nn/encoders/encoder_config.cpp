@@ -11,7 +11,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "nn/encoders/family.h"
-#include "nn/encoders/json_text.h"
+#include "nn/encoders/json_files.h"
 
 namespace dynet_like::nn {
 
@@ -29,65 +29,51 @@ const Family& family_of(std::string_view model_type) {
       fmt::format("[Encoder] need a model_type of {}; got \"{}\"", family_names(), model_type));
 }
 
-// Numbers of a config.json. The keys of a path lie one in the other.
+// The contents of a config.json.
 class ConfigReader {
  public:
   ConfigReader(const Json& json, const std::string& file) : json_(json), file_(file) {}
 
-  // Null if there is no such key.
-  const Json* find(const std::string& path) const {
-    const Json* place = &json_;
-    for (std::size_t begin = 0; begin <= path.size();) {
-      const std::size_t end = std::min(path.find('/', begin), path.size());
-      if (!place->is_object()) return nullptr;
-      const auto found = place->find(path.substr(begin, end - begin));
-      if (found == place->end()) return nullptr;
-      place = &*found;
-      begin = end + 1;
-    }
-    return place;
+  // The value of a key; the keys of a path lie one in the other. null if it is absent.
+  Json value(const std::string& path) const {
+    const Json::json_pointer place("/" + path);
+    return json_.contains(place) ? json_.at(place) : Json();
   }
 
   void set(const ConfigKey& key, EncoderConfig& config) const {
-    const Json* const value = find(key.name);
-    if (value == nullptr || value->is_null()) return;
-    std::visit([&](auto member) { set(key, *value, config.*member); }, key.member);
+    const Json own = value(key.name);
+    if (own.is_null()) return;
+    std::visit([&](auto member) { set(key, own, config.*member); }, key.member);
   }
 
   void check(const FixedKey& key) const {
-    const Json* value = find(key.name);
-    if (value == nullptr && key.may_be_absent) return;
-    static const Json kNone;
-    const Json both = {"p2c", "c2p"};
-    if (value == nullptr) value = &kNone;
-    const std::string text = value->dump(-1, ' ', true, Json::error_handler_t::replace);
-    const bool is_list = key.name == "pos_att_type" && std::ranges::is_permutation(*value, both);
-    if (text == key.value || is_list || (text == "\"c2p|p2c\"" && key.name == "pos_att_type"))
-      return;
-    fail(key.name + " to be " + key.value, *value);
+    const Json own = value(key.name);
+    if (std::ranges::count(key.values, text_of(own)) > 0) return;
+    fail(key.name + " to be " + key.values.front(), own);
   }
 
   // The list of kinds of layers, in place of global_attn_every_n_layers.
   void set_global_every(EncoderConfig& config) const {
-    const Json* const types = find("layer_types");
-    if (types == nullptr || !types->is_array()) return;
-    const auto is_global = [&](std::size_t layer) { return (*types)[layer] == "full_attention"; };
+    const Json types = value("layer_types");
+    if (!types.is_array()) return;
     std::size_t every = 1;
-    while (every < types->size() && !is_global(every)) ++every;
-    for (std::size_t layer = 0; layer < types->size(); ++layer) {
-      const bool is_local = (*types)[layer] == "sliding_attention";
-      if (layer % every == 0 ? is_global(layer) : is_local) continue;
-      fail("layer_types with full_attention at every so many layers", (*types)[layer]);
+    while (every < types.size() && types[every] != "full_attention") ++every;
+    for (std::size_t layer = 0; layer < types.size(); ++layer) {
+      if (types[layer] == (layer % every == 0 ? "full_attention" : "sliding_attention")) continue;
+      fail("layer_types with full_attention at every so many layers", types[layer]);
     }
     config.global_every = static_cast<unsigned>(every);
   }
 
  private:
+  static std::string text_of(const Json& value) {
+    return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  }
+
   [[noreturn]] void fail(const std::string& need, const Json& got) const {
-    std::string text = got.dump(-1, ' ', true, Json::error_handler_t::replace);
     constexpr std::size_t kShown = 60;
-    if (text.size() > kShown) text = text.substr(0, kShown) + "...";
-    throw FileError(file_, "[EncoderConfig] need " + need + "; got " + text);
+    throw FileError(file_,
+                    "[EncoderConfig] need " + need + "; got " + text_of(got).substr(0, kShown));
   }
 
   void set(const ConfigKey& key, const Json& value, unsigned& number) const {
@@ -156,7 +142,7 @@ std::string EncoderConfig::to_text() const {
   Json json = {{"model_type", model_type}};
   const auto is_path = [](const std::string& name) { return name.find('/') != std::string::npos; };
   for (const FixedKey& key : family.fixed) {
-    if (!is_path(key.name)) json[key.name] = Json::parse(key.value);
+    if (!is_path(key.name)) json[key.name] = Json::parse(key.values.front());
   }
   for (const ConfigKey& key : family.keys) {
     if (is_path(key.name)) continue;

@@ -16,8 +16,7 @@
 #include "dynet_like/io/tensor_file.h"
 #include "nn/encoders/encoder.h"
 #include "nn/encoders/encoder_parameters.h"
-#include "nn/encoders/json_text.h"
-#include "nn/encoders/shards.h"
+#include "nn/encoders/json_files.h"
 
 namespace dynet_like::nn {
 

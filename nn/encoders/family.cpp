@@ -13,175 +13,149 @@ namespace {
 
 using Config = EncoderConfig;
 
-constexpr Size kSize{&Config::size}, kTripleSize{&Config::size, 3}, kHidden{&Config::hidden},
-    kTwiceHidden{&Config::hidden, 2}, kEmbedding{&Config::embedding_size},
-    kVocabulary{&Config::vocabulary}, kPositions{&Config::positions}, kTypes{&Config::token_types};
+// A number of the config, times a factor.
+struct Size {
+  unsigned Config::*member = nullptr;
+  unsigned factor = 1;
+};
 
-std::vector<PartName> bert_names() {
-  const std::string layer = "encoder.layer.#.";
-  return {{Part::words, "embeddings.word_embeddings", kVocabulary, kEmbedding},
-          {Part::positions, "embeddings.position_embeddings", kPositions, kEmbedding},
-          {Part::token_types, "embeddings.token_type_embeddings", kTypes, kEmbedding},
-          {Part::embedding_norm, "embeddings.LayerNorm", kEmbedding},
-          {Part::projection, "embeddings_project", kSize, kEmbedding},
-          {Part::query, layer + "attention.self.query", kSize, kSize},
-          {Part::key, layer + "attention.self.key", kSize, kSize},
-          {Part::value, layer + "attention.self.value", kSize, kSize},
-          {Part::attention_output, layer + "attention.output.dense", kSize, kSize},
-          {Part::attention_norm, layer + "attention.output.LayerNorm", kSize},
-          {Part::up, layer + "intermediate.dense", kHidden, kSize},
-          {Part::down, layer + "output.dense", kSize, kHidden},
-          {Part::network_norm, layer + "output.LayerNorm", kSize}};
+// A part's name in a collection and the shape of its matrix; without columns it is a norm.
+struct PartFacts {
+  const char* folder;
+  Size rows, columns = {};
+  bool is_table = false;
+};
+
+// clang-format off
+
+constexpr Size kSize{&Config::size}, kEmbedding{&Config::embedding_size}, kHidden{&Config::hidden};
+
+constexpr std::array<PartFacts, kParts> kFacts = {{
+    {"words", {&Config::vocabulary}, kEmbedding, true},
+    {"positions", {&Config::positions}, kEmbedding, true},
+    {"token_types", {&Config::token_types}, kEmbedding, true},
+    {"embedding_norm", kEmbedding}, {"projection", kSize, kEmbedding},
+    {"distances", {&Config::position_buckets, 2}, kSize, true}, {"distance_norm", kSize},
+    {"final_norm", kSize}, {"query", kSize, kSize}, {"key", kSize, kSize},
+    {"value", kSize, kSize}, {"query_key_value", {&Config::size, 3}, kSize},
+    {"attention_output", kSize, kSize}, {"attention_norm", kSize}, {"up", kHidden, kSize},
+    {"up_and_gates", {&Config::hidden, 2}, kSize}, {"down", kSize, kHidden},
+    {"network_norm", kSize}}};
+
+std::vector<PartName> bert_names(const std::string& projected = {}) {
+  return {
+      {Part::words, "embeddings.word_embeddings"},
+      {Part::positions, "embeddings.position_embeddings"},
+      {Part::token_types, "embeddings.token_type_embeddings"},
+      {Part::embedding_norm, "embeddings.LayerNorm"},
+      {Part::projection, "embeddings_project"},
+      {Part::query, "encoder.layer.#.attention.self.query" + projected},
+      {Part::key, "encoder.layer.#.attention.self.key" + projected},
+      {Part::value, "encoder.layer.#.attention.self.value" + projected},
+      {Part::attention_output, "encoder.layer.#.attention.output.dense"},
+      {Part::attention_norm, "encoder.layer.#.attention.output.LayerNorm"},
+      {Part::up, "encoder.layer.#.intermediate.dense"},
+      {Part::down, "encoder.layer.#.output.dense"},
+      {Part::network_norm, "encoder.layer.#.output.LayerNorm"}};
 }
 
 std::vector<PartName> distilbert_names() {
-  const std::string layer = "transformer.layer.#.";
-  return {{Part::words, "embeddings.word_embeddings", kVocabulary, kSize},
-          {Part::positions, "embeddings.position_embeddings", kPositions, kSize},
-          {Part::embedding_norm, "embeddings.LayerNorm", kSize},
-          {Part::query, layer + "attention.q_lin", kSize, kSize},
-          {Part::key, layer + "attention.k_lin", kSize, kSize},
-          {Part::value, layer + "attention.v_lin", kSize, kSize},
-          {Part::attention_output, layer + "attention.out_lin", kSize, kSize},
-          {Part::attention_norm, layer + "sa_layer_norm", kSize},
-          {Part::up, layer + "ffn.lin1", kHidden, kSize},
-          {Part::down, layer + "ffn.lin2", kSize, kHidden},
-          {Part::network_norm, layer + "output_layer_norm", kSize}};
+  return {
+      {Part::words, "embeddings.word_embeddings"},
+      {Part::positions, "embeddings.position_embeddings"},
+      {Part::embedding_norm, "embeddings.LayerNorm"},
+      {Part::query, "transformer.layer.#.attention.q_lin"},
+      {Part::key, "transformer.layer.#.attention.k_lin"},
+      {Part::value, "transformer.layer.#.attention.v_lin"},
+      {Part::attention_output, "transformer.layer.#.attention.out_lin"},
+      {Part::attention_norm, "transformer.layer.#.sa_layer_norm"},
+      {Part::up, "transformer.layer.#.ffn.lin1"},
+      {Part::down, "transformer.layer.#.ffn.lin2"},
+      {Part::network_norm, "transformer.layer.#.output_layer_norm"}};
 }
 
 std::vector<PartName> modernbert_names() {
-  return {{Part::words, "embeddings.tok_embeddings", kVocabulary, kSize},
-          {Part::embedding_norm, "embeddings.norm", kSize},
-          {Part::final_norm, "final_norm", kSize},
-          {Part::attention_norm, "layers.#.attn_norm", kSize},
-          {Part::query_key_value, "layers.#.attn.Wqkv", kTripleSize, kSize},
-          {Part::attention_output, "layers.#.attn.Wo", kSize, kSize},
-          {Part::network_norm, "layers.#.mlp_norm", kSize},
-          {Part::up, "layers.#.mlp.Wi", kTwiceHidden, kSize},
-          {Part::down, "layers.#.mlp.Wo", kSize, kHidden}};
+  return {
+      {Part::words, "embeddings.tok_embeddings"},
+      {Part::embedding_norm, "embeddings.norm"},
+      {Part::final_norm, "final_norm"},
+      {Part::attention_norm, "layers.#.attn_norm"},
+      {Part::query_key_value, "layers.#.attn.Wqkv"},
+      {Part::attention_output, "layers.#.attn.Wo"},
+      {Part::network_norm, "layers.#.mlp_norm"},
+      {Part::up_and_gates, "layers.#.mlp.Wi"},
+      {Part::down, "layers.#.mlp.Wo"}};
 }
 
 std::vector<PartName> deberta_names() {
-  std::vector<PartName> names = bert_names();
-  std::erase_if(names, [](const PartName& name) {
-    return name.part == Part::positions || name.part == Part::projection;
-  });
-  for (PartName& name : names) {
-    const bool is_projected =
-        name.part == Part::query || name.part == Part::key || name.part == Part::value;
-    if (is_projected) name.published += "_proj";
-  }
-  names.push_back(
-      {Part::distances, "encoder.rel_embeddings", {&Config::position_buckets, 2}, kSize});
-  names.push_back({Part::distance_norm, "encoder.LayerNorm", kSize});
+  std::vector<PartName> names = bert_names("_proj");
+  names.push_back({Part::distances, "encoder.rel_embeddings"});
+  names.push_back({Part::distance_norm, "encoder.LayerNorm"});
   return names;
 }
 
 std::vector<ConfigKey> bert_keys() {
-  return {{"vocab_size", &Config::vocabulary},
-          {"hidden_size", &Config::size},
-          {"num_hidden_layers", &Config::layers},
-          {"num_attention_heads", &Config::heads},
-          {"intermediate_size", &Config::hidden},
-          {"hidden_act", &Config::activation},
-          {"hidden_dropout_prob", &Config::embedding_dropout},
-          {"hidden_dropout_prob", &Config::attention_output_dropout},
-          {"hidden_dropout_prob", &Config::network_dropout},
-          {"attention_probs_dropout_prob", &Config::attention_dropout},
-          {"max_position_embeddings", &Config::positions},
-          {"type_vocab_size", &Config::token_types},
-          {"initializer_range", &Config::initial_deviation},
-          {"layer_norm_eps", &Config::norm_epsilon},
-          {"pad_token_id", &Config::padding}};
+  return {
+      {"vocab_size", &Config::vocabulary}, {"hidden_size", &Config::size},
+      {"num_hidden_layers", &Config::layers}, {"num_attention_heads", &Config::heads},
+      {"intermediate_size", &Config::hidden}, {"hidden_act", &Config::activation},
+      {"hidden_dropout_prob", &Config::embedding_dropout},
+      {"hidden_dropout_prob", &Config::attention_output_dropout},
+      {"hidden_dropout_prob", &Config::network_dropout},
+      {"attention_probs_dropout_prob", &Config::attention_dropout},
+      {"max_position_embeddings", &Config::positions}, {"type_vocab_size", &Config::token_types},
+      {"initializer_range", &Config::initial_deviation},
+      {"layer_norm_eps", &Config::norm_epsilon}, {"pad_token_id", &Config::padding}};
 }
 
 std::vector<ConfigKey> distilbert_keys() {
-  return {{"vocab_size", &Config::vocabulary},
-          {"dim", &Config::size},
-          {"n_layers", &Config::layers},
-          {"n_heads", &Config::heads},
-          {"hidden_dim", &Config::hidden},
-          {"activation", &Config::activation},
-          {"dropout", &Config::embedding_dropout},
-          {"dropout", &Config::network_dropout},
-          {"attention_dropout", &Config::attention_dropout},
-          {"max_position_embeddings", &Config::positions},
-          {"initializer_range", &Config::initial_deviation},
-          {"pad_token_id", &Config::padding}};
+  return {
+      {"vocab_size", &Config::vocabulary}, {"dim", &Config::size}, {"n_layers", &Config::layers},
+      {"n_heads", &Config::heads}, {"hidden_dim", &Config::hidden},
+      {"activation", &Config::activation}, {"dropout", &Config::embedding_dropout},
+      {"dropout", &Config::network_dropout}, {"attention_dropout", &Config::attention_dropout},
+      {"max_position_embeddings", &Config::positions},
+      {"initializer_range", &Config::initial_deviation}, {"pad_token_id", &Config::padding}};
 }
 
 std::vector<ConfigKey> modernbert_keys() {
-  return {{"vocab_size", &Config::vocabulary},
-          {"hidden_size", &Config::size},
-          {"num_hidden_layers", &Config::layers},
-          {"num_attention_heads", &Config::heads},
-          {"intermediate_size", &Config::hidden},
-          {"hidden_activation", &Config::activation},
-          {"embedding_dropout", &Config::embedding_dropout},
-          {"attention_dropout", &Config::attention_dropout},
-          {"attention_dropout", &Config::attention_output_dropout},
-          {"mlp_dropout", &Config::hidden_dropout},
-          {"max_position_embeddings", &Config::positions},
-          {"initializer_range", &Config::initial_deviation},
-          {"norm_eps", &Config::norm_epsilon},
-          {"pad_token_id", &Config::padding},
-          {"local_attention", &Config::window},
-          {"global_attn_every_n_layers", &Config::global_every},
-          {"global_rope_theta", &Config::global_theta},
-          {"local_rope_theta", &Config::local_theta},
-          {"rope_parameters/full_attention/rope_theta", &Config::global_theta},
-          {"rope_parameters/sliding_attention/rope_theta", &Config::local_theta}};
+  return {
+      {"vocab_size", &Config::vocabulary}, {"hidden_size", &Config::size},
+      {"num_hidden_layers", &Config::layers}, {"num_attention_heads", &Config::heads},
+      {"intermediate_size", &Config::hidden}, {"hidden_activation", &Config::activation},
+      {"embedding_dropout", &Config::embedding_dropout},
+      {"attention_dropout", &Config::attention_dropout},
+      {"attention_dropout", &Config::attention_output_dropout},
+      {"mlp_dropout", &Config::hidden_dropout}, {"max_position_embeddings", &Config::positions},
+      {"initializer_range", &Config::initial_deviation}, {"norm_eps", &Config::norm_epsilon},
+      {"pad_token_id", &Config::padding}, {"local_attention", &Config::window},
+      {"global_attn_every_n_layers", &Config::global_every},
+      {"global_rope_theta", &Config::global_theta}, {"local_rope_theta", &Config::local_theta},
+      {"rope_parameters/full_attention/rope_theta", &Config::global_theta},
+      {"rope_parameters/sliding_attention/rope_theta", &Config::local_theta}};
 }
 
-std::vector<ConfigKey> electra_keys() {
-  std::vector<ConfigKey> keys = bert_keys();
-  keys.push_back({"embedding_size", &Config::embedding_size});
-  return keys;
-}
-
-std::vector<ConfigKey> deberta_keys() {
-  std::vector<ConfigKey> keys = bert_keys();
-  keys.push_back({"position_buckets", &Config::position_buckets, true});
-  keys.push_back({"max_relative_positions", &Config::largest_distance, true});
-  return keys;
-}
-
-Config defaults(std::string model_type, unsigned vocabulary, unsigned padding) {
-  Config config;
-  config.model_type = std::move(model_type);
-  config.vocabulary = vocabulary;
-  config.padding = padding;
-  return config;
-}
-
-Family bert(Config config, std::string prefix) {
+Family bert(Config defaults, std::string prefix) {
   Family family;
-  family.defaults = std::move(config);
+  family.defaults = std::move(defaults);
   family.prefix = std::move(prefix);
   family.names = bert_names();
   family.keys = bert_keys();
-  family.fixed = {{"position_embedding_type", "\"absolute\""},
-                  {"is_decoder", "false"},
-                  {"add_cross_attention", "false"}};
+  family.fixed = {{"position_embedding_type", {"\"absolute\"", "null"}},
+                  {"is_decoder", {"false", "null"}}, {"add_cross_attention", {"false", "null"}}};
   return family;
 }
 
 Family roberta(const char* model_type, unsigned vocabulary) {
-  Config config = defaults(model_type, vocabulary, 1);
-  config.positions = 514;
-  config.token_types = 1;
-  config.norm_epsilon = 1e-5f;
-  Family family = bert(config, "roberta.");
+  Family family = bert({.model_type = model_type, .vocabulary = vocabulary, .positions = 514,
+                        .token_types = 1, .padding = 1, .norm_epsilon = 1e-5f}, "roberta.");
   family.counts_from_padding = true;
   return family;
 }
 
 Family distilbert() {
-  Config config = defaults("distilbert", 30522, 0);
-  config.layers = 6;
-  config.token_types = 0;
-  config.attention_output_dropout = 0;
-  Family family = bert(config, "distilbert.");
+  Family family = bert({.model_type = "distilbert", .layers = 6, .token_types = 0,
+                        .attention_output_dropout = 0}, "distilbert.");
   family.names = distilbert_names();
   family.keys = distilbert_keys();
   family.fixed = {};
@@ -189,59 +163,45 @@ Family distilbert() {
 }
 
 Family electra() {
-  Config config = defaults("electra", 30522, 0);
-  config.size = 256;
-  config.embedding_size = 128;
-  config.hidden = 1024;
-  config.heads = 4;
-  Family family = bert(config, "electra.");
-  family.keys = electra_keys();
+  Family family = bert({.model_type = "electra", .size = 256, .embedding_size = 128,
+                        .hidden = 1024, .heads = 4}, "electra.");
+  family.keys.push_back({"embedding_size", &Config::embedding_size});
   return family;
 }
 
 Family modernbert() {
-  Config config = defaults("modernbert", 50368, 50283);
-  config.hidden = 1152;
-  config.layers = 22;
-  config.positions = 8192;
-  config.token_types = 0;
-  config.norm_epsilon = 1e-5f;
-  config.embedding_dropout = config.attention_dropout = config.attention_output_dropout = 0;
-  config.network_dropout = 0;
-  Family family = bert(config, "model.");
+  Family family = bert({.model_type = "modernbert", .vocabulary = 50368, .hidden = 1152,
+                        .layers = 22, .positions = 8192, .token_types = 0, .padding = 50283,
+                        .norm_epsilon = 1e-5f, .embedding_dropout = 0, .attention_dropout = 0,
+                        .attention_output_dropout = 0, .network_dropout = 0}, "model.");
+  family.positions = Positions::rotary;
+  family.norm_first = true;
+  family.has_biases = false;
   family.names = modernbert_names();
   family.keys = modernbert_keys();
-  family.fixed = {{"norm_bias", "false"},
-                  {"attention_bias", "false"},
-                  {"mlp_bias", "false"},
-                  {"rope_parameters/full_attention/rope_type", "\"default\""},
-                  {"rope_parameters/sliding_attention/rope_type", "\"default\""}};
-  family.positions = Positions::rotary;
-  family.norm_first = family.is_gated = true;
-  family.has_biases = false;
+  family.fixed = {{"norm_bias", {"false", "null"}}, {"attention_bias", {"false", "null"}},
+                  {"mlp_bias", {"false", "null"}},
+                  {"rope_parameters/full_attention/rope_type", {"\"default\"", "null"}},
+                  {"rope_parameters/sliding_attention/rope_type", {"\"default\"", "null"}}};
   return family;
 }
 
 Family deberta() {
-  Config config = defaults("deberta-v2", 128100, 0);
-  config.token_types = 0;
-  config.norm_epsilon = 1e-7f;
-  Family family = bert(config, "deberta.");
-  family.names = deberta_names();
-  family.keys = deberta_keys();
-  family.fixed = {{"relative_attention", "true", false},  {"position_biased_input", "false", false},
-                  {"share_att_key", "true", false},       {"norm_rel_ebd", "\"layer_norm\"", false},
-                  {"pos_att_type", "\"p2c|c2p\"", false}, {"conv_kernel_size", "0"}};
+  Family family = bert({.model_type = "deberta-v2", .vocabulary = 128100, .token_types = 0,
+                        .norm_epsilon = 1e-7f}, "deberta.");
   family.positions = Positions::distances;
+  family.names = deberta_names();
+  family.keys.push_back({"position_buckets", &Config::position_buckets, true});
+  family.keys.push_back({"max_relative_positions", &Config::largest_distance, true});
+  family.fixed = {{"relative_attention", {"true"}}, {"position_biased_input", {"false"}},
+                  {"share_att_key", {"true"}}, {"norm_rel_ebd", {"\"layer_norm\""}},
+                  {"pos_att_type", {"\"p2c|c2p\"", "\"c2p|p2c\"", "[\"p2c\",\"c2p\"]",
+                                    "[\"c2p\",\"p2c\"]"}},
+                  {"conv_kernel_size", {"0", "null"}}};
   return family;
 }
 
-// Names of parts in a collection.
-constexpr std::array<const char*, kParts> kFolders = {
-    "words",     "positions",       "token_types",      "embedding_norm", "projection",
-    "distances", "distance_norm",   "final_norm",       "query",          "key",
-    "value",     "query_key_value", "attention_output", "attention_norm", "up",
-    "down",      "network_norm"};
+// clang-format on
 
 std::uint64_t value_of(const Config& config, const Size& size) {
   const bool is_default = size.member == &Config::embedding_size && config.embedding_size == 0;
@@ -249,8 +209,10 @@ std::uint64_t value_of(const Config& config, const Size& size) {
 }
 
 // Whether an encoder has a part that its family names.
-bool has(const Family& family, const Config& config, const PartName& name, unsigned layer) {
-  switch (name.part) {
+bool has(const Family& family, const Config& config, Part part, unsigned layer) {
+  switch (part) {
+    case Part::positions:
+      return family.positions == Positions::table;
     case Part::token_types:
       return config.token_types > 0;
     case Part::projection:
@@ -264,23 +226,23 @@ bool has(const Family& family, const Config& config, const PartName& name, unsig
 
 void append_tensors(const Family& family, const Config& config, const PartName& name,
                     unsigned layer, std::vector<EncoderTensor>& all) {
-  if (!has(family, config, name, layer)) return;
-  EncoderTensor tensor;
-  tensor.part = name.part;
-  tensor.layer = layer;
-  tensor.folder = kFolders[static_cast<std::size_t>(name.part)];
+  if (!has(family, config, name.part, layer)) return;
+  const PartFacts& facts = kFacts[static_cast<std::size_t>(name.part)];
   std::string stem = name.published;
   const std::size_t mark = stem.find('#');
   if (mark != std::string::npos) stem.replace(mark, 1, std::to_string(layer));
-  const bool is_norm = name.columns.member == nullptr;
-  tensor.is_table = name.part == Part::words || name.part == Part::positions ||
-                    name.part == Part::token_types || name.part == Part::distances;
-  tensor.name = tensor.is_table ? "E" : is_norm ? "g" : "W";
+  const bool is_norm = facts.columns.member == nullptr;
+  EncoderTensor tensor;
+  tensor.part = name.part;
+  tensor.layer = layer;
+  tensor.is_table = facts.is_table;
+  tensor.folder = facts.folder;
+  tensor.name = facts.is_table ? "E" : is_norm ? "g" : "W";
   tensor.published = stem + ".weight";
-  tensor.shape = {value_of(config, name.rows)};
-  if (!is_norm) tensor.shape.push_back(value_of(config, name.columns));
+  tensor.shape = {value_of(config, facts.rows)};
+  if (!is_norm) tensor.shape.push_back(value_of(config, facts.columns));
   all.push_back(tensor);
-  if (tensor.is_table || !family.has_biases) return;
+  if (facts.is_table || !family.has_biases) return;
   tensor.is_bias = true;
   tensor.name = "b";
   tensor.published = stem + ".bias";

@@ -25,27 +25,21 @@ enum class Part : std::uint8_t {
   query,
   key,
   value,
-  query_key_value,  ///< of all three in one matrix
+  query_key_value,  ///< all three in one matrix
   attention_output,
   attention_norm,
-  up,  ///< of the network; for a gated one, of the hidden layer and of its gates
+  up,  ///< to the hidden layer of the network
+  up_and_gates,
   down,
   network_norm
 };
 inline constexpr std::size_t kParts = static_cast<std::size_t>(Part::network_norm) + 1;
 constexpr bool is_in_layers(Part part) { return part >= Part::query; }
 
-/// A number of the config, times a factor.
-struct Size {
-  unsigned EncoderConfig::*member = nullptr;
-  unsigned factor = 1;
-};
-
-/// How a family calls a part: a matrix, a table or, without columns, a norm.
+/// How a family calls a part in files, where # stands for the number of the layer.
 struct PartName {
   Part part;
-  std::string published;  ///< where # stands for the number of the layer
-  Size rows, columns = {};
+  std::string published;
 };
 
 /// A key of config.json and the member that it sets. A path with slashes is read, but not written.
@@ -56,10 +50,11 @@ struct ConfigKey {
   bool or_negative = false;  ///< a negative number stands for 0
 };
 
-/// A key of config.json with the only value, as JSON, that is supported.
+/// A key of config.json with the values, as JSON, that are supported; the first is written. null
+/// stands for an absent key.
 struct FixedKey {
-  std::string name, value;
-  bool may_be_absent = true;
+  std::string name;
+  std::vector<std::string> values;
 };
 
 /// How an encoder knows the order of pieces.
@@ -71,7 +66,6 @@ struct Family {
   Positions positions = Positions::table;
   bool counts_from_padding = false;  ///< the first position is one more than the padding's id
   bool norm_first = false;           ///< attention and network read normalised columns
-  bool is_gated = false;             ///< the network's hidden layer is multiplied by gates
   bool has_biases = true;
   std::vector<PartName> names;
   std::vector<ConfigKey> keys;

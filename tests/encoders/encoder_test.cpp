@@ -4,8 +4,8 @@
 #include <map>
 
 #include "dynet_like/train/gradient_check.h"
-#include "nn/encoders/distances.h"
 #include "nn/encoders/pooling.h"
+#include "nn/encoders/relative_positions.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"

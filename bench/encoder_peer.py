@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times PyTorch beside bench/encoder, on the same ids, with one thread.
 
-usage: encoder.py ids FOLDER CONLLU FILE      writes the ids of the sentences of a CoNLL-U file
-       encoder.py time FOLDER FILE [--rounds N]  times transformers' model in FOLDER on these ids
+usage: encoder_peer.py ids FOLDER CONLLU FILE  writes the ids of the sentences of a CoNLL-U file
+       encoder_peer.py time FOLDER FILE [--rounds N]  times transformers' model in FOLDER on these ids
 
 It runs in build/python_torch, which scripts/python_torch.sh makes. Sentences are sorted by length, so
 that batches have little padding; the best of several batch sizes counts, as does the best attention.

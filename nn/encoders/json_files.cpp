@@ -1,5 +1,5 @@
-// JSON files: their size and depth.
-#include "nn/encoders/json_text.h"
+// JSON files: their size and depth, and the index of shards.
+#include "nn/encoders/json_files.h"
 
 #include <span>
 
@@ -36,6 +36,30 @@ void check_json(std::string_view text, const std::string& file, const char* user
     throw FileError(file, fmt::format("[{}] need JSON; got an error: {}", user, error.what()));
   }
   throw FileError(file, fmt::format("[{}] need a JSON object; got another value", user));
+}
+
+std::set<std::string> shard_names(std::string_view json, const std::string& file) {
+  check_json(json, file, "load_encoder");
+  const auto index = nlohmann::json::parse(json);
+  const auto map = index.find("weight_map");
+  if (map == index.end() || !map->is_object() || map->empty()) {
+    throw FileError(file,
+                    "[load_encoder] need an object weight_map with the file of every tensor; "
+                    "got none");
+  }
+  std::set<std::string> names;
+  for (const auto& [tensor, shard] : map->items()) {
+    const std::string name = shard.is_string() ? shard.get<std::string>() : "";
+    const bool is_plain = name.find_first_of("/\\:") == std::string::npos && name.front() != '.';
+    if (name.empty() || !is_plain || !name.ends_with(".safetensors")) {
+      throw FileError(file,
+                      "[load_encoder] need a file of this folder that ends with .safetensors "
+                      "for " +
+                          tensor + "; got \"" + name + "\"");
+    }
+    names.insert(name);
+  }
+  return names;
 }
 
 }  // namespace dynet_like::nn::encoders
