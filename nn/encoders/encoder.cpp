@@ -94,16 +94,16 @@ class Pass {
 
   Expression layer(unsigned i, const Expression& x) const {
     const auto part = [&](Part name) -> const PartParameters& { return own_.of(name, i); };
-    const auto drop = [](const Expression& y, float rate) { return dropout(y, rate); };
     const PartParameters &first_norm = part(Part::attention_norm),
                          &second_norm = part(Part::network_norm);
     if (own_.family->norm_first) {
       const Expression y =
-          x + drop(attend(i, norm(first_norm, x)), config_.attention_output_dropout);
-      return y + drop(network(i, norm(second_norm, y)), config_.network_dropout);
+          x + dropout(attend(i, norm(first_norm, x)), config_.attention_output_dropout);
+      return y + dropout(network(i, norm(second_norm, y)), config_.network_dropout);
     }
-    const Expression y = norm(first_norm, x + drop(attend(i, x), config_.attention_output_dropout));
-    return norm(second_norm, y + drop(network(i, y), config_.network_dropout));
+    const Expression y =
+        norm(first_norm, x + dropout(attend(i, x), config_.attention_output_dropout));
+    return norm(second_norm, y + dropout(network(i, y), config_.network_dropout));
   }
 
   Expression last(const Expression& x) const { return norm(own_.of(Part::final_norm), x); }
@@ -132,7 +132,7 @@ class Pass {
     Expression result;
     if (own_.family->positions == Positions::rotary) {
       const bool is_local = i % config_.global_every != 0;
-      if (is_local) options.reach = std::max(config_.window / 2, 1u);
+      if (is_local) options.reach = config_.window / 2;
       const Expression all = (is_local ? local_ : global_)(map_by(Part::query_key_value, x));
       const auto third = [&](unsigned k) {
         return as_matrix(pick_range(all, k * config_.size, (k + 1) * config_.size));

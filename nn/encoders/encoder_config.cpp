@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -99,8 +98,8 @@ class ConfigReader {
   const std::string& file_;
 };
 
-// The shortest text that reads as the same float.
-Json json_of(float number) { return std::stod(fmt::format("{}", number)); }
+// The double with the shortest text that reads as the same float.
+Json json_of(float number) { return Json::parse(fmt::format("{}", number)).get<double>(); }
 Json json_of(const std::string& text) { return text; }
 
 }  // namespace
@@ -138,6 +137,7 @@ EncoderConfig EncoderConfig::from_text(std::string_view json, const std::string&
 }
 
 std::string EncoderConfig::to_text() const {
+  check();
   const Family& family = family_of(model_type);
   Json json = {{"model_type", model_type}};
   const auto is_path = [](const std::string& name) { return name.find('/') != std::string::npos; };
@@ -189,8 +189,8 @@ void EncoderConfig::check() const {
   }
   if (family.positions == Positions::rotary) {
     need(size / heads % 2 == 0, "an even size of a head", size / heads);
-    need(global_every > 0 && window > 0, "a window and global_every of at least 1", window,
-         global_every);
+    need(window > 1 && global_every > 0, "a window of at least 2 and global_every of at least 1",
+         window, global_every);
     for (const float theta : {global_theta, local_theta}) {
       need(theta > 0 && std::isfinite(theta), "finite thetas above 0", theta);
     }

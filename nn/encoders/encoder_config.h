@@ -54,7 +54,7 @@ struct EncoderConfig {
   static EncoderConfig read(const std::string& path);
   /// The same from the contents of a file; `file` is its name in messages.
   static EncoderConfig from_text(std::string_view json, const std::string& file = "config.json");
-  /// The contents of a config.json for Hugging Face's transformers.
+  /// The contents of a config.json for Hugging Face's transformers. Throws what `check` throws.
   std::string to_text() const;
   /// Throws UsageError unless the numbers fit each other.
   void check() const;

@@ -31,26 +31,18 @@ constexpr const char* kConfig = "config.json";
 
 // Names, after a family's prefix, of what belongs to a task or is computed: poolers, heads, and
 // tables of numbers.
-constexpr const char* kIgnored[] = {"pooler.",
-                                    "cls.",
-                                    "lm_head.",
-                                    "classifier.",
-                                    "qa_outputs.",
-                                    "score.",
-                                    "head.",
-                                    "decoder.",
-                                    "pre_classifier.",
-                                    "vocab_transform.",
-                                    "vocab_layer_norm.",
-                                    "vocab_projector.",
-                                    "mask_predictions.",
-                                    "lm_predictions.",
-                                    "discriminator_predictions.",
-                                    "generator_predictions.",
-                                    "generator_lm_head.",
-                                    "summary.",
-                                    "embeddings.position_ids",
-                                    "embeddings.token_type_ids"};
+// clang-format off
+constexpr const char* kIgnored[] = {
+    "pooler.", "cls.", "lm_head.", "classifier.", "qa_outputs.", "score.", "head.", "decoder.",
+    "pre_classifier.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "summary.",
+    "mask_predictions.", "lm_predictions.", "discriminator_predictions.", "generator_predictions.",
+    "generator_lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"};
+// clang-format on
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
 
 [[noreturn]] void fail(const std::string& file, const std::string& need, const std::string& got) {
   throw FileError(file, fmt::format("[load_encoder] need {}; got {}", need, got));
@@ -60,14 +52,13 @@ constexpr const char* kIgnored[] = {"pooler.",
 class Tensors {
  public:
   Tensors(const fs::path& folder, const Family& family) : family_(family) {
-    const bool is_whole = fs::exists(folder / kWeights) || !fs::exists(folder / kIndex);
+    const bool is_whole = is_there(folder / kWeights) || !is_there(folder / kIndex);
     name_ = (folder / (is_whole ? kWeights : kIndex)).string();
-    if (is_whole && !fs::exists(folder / kWeights)) {
+    if (is_whole && !is_there(folder / kWeights)) {
       fail(name_, "this file, or the index of shards " + std::string(kIndex),
-           fs::exists(folder / "pytorch_model.bin")
-               ? "pytorch_model.bin alone: save it again with "
-                 "save_pretrained(..., safe_serialization=True)"
-               : "neither");
+           is_there(folder / "pytorch_model.bin") ? "pytorch_model.bin alone: save it again with "
+                                                    "save_pretrained(..., safe_serialization=True)"
+                                                  : "neither");
     }
     const std::set<std::string> names = is_whole
                                             ? std::set<std::string>{kWeights}
