@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/encoders/encoder_parameters.h"
@@ -31,8 +32,11 @@ void add(ParameterCollection& folder, const EncoderTensor& tensor, const Paramet
   }
 }
 
-EncoderParameters make_parameters(ParameterCollection own, const EncoderConfig& config,
-                                  const ParameterInit& matrices) {
+EncoderParameters make_parameters(ParameterCollection own, const EncoderConfig& config) {
+  const float deviation = config.initial_deviation;
+  const ParameterInitNormal random(0, deviation * deviation);
+  const ParameterInitConst none(0);
+  const ParameterInit& matrices = deviation > 0 ? static_cast<const ParameterInit&>(random) : none;
   EncoderParameters result{
       config, find_family(config.model_type), find_activation(config.activation), {}, {}};
   result.layers.resize(config.layers);
@@ -50,11 +54,6 @@ EncoderParameters make_parameters(ParameterCollection own, const EncoderConfig& 
     add(folder, tensor, matrices, parts[static_cast<std::size_t>(tensor.part)]);
   }
   return result;
-}
-
-EncoderConfig checked(const EncoderConfig& config) {
-  config.check();
-  return config;
 }
 
 // Records an encoder for one sequence. Columns are minibatch elements, {size} each.
@@ -174,9 +173,9 @@ void encode(const EncoderParameters& own, unsigned most, ComputationGraph& graph
             ListOf<std::uint32_t> ids, const F& visit) {
   if (ids.size() == 0) throw UsageError("[Encoder] need at least 1 id; got 0");
   if (most > 0 && ids.size() > most) {
-    throw UsageError(fmt::format(
-        "[Encoder] need at most {} pieces, the positions of this {}; got {}: split the text", most,
-        own.config.model_type, ids.size()));
+    throw UsageError(
+        fmt::format("[Encoder] need at most {}, the positions of this {}; got {}: split the text",
+                    dynet_like::detail::counted(most, "piece"), own.config.model_type, ids.size()));
   }
   for (const std::uint32_t id : ids) {
     if (id < own.config.vocabulary) continue;
@@ -196,14 +195,11 @@ void encode(const EncoderParameters& own, unsigned most, ComputationGraph& graph
 }  // namespace
 
 Encoder::Encoder(ParameterCollection& model, const EncoderConfig& config,
-                 const LayerOptions& options)
-    : Encoder(model, checked(config), options,
-              ParameterInitNormal(0, config.initial_deviation * config.initial_deviation)) {}
-
-Encoder::Encoder(ParameterCollection& model, const EncoderConfig& config,
-                 const LayerOptions& options, const ParameterInit& matrices)
-    : parameters_(std::make_shared<const EncoderParameters>(
-          make_parameters(add_layer(model, options.name, "encoder"), config, matrices))) {}
+                 const LayerOptions& options) {
+  config.check();
+  parameters_ = std::make_shared<EncoderParameters>(
+      make_parameters(add_layer(model, options.name, "encoder"), config));
+}
 
 Expression Encoder::operator()(ComputationGraph& graph, ListOf<std::uint32_t> ids) const {
   Expression result;

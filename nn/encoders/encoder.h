@@ -1,8 +1,8 @@
 // Encoder: a pretrained Transformer, from the files that Hugging Face's transformers writes.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,10 +51,7 @@ class Encoder {
   friend Encoder load_encoder(ParameterCollection& model, const std::string& folder,
                               const LayerOptions& options);
 
-  Encoder(ParameterCollection& model, const EncoderConfig& config, const LayerOptions& options,
-          const ParameterInit& matrices);
-
-  std::shared_ptr<const encoders::EncoderParameters> parameters_;
+  std::shared_ptr<encoders::EncoderParameters> parameters_;
 };
 
 /// Reads an encoder from a folder with config.json and model.safetensors, or the shards that

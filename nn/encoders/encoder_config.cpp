@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "nn/encoders/family.h"
 #include "nn/encoders/json_files.h"
@@ -171,7 +172,8 @@ void EncoderConfig::check() const {
   for (const unsigned number : {vocabulary, size, hidden, heads, positions}) {
     need(number > 0, "a vocabulary, size, hidden, heads and positions of at least 1", number);
   }
-  need(layers > 0 && layers <= kMostLayers, fmt::format("1 to {} layers", kMostLayers), layers);
+  need(layers > 0 && layers <= kMostLayers,
+       "1 to " + dynet_like::detail::counted(kMostLayers, "layer"), layers);
   need(size % heads == 0, "a size that is a multiple of heads", size, heads);
   need(find_activation(activation) != nullptr,
        "an activation of gelu, gelu_new, gelu_pytorch_tanh, relu, silu and swish", activation);

@@ -146,7 +146,10 @@ Encoder load_encoder(ParameterCollection& model, const std::string& folder,
   const Tensors tensors(folder, family);
   const std::vector<EncoderTensor> wanted = tensors_of(family, config);
   tensors.check(wanted, model.dtype());
-  Encoder encoder(model, config, options, ParameterInitConst(0));
+  EncoderConfig without_weights = config;
+  without_weights.initial_deviation = 0;  // draws no numbers
+  Encoder encoder(model, without_weights, options);
+  encoder.parameters_->config = config;
   for (const EncoderTensor& tensor : wanted) {
     tensors.load(tensor, encoder.parameters_->storage_of(tensor));
   }

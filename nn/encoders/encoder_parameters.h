@@ -18,7 +18,7 @@ struct PartParameters {
 
 using Parts = std::array<PartParameters, kParts>;
 
-/// All that encoders of one model share; it never changes.
+/// All that copies of an encoder share; it does not change after the encoder was made.
 struct EncoderParameters {
   EncoderConfig config;
   const Family* family = nullptr;

@@ -89,8 +89,9 @@ std::vector<PartName> modernbert_names() {
 
 std::vector<PartName> deberta_names() {
   std::vector<PartName> names = bert_names("_proj");
-  names.push_back({Part::distances, "encoder.rel_embeddings"});
-  names.push_back({Part::distance_norm, "encoder.LayerNorm"});
+  const PartName more[] = {{Part::distances, "encoder.rel_embeddings"},
+                           {Part::distance_norm, "encoder.LayerNorm"}};
+  names.insert(names.end(), std::begin(more), std::end(more));
   return names;
 }
 

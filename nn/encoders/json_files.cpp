@@ -6,17 +6,20 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/input_file.h"
 
 namespace dynet_like::nn::encoders {
 
+using dynet_like::detail::counted;
+
 std::string read_text(const std::string& path, const char* user) {
   constexpr std::uint64_t kMostBytes = 1 << 26;
   dynet_like::detail::InputFile file(path, user);
   if (file.size() > kMostBytes) {
-    throw FileError(path, fmt::format("[{}] need a file of at most {} bytes; got {}", user,
-                                      kMostBytes, file.size()));
+    throw FileError(path, fmt::format("[{}] need a file of at most {}; got {}", user,
+                                      counted(kMostBytes, "byte"), file.size()));
   }
   std::string text(file.size(), ' ');
   file.read(std::as_writable_bytes(std::span(text)));
@@ -27,8 +30,8 @@ void check_json(std::string_view text, const std::string& file, const char* user
   constexpr int kMostDepth = 16;
   const auto check = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     if (depth <= kMostDepth) return true;
-    throw FileError(file,
-                    fmt::format("[{}] need JSON of at most {} levels; got more", user, kMostDepth));
+    throw FileError(file, fmt::format("[{}] need JSON of at most {}; got more", user,
+                                      counted(kMostDepth, "level")));
   };
   try {
     if (nlohmann::json::parse(text, check).is_object()) return;

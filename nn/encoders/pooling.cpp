@@ -6,20 +6,22 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/ops.h"
 
 namespace dynet_like::nn {
 
+using dynet_like::detail::counted;
+
 namespace {
 
 void check(const Expression& pieces, std::span<const std::int32_t> words, unsigned count) {
   if (words.size() != pieces.dim().cols() || count == 0) {
     throw UsageError(
-        fmt::format("[pool_words] need the word of each of {} pieces, and at least 1 "
-                    "word; got {} and {}",
-                    pieces.dim().cols(), words.size(), count));
+        fmt::format("[pool_words] need the word of each of {}, and at least 1 word; got {} and {}",
+                    counted(pieces.dim().cols(), "piece"), words.size(), count));
   }
   std::int32_t last = -1;
   for (const std::int32_t word : words) {
@@ -68,7 +70,8 @@ ScalarMix::ScalarMix(ParameterCollection& model, unsigned layers, const LayerOpt
 Expression ScalarMix::operator()(std::span<const Expression> layers) const {
   const unsigned count = scores_.dim().rows();
   if (layers.size() != count) {
-    throw UsageError(fmt::format("[ScalarMix] need {} layers; got {}", count, layers.size()));
+    throw UsageError(
+        fmt::format("[ScalarMix] need {}; got {}", counted(count, "layer"), layers.size()));
   }
   ComputationGraph& graph = layers[0].graph("ScalarMix");
   const Expression weights = cmult(softmax(parameter(graph, scores_)), gamma_);
