@@ -16,14 +16,17 @@ Rotation::Rotation(ComputationGraph& graph, const EncoderConfig& config, unsigne
   std::vector<float> cosines, sines;
   cosines.reserve(std::size_t{3} * config.size * positions);
   sines.reserve(cosines.capacity());
+  std::vector<float> cosines_of_head(rows), sines_of_head(rows);
   for (unsigned position = 0; position < positions; ++position) {
+    for (unsigned row = 0; row < half; ++row) {
+      const double angle = position / std::pow(static_cast<double>(theta), 2.0 * row / rows);
+      cosines_of_head[row] = cosines_of_head[row + half] = static_cast<float>(std::cos(angle));
+      sines_of_head[row + half] = static_cast<float>(std::sin(angle));
+      sines_of_head[row] = -sines_of_head[row + half];
+    }
     for (unsigned head = 0; head < 2 * config.heads; ++head) {
-      for (unsigned row = 0; row < rows; ++row) {
-        const double exponent = 2.0 * (row % half) / rows;
-        const double angle = position / std::pow(static_cast<double>(theta), exponent);
-        cosines.push_back(static_cast<float>(std::cos(angle)));
-        sines.push_back(static_cast<float>(row < half ? -std::sin(angle) : std::sin(angle)));
-      }
+      cosines.insert(cosines.end(), cosines_of_head.begin(), cosines_of_head.end());
+      sines.insert(sines.end(), sines_of_head.begin(), sines_of_head.end());
     }
     cosines.insert(cosines.end(), config.size, 1.0f);
     sines.insert(sines.end(), config.size, 0.0f);
