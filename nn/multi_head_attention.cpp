@@ -38,7 +38,7 @@ AttentionMemory MultiHeadAttention::read(std::span<const Expression> states) con
 
 Expression MultiHeadAttention::operator()(const AttentionMemory& memory,
                                           const Expression& queries) const {
-  return output_(attention(query_(queries), memory.keys, memory.values, heads_));
+  return output_(attention(query_(queries), memory.keys, memory.values, {.heads = heads_}));
 }
 
 Expression MultiHeadAttention::weights(const AttentionMemory& memory,
@@ -47,7 +47,7 @@ Expression MultiHeadAttention::weights(const AttentionMemory& memory,
 }
 
 Expression MultiHeadAttention::operator()(const Expression& x) const {
-  return output_(attention(query_(x), key_(x), value_(x), heads_, causal_));
+  return output_(attention(query_(x), key_(x), value_(x), {.heads = heads_, .causal = causal_}));
 }
 
 }  // namespace dynet_like::nn

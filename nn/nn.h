@@ -12,6 +12,8 @@
 #include "nn/decode/decode.h"
 #include "nn/drop_words.h"
 #include "nn/embedding.h"
+#include "nn/encoders/encoder.h"
+#include "nn/encoders/pooling.h"
 #include "nn/gru.h"
 #include "nn/highway.h"
 #include "nn/layer_norm.h"

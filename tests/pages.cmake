@@ -65,6 +65,21 @@ set_tests_properties(picture_program PROPERTIES FIXTURES_SETUP picture WORKING_D
 add_test(NAME picture_of_the_page COMMAND ${CMAKE_COMMAND} -E compare_files --ignore-eol
          ${PROJECT_SOURCE_DIR}/docs/batches.svg ${CMAKE_CURRENT_BINARY_DIR}/batches.svg)
 set_tests_properties(picture_of_the_page PROPERTIES FIXTURES_REQUIRED picture LABELS pages)
+add_document_test(encoders_program docs/encoders.md [=[
+int main() {
+  ParameterCollection model;
+  nn::EncoderConfig config;
+  config.vocabulary = 20;
+  config.size = config.hidden = 16;
+  config.heads = config.layers = 2;
+  nn::Encoder(model, config).save("small_encoder");
+  train("small_encoder", {{{1, 5, 6, 7, 2}, {-1, 0, 0, 1, -1}, {0, 1}}, {{1, 8, 2}, {-1, 0, -1}, {1}}});
+  ParameterCollection other;
+  nn::load_encoder(other, "tuned");
+}
+]=])
+set_tests_properties(encoders_program PROPERTIES WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+                     PASS_REGULAR_EXPRESSION "epoch 20/20: loss 0\\.[0-3]")
 add_document_test(recursions_program docs/recursions.md "")
 set_tests_properties(recursions_program PROPERTIES PASS_REGULAR_EXPRESSION "^64 nodes in 4 batches")
 add_document_test(cell_program docs/recursions.md "" "## Step by step")

@@ -18,7 +18,7 @@ struct OneOp {
     return layer_norm(x, g, b);
   }
   static Expression attend(const Expression& q, const Expression& k, const Expression& v) {
-    return attention(q, k, v, kHeads);
+    return attention(q, k, v, {.heads = kHeads});
   }
 };
 

@@ -61,6 +61,10 @@ class [[nodiscard]] Recorder {
 /// The label of x, to append to a message.
 std::string labels_of(const Expression& x);
 
+/// Whether dropout of x with this probability does anything: not for p = 0, nor in inference.
+/// Throws UsageError unless p is at least 0 and below 1.
+bool drops(const char* user, const Expression& x, float p);
+
 /// Throws UsageError for a list of one integer if x has several minibatch elements: each needs its
 /// own. DyNet refuses this, too.
 void check_one_each(std::string_view op, const Expression& x, std::size_t integers);

@@ -14,6 +14,7 @@
 
 #include "dynet_like/core/dim.h"
 #include "dynet_like/core/list_of.h"
+#include "dynet_like/ops/attention_options.h"
 #include "dynet_like/ops/integers_at.h"
 
 namespace dynet_like {
@@ -221,11 +222,10 @@ Expression poisson_loss(const Expression& x, IntegersAt y);
 
 /// For every query (column of q) the mean of the values (columns of v), weighted by the softmax
 /// over keys (columns of k) of q k / sqrt(d / heads). Every head uses its own share of the rows of
-/// q, k and v (Vaswani et al. 2017). `causal`: query i attends to keys 0 to i. Nodes with different
-/// numbers of queries and keys share a batch. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m}
-/// or {e}; one key may be {d}, and its value {e}.
+/// q, k and v (Vaswani et al. 2017). Nodes with any numbers of queries and keys share a batch.
+/// Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}; one key may be {d}, its value {e}.
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
-                     unsigned heads = 1, bool causal = false);
+                     const AttentionOptions& options = {});
 /// The weights themselves: the softmax over keys of q k / sqrt(d / heads), for each head. Nodes
 /// with different numbers of keys share a batch; every query is a node of its own. Shapes: q {d}, k
 /// {d, n} -> {heads, n}; q {d, m} -> {heads, n, m}.
@@ -301,9 +301,11 @@ Expression average_cols(const Expression& x);
 /// The sum of all x^2, and its square root (whose gradient is 0 at 0).
 Expression squared_norm(const Expression& x);
 Expression l2_norm(const Expression& x);
-/// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016). A column of equal
-/// numbers becomes b, with gradient 0. Shapes: {n} or {n, k}, {n} {n} -> that of x.
-Expression layer_norm(const Expression& x, const Expression& g, const Expression& b);
+/// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016); `epsilon` is added
+/// to the variance. Without it, a column of equal numbers becomes b, with gradient 0. Shapes: {n}
+/// or {n, k}, {n} {n} -> that of x.
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
+                      float epsilon = 0);
 /// g w / |w| (Salimans and Kingma 2016). If all of w is 0, the result is NaN. Shapes: any, {1} ->
 /// that of w.
 Expression weight_norm(const Expression& w, const Expression& g);

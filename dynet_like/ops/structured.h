@@ -1,6 +1,8 @@
 // The ops that are not elementwise formulas. Device kernels compute them.
 #pragma once
 
+#include <bit>
+
 #include "dynet_like/ops/op.h"
 
 namespace dynet_like::ops {
@@ -25,6 +27,10 @@ extern const Op sum, average, sum_dim, mean_dim;
 
 // Norms along one dimension (attribute: the dimension), and of columns.
 extern const Op norm_dim, rms_dim, layer_norm;
+/// The epsilon of a layer_norm: its attribute has the bits; without one it is 0.
+inline float epsilon_of(const Signature& type) {
+  return type.attributes.empty() ? 0 : std::bit_cast<float>(type.attributes[0]);
+}
 
 // Along one dimension (attribute 0). select: attribute 1 is the number of integers; kmax_pooling:
 // it is the number of elements.
@@ -57,6 +63,10 @@ extern const Op ctc_log_probability;
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.
 extern const Op attention;
+/// The same with dropout of the weights. Integers: those of attention, two of a seed, and the first
+/// block of the query's random words (see random_block); every head has a whole number of blocks.
+/// Real: the rate.
+extern const Op attention_dropout;
 /// Of a query and keys: each head's weight of one of the keys. Attribute: the number of heads.
 /// Integers: the number of keys, the first and the end of those that the query sees, and the key.
 extern const Op attention_weights;

@@ -92,7 +92,8 @@ struct Model {
     const Expression windows =
         relu(before(pick_range(x, 0, end - 2, 1)) + here(pick_range(x, 1, end - 1, 1)) +
              behind(pick_range(x, 2, end, 1)));
-    return output(dropout(attention(query, windows, windows, options.whole("heads")), rate));
+    return output(
+        dropout(attention(query, windows, windows, {.heads = options.whole("heads")}), rate));
   }
   Expression loss(ComputationGraph& graph, const Text& sample) const {
     return cross_entropy(scores(graph, sample.text), v.labels.id(sample.label));

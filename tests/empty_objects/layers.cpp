@@ -54,6 +54,7 @@ void use_attention(Types& types, Inputs& in) {
     ATTEMPT(layer({in.columns, in.columns}, in.x).keys.value());
     ATTEMPT(layer({}, in.x));
   });
+  types.data<AttentionOptions>("AttentionOptions");
   types.data<nn::AttentionMemory>("AttentionMemory");
   types.data<nn::Attended>("Attended");
   types.use("CopyOutput", nn::CopyOutput(in.model, 2, 5, {.means = 2}),
@@ -180,6 +181,29 @@ void use_word_layers(Types& types, Inputs& in) {
   types.use("LearnedPositions", nn::LearnedPositions(in.model, 4, 2), use);
 }
 
+void use_encoders(Types& types, Inputs& in) {
+  nn::EncoderConfig config;
+  config.vocabulary = config.size = config.hidden = config.positions = 4;
+  config.heads = config.layers = 1;
+  types.use("EncoderConfig", config, [&](const nn::EncoderConfig& each) {
+    ATTEMPT(each.check());
+    ATTEMPT(each.to_text());
+    if (each.size < 100) ATTEMPT(nn::Encoder(in.model, each));
+  });
+  types.use("Encoder", nn::Encoder(in.model, config), [&](const nn::Encoder& layer) {
+    ATTEMPT(layer(in.graph, {1, 2}).value());
+    ATTEMPT(layer.layers(in.graph, {1, 2}).size());
+    ATTEMPT(layer(in.graph, std::vector<std::uint32_t>()));
+    ATTEMPT(layer.config().size);
+    ATTEMPT(layer.most_pieces());
+  });
+  types.use("ScalarMix", nn::ScalarMix(in.model, 2), [&](const nn::ScalarMix& layer) {
+    ATTEMPT(layer(in.xs).value());
+    ATTEMPT(layer(std::vector<Expression>()));
+    ATTEMPT(layer(std::vector<Expression>(2)));
+  });
+}
+
 void use_plain_layers(Types& types, Inputs& in) {
   const auto use = [&](const auto& layer) {
     ATTEMPT(layer(in.x).value());
@@ -248,6 +272,7 @@ void use_layers(Types& types) {
   use_tree_layers(types, in);
   use_word_layers(types, in);
   use_plain_layers(types, in);
+  use_encoders(types, in);
 }
 
 }  // namespace dynet_like

@@ -115,6 +115,17 @@ TEST_F(MovedFromTest, Layers) {
                    [&](nn::MLP& each) { EXPECT_EQ(each(x_).dim(), Dim({2})); });
   check_moved_from(nn::TransformerEncoder(model_, {.size = 3, .hidden = 2, .heads = 1}),
                    [&](nn::TransformerEncoder& each) { EXPECT_EQ(each(x_).dim(), Dim({3})); });
+  nn::EncoderConfig config;
+  config.vocabulary = config.size = config.hidden = config.positions = 4;
+  config.heads = config.layers = 1;
+  config.embedding_dropout = config.attention_dropout = 0;
+  config.attention_output_dropout = config.network_dropout = 0;
+  check_moved_from(nn::Encoder(model_, config), [&](nn::Encoder& each) {
+    EXPECT_EQ(each(graph_, {1, 2}).dim(), Dim({4, 2}));
+    EXPECT_EQ(each.most_pieces(), 4u);
+  });
+  check_moved_from(nn::ScalarMix(model_, 2),
+                   [&](nn::ScalarMix& each) { try_to([&] { each(xs_); }); });
   check_moved_from(nn::CharacterCNN(model_, 3, 2, {.filters = {{1, 2}}}),
                    [&](nn::CharacterCNN& each) {
                      EXPECT_EQ(each.outputs(), 2u);

@@ -105,7 +105,7 @@ const std::vector<std::function<void()>> OneThreadTest::all_uses() {
           },
           [&] { pick(x_, 0u); },
           [&] { nobackprop(w_here_); },
-          [&] { attention(x_, x_, x_, 1); },
+          [&] { attention(x_, x_, x_); },
           [&] { attention_weights(x_, x_, 1); },
           [&] {
             logsumexp({x_, x_});

@@ -98,28 +98,28 @@ TEST(AttentionTest, FollowsTheFormula) {
   const Expression k = drawn_matrix(graph, 6, 5, 1), v = drawn_matrix(graph, 4, 5, 2);
   const Expression q = drawn_matrix(graph, 6, 3, 3), one = drawn_matrix(graph, 6, 1, 4);
   for (const unsigned heads : {1u, 2u}) {
-    expect_close(attention(q, k, v, heads),
+    expect_close(attention(q, k, v, {.heads = heads}),
                  plain_attention(plain(q), plain(k), plain(v), heads, false).values);
     for (const unsigned queries : {3u, 5u, 7u}) {
       const Expression each = drawn_matrix(graph, 6, queries, 5);
-      expect_close(attention(each, k, v, heads, true),
+      expect_close(attention(each, k, v, {.heads = heads, .causal = true}),
                    plain_attention(plain(each), plain(k), plain(v), heads, true).values);
     }
     const Expression vector = reshape(one, {6});
-    expect_close(attention(vector, k, v, heads),
+    expect_close(attention(vector, k, v, {.heads = heads}),
                  plain_attention(plain(one), plain(k), plain(v), heads, false).values);
   }
-  EXPECT_EQ(attention(q, k, v, 2).dim(), Dim({4, 3}));
+  EXPECT_EQ(attention(q, k, v, {.heads = 2}).dim(), Dim({4, 3}));
 }
 
 TEST(AttentionTest, ShapesThatDoNotFit) {
   ComputationGraph graph;
   const Expression q = ones(graph, {6, 3}), k = ones(graph, {6, 5}), v = ones(graph, {4, 5});
-  EXPECT_THROW(attention(q, k, v, 0), ShapeError);
-  EXPECT_THROW(attention(q, k, v, 3), ShapeError);
-  EXPECT_THROW(attention(q, k, v, 4), ShapeError);
-  EXPECT_THROW(attention(q, k, ones(graph, {4, 6}), 1), ShapeError);
-  EXPECT_THROW(attention(q, ones(graph, {5, 5}), v, 1), ShapeError);
+  EXPECT_THROW(attention(q, k, v, {.heads = 0}), ShapeError);
+  EXPECT_THROW(attention(q, k, v, {.heads = 3}), ShapeError);
+  EXPECT_THROW(attention(q, k, v, {.heads = 4}), ShapeError);
+  EXPECT_THROW(attention(q, k, ones(graph, {4, 6})), ShapeError);
+  EXPECT_THROW(attention(q, ones(graph, {5, 5}), v), ShapeError);
 }
 
 // --------------------------------------------------------------------------- kinds of scores

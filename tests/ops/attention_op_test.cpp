@@ -16,6 +16,7 @@ namespace {
 struct Sizes {
   unsigned key_rows, value_rows, queries, keys, heads;
   bool causal = false;
+  unsigned reach = 0;
 };
 
 Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
@@ -23,17 +24,21 @@ Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
   Doubles y(s.value_rows * s.queries, 0);
   for (unsigned i = 0; i < s.queries; ++i) {
     for (unsigned h = 0; h < s.heads; ++h) {
-      const unsigned seen = s.causal ? std::min(i + 1, s.keys) : s.keys;
-      Doubles weights(seen, 0);
+      const unsigned end = s.causal ? std::min(i + 1, s.keys) : s.keys;
+      const auto sees = [&](unsigned j) {
+        return s.reach == 0 || (j + s.reach >= i && j <= i + s.reach);
+      };
+      Doubles weights(end, 0);
       double sum = 0;
-      for (unsigned j = 0; j < seen; ++j) {
+      for (unsigned j = 0; j < end; ++j) {
+        if (!sees(j)) continue;
         double score = 0;
         for (unsigned c = h * key_head; c < (h + 1) * key_head; ++c) {
           score += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
         }
         sum += weights[j] = std::exp(score / std::sqrt(key_head));
       }
-      for (unsigned j = 0; j < seen; ++j) {
+      for (unsigned j = 0; j < end; ++j) {
         for (unsigned c = h * value_head; c < (h + 1) * value_head; ++c) {
           y[i * s.value_rows + c] += weights[j] / sum * x[2][j * s.value_rows + c];
         }
@@ -88,7 +93,10 @@ INSTANTIATE_TEST_SUITE_P(Weights, ComposedOpTest,
 Function function_of(const char* name, const Sizes& s) {
   return {name,
           {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
-          [s](const Xs& x) { return attention(x[0], x[1], x[2], s.heads, s.causal); },
+          [s](const Xs& x) {
+            return attention(x[0], x[1], x[2],
+                             {.heads = s.heads, .causal = s.causal, .reach = s.reach});
+          },
           [s](const std::vector<Doubles>& x) { return attend(s, x); }};
 }
 
@@ -99,7 +107,9 @@ INSTANTIATE_TEST_SUITE_P(Attention, ComposedOpTest,
                                            function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
                                            function_of("long", {34, 17, 2, 71, 1}),
                                            function_of("wide", {36, 34, 5, 6, 2}),
-                                           function_of("wide_causal", {18, 35, 6, 6, 1, true})),
+                                           function_of("wide_causal", {18, 35, 6, 6, 1, true}),
+                                           function_of("local", {6, 4, 9, 9, 2, false, 2}),
+                                           function_of("local_causal", {6, 4, 9, 9, 2, true, 3})),
                          [](const auto& test) { return std::string(test.param.name); });
 
 /// Self-attention over sentences of different lengths, with a residual connection.
@@ -116,8 +126,8 @@ class AttentionTest : public ::testing::Test {
     const auto map = [&](const Parameter& w) {
       return affine_transform({parameter(graph, bias), parameter(graph, w), x});
     };
-    const Expression y =
-        x + attention(map(weights[0]), map(weights[1]), map(weights[2]), kHeads, causal);
+    const Expression y = x + attention(map(weights[0]), map(weights[1]), map(weights[2]),
+                                       {.heads = kHeads, .causal = causal});
     return sum_elems(square(tanh(y)));
   }
   // The gradients of all parameters, and the loss of every sample.
@@ -267,7 +277,7 @@ TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
     // Not contiguous: a view into what is larger.
     const Expression twice = concatenate({lookup(graph, q, all), lookup(graph, q, all)});
     const Expression queries = pick_range(twice, 0, kSize);
-    const Expression together = attention(queries, keys, values, 1, causal);
+    const Expression together = attention(queries, keys, values, {.causal = causal});
     ASSERT_EQ(together.dim(), Dim({7, kQueries}, kElements));
     std::vector<float> separate;
     const Tensor found = together.value();
@@ -276,7 +286,8 @@ TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
       EXPECT_EQ(type.nodes, 1u);
     }
     for (unsigned e = 0; e < kElements; ++e) {
-      testing::append(separate, attention(lookup(graph, q, e), keys, values, 1, causal).value());
+      testing::append(separate,
+                      attention(lookup(graph, q, e), keys, values, {.causal = causal}).value());
     }
     EXPECT_TRUE(testing::same(as_vector(found), separate));
   }
@@ -295,7 +306,8 @@ TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
     std::vector<Expression> losses;
     for (const unsigned n : counts) {
       const Expression seen = pick_range(x, 0, n, 1), all = cos(x);
-      const Expression y = attention(pick(x, 3u, 1), seen, pick_range(all, 0, n, 1), kHeads);
+      const Expression y =
+          attention(pick(x, 3u, 1), seen, pick_range(all, 0, n, 1), {.heads = kHeads});
       losses.push_back(squared_norm(tanh(y)));
     }
     std::vector<float> numbers;
@@ -328,8 +340,8 @@ TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
     std::vector<Expression> losses;
     for (const Reader reader : readers) {
       losses.push_back(reader == Reader::other ? squared_norm(sin(x))
-                       : of_values             ? squared_norm(attention(q, cos(q), x, kHeads))
-                                               : squared_norm(attention(q, x, cos(q), kHeads)));
+                       : of_values ? squared_norm(attention(q, cos(q), x, {.heads = kHeads}))
+                                   : squared_norm(attention(q, x, cos(q), {.heads = kHeads})));
     }
     return graph.backward(sum(losses)).all_values(*model.storages()[0]);
   };
@@ -366,7 +378,7 @@ TEST_F(AttentionTest, TakesKeysThatAreParameters) {
       for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.25f * static_cast<float>(i);
       const Expression k = tanh(parameter(graph, keys) + parameter(graph, bias_of_keys));
       const Expression y = attention(input(graph, Dim({4, sample + 1}), numbers), k,
-                                     parameter(graph, values), 1, sample == 1);
+                                     parameter(graph, values), {.causal = sample == 1});
       batch.add_loss(squared_norm(y));
     }
   };
@@ -416,10 +428,10 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
             "[attention] need 3 inputs, not 1; got {4}");
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
   EXPECT_EQ(message_of<ShapeError>([&] {
-              attention(of({4, 2}), of({4, 3}), of({5, 3}), 2);
+              attention(of({4, 2}), of({4, 3}), of({5, 3}), {.heads = 2});
             }),
             "[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}");
-  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
+  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), {.heads = 0}), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
   EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
   EXPECT_EQ(message_of<ShapeError>([&] {
@@ -427,7 +439,7 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
             }),
             "[attention_weights] need queries {d, m} and keys {d, n}; got {4} {3,2}");
   EXPECT_THROW(attention_weights(of({4}), of({4, 2}), 3), ShapeError);
-  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
+  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), {.heads = 2}).dim(), Dim({6}));
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ inline void PrintTo(const OpCall& call, std::ostream* out) {
 }
 
 /// Whether the tests are generated for it. Those of attention are in attention_op_test.
-inline bool has_cases(const Op& op) { return op.max_inputs > 0 && &op != &ops::attention; }
+inline bool has_cases(const Op& op) {
+  return op.max_inputs > 0 && &op != &ops::attention && &op != &ops::attention_dropout;
+}
 
 /// Whether an item has a matrix of its own with any number of columns, so that items are nodes.
 inline bool is_open(const OpCall& call) { return call.op->batching.open_inputs != 0; }

@@ -125,7 +125,8 @@ TEST_P(OpLeftOutTest, ByCausalAttention) {
       const Expression q = input(graph_, Dim({4, 2}), {1, 2, 0, 1, 0, 1, 1, 1});
       const Expression k = input(graph_, Dim({4, 2}), {1, 0, 1, 2, later, 1, 1, later});
       const Expression v = input(graph_, Dim({4, 2}), {1, 2, 3, 4, 5, later, 7, later});
-      const Expression first = pick_range(attention(q, k, v, heads, true), 0, 1, 1);
+      const Expression first =
+          pick_range(attention(q, k, v, {.heads = heads, .causal = true}), 0, 1, 1);
       EXPECT_EQ(values(first), (Doubles{1, 2, 3, 4}));
     }
   }

@@ -87,7 +87,8 @@ inline double plain_layer_norm(const Signature& type, const Item& item, const In
   const double mean = along(type, item, index, 0, [](double x) { return x; }) / n;
   const double squares =
       along(type, item, index, 0, [&](double x) { return (x - mean) * (x - mean); });
-  const double normal = (at(type, item, 0, index) - mean) / std::sqrt(squares / n);
+  const double normal =
+      (at(type, item, 0, index) - mean) / std::sqrt(squares / n + ops::epsilon_of(type));
   return item.inputs[1][index[0]] * normal + item.inputs[2][index[0]];
 }
 

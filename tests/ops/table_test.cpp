@@ -145,6 +145,8 @@ std::map<std::string_view, Build> public_functions() {
       {"elu", [](const Givens& g) { return elu(g.a); }},
       {"silu", [](const Givens& g) { return silu(g.a); }},
       {"attention", [](const Givens& g) { return attention(g.a, g.a, g.b); }},
+      {"attention_dropout",
+       [](const Givens& g) { return attention(g.a, g.a, g.b, {.dropout = 0.5f}); }},
       {"gelu", [](const Givens& g) { return gelu(g.a); }},
       {"gelu_tanh", [](const Givens& g) { return gelu_tanh(g.a); }},
       {"softplus", [](const Givens& g) { return softplus(g.a); }},

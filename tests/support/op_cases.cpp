@@ -3,6 +3,7 @@
 #include "tests/support/op_cases.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "dynet_like/graph/formula_op.h"
@@ -64,7 +65,7 @@ const std::vector<Cases>& all_cases() {
        {{{Dim({5}), Dim({5}), Dim({5})}},
         {{Dim({37}), Dim({37}), Dim({37})}},
         {{Dim({6, 3}), Dim({6}), Dim({6})}},
-        {{Dim({19, 4}), Dim({19}), Dim({19})}},
+        {{Dim({19, 4}), Dim({19}), Dim({19})}, {std::bit_cast<std::uint32_t>(0.25f)}},
         {{Dim({3, 2, 2}), Dim({3}), Dim({3})}}},
        {{{Dim({5}), Dim({4}), Dim({5})}},
         {{Dim({5}), Dim({5}), Dim({4})}},

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 namespace dynet_like {
 
@@ -25,7 +26,8 @@ inline std::string python_interpreter() {
 /// are missing.
 class PythonTest : public testing::Test {
  protected:
-  PythonTest() {
+  explicit PythonTest(std::string interpreter = python_interpreter())
+      : interpreter_(std::move(interpreter)) {
     std::string pattern = (std::filesystem::temp_directory_path() / "python_XXXXXX").string();
     if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
   }
@@ -59,10 +61,11 @@ class PythonTest : public testing::Test {
   int call(const std::string& program) {
     std::ofstream(path("program.py")) << program;
     const std::string command =
-        "cd '" + folder_.string() + "' && '" + python_interpreter() + "' program.py >out 2>log";
+        "cd '" + folder_.string() + "' && '" + interpreter_ + "' program.py >out 2>log";
     return std::system(command.c_str());
   }
 
+  std::string interpreter_;
   std::filesystem::path folder_;
 };
 

@@ -5,9 +5,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/attention.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/math-inl.h"
-#include "dynet_like/device/cpu/packing-inl.h"
-#include "dynet_like/device/cpu/reduce-inl.h"
+#include "dynet_like/core/philox.h"
+#include "dynet_like/device/cpu/attention-inl.h"
+#include "dynet_like/device/cpu/dropout-inl.h"
 #include "dynet_like/device/cpu/column_sums.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/softmax_items.h"
@@ -19,168 +19,25 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The sizes that the type gives, and functions for an item.
-template <class E>
-struct AttentionShape {
-  explicit AttentionShape(const Signature& type)
-      : heads(type.attributes[0]),
-        key_rows(type.inputs[0].size()),
-        value_rows(type.output_size),
-        key_head(key_rows / heads),
-        value_head(value_rows / heads),
-        scale(static_cast<E>(1 / std::sqrt(static_cast<double>(key_head)))) {}
-
-  std::size_t heads, key_rows, value_rows, key_head, value_head;
-  E scale;
-};
-struct SeenKeys {
-  explicit SeenKeys(const std::uint32_t* integers)
-      : all(integers[0]), first(integers[1]), end(integers[2]) {}
-  std::size_t all, first, end;
-};
-
-// The end of the items from `begin` on that read the same keys and values and write one gradient.
-template <class Call>
-std::size_t end_of_readers(const Call& call, std::size_t begin, const Destination* dx) {
-  const auto same = [&](std::size_t i) {
-    for (int j = 1; j <= 2; ++j) {
-      if (call.in[j].template at<void>(i) != call.in[j].template at<void>(begin)) return false;
-      if (dx == nullptr || !dx[j].wanted()) continue;
-      if (dx[j].items[i] != dx[j].items[begin]) return false;
-    }
-    return call.integers[3 * i] == call.integers[3 * begin];
-  };
-  std::size_t end = begin + 1;
-  while (end < call.n && same(end)) ++end;
-  return end;
-}
-
-// Row c of `to` gets element c of all columns, followed by zeros up to `stride`.
-template <class E>
-void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::size_t stride,
-                       E* to) {
-  for (std::size_t j = 0; j < n; j += kSquare) {
-    const std::size_t width = HWY_MIN(kSquare, n - j);
-    for (std::size_t c = 0; c < rows; c += kSquare) {
-      const E* const from = columns + j * rows + c;
-      E* const square = to + c * stride + j;
-      if (width == kSquare && c + kSquare <= rows) {
-        transpose_square(from, rows, square, stride);
-      } else {
-        transpose_block(from, rows, width, HWY_MIN(kSquare, rows - c), square, stride);
-      }
-    }
-  }
-  for (std::size_t c = 0; c < rows; ++c)
-    std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
-}
-
-// The number of queries that run side by side: a single one would wait for its own sums.
-constexpr int kAbreast = 4;
-
-// Calls f(begin, count) for the queries from `begin` to `end` - 1, with kAbreast or 1 of them at a
-// time; `count` is an integral constant. Queries that run side by side see the same keys.
-template <class F>
-HWY_INLINE void for_queries(const std::uint32_t* integers, std::size_t begin, std::size_t end,
-                            const F& f) {
-  const auto see_the_same = [&](std::size_t i) {
-    for (std::size_t k = i + 1; k < i + kAbreast; ++k) {
-      if (!std::equal(integers + 3 * k, integers + 3 * (k + 1), integers + 3 * i)) return false;
-    }
-    return true;
-  };
-  while (begin < end) {
-    if (begin + kAbreast <= end && see_the_same(begin)) {
-      f(begin, std::integral_constant<int, kAbreast>());
-      begin += kAbreast;
-    } else {
-      f(begin, std::integral_constant<int, 1>());
-      ++begin;
-    }
-  }
-}
-
-// combine_rows for kVectors vectors of each row.
-template <int kItems, int kVectors, class E, class Weights, class F>
-HWY_INLINE void combine_vectors(const Weights& weights, std::size_t n, const E* rows,
-                                std::size_t stride, std::size_t at, const F& f) {
-  constexpr std::size_t kLanes = Lanes<E>::size;
-  Lanes<E> sums[kItems][kVectors];
-  for (int i = 0; i < kItems; ++i) {
-    for (int v = 0; v < kVectors; ++v) sums[i][v] = Lanes<E>(0.0);
-  }
-  for (std::size_t k = 0; k < n; ++k) {
-    Lanes<E> row[kVectors];
-    for (int v = 0; v < kVectors; ++v) row[v] = Lanes<E>::load(rows + k * stride + at + v * kLanes);
-    for (int i = 0; i < kItems; ++i) {
-      const Lanes<E> weight(static_cast<double>(weights(i)[k]));
-      for (int v = 0; v < kVectors; ++v) sums[i][v] = fused(weight, row[v], sums[i][v]);
-    }
-  }
-  for (int i = 0; i < kItems; ++i) {
-    for (int v = 0; v < kVectors; ++v) f(i, at + v * kLanes, kLanes, sums[i][v]);
-  }
-}
-
-// Calls f(i, at, count, sum) for the items i below kItems, where sum is the sum of weights(i)[k] *
-// rows[k * stride + at...] over k from 0 to n - 1. Covers rows of `width` elements.
-template <int kItems, class E, class Weights, class F>
-HWY_INLINE void combine_rows(const Weights& weights, std::size_t n, const E* rows,
-                             std::size_t stride, std::size_t width, const F& f) {
-  constexpr std::size_t kLanes = Lanes<E>::size;
-  constexpr int kMost = kItems == 1 ? 4 : 2;
-  std::size_t at = 0;
-  for (; at + kMost * kLanes <= width; at += kMost * kLanes) {
-    combine_vectors<kItems, kMost>(weights, n, rows, stride, at, f);
-  }
-  for (; at + kLanes <= width; at += kLanes) {
-    combine_vectors<kItems, 1>(weights, n, rows, stride, at, f);
-  }
-  if (at == width) return;
-  for (int i = 0; i < kItems; ++i) {
-    Lanes<E> sum(0.0);
-    for (std::size_t k = 0; k < n; ++k) {
-      const Lanes<E> weight(static_cast<double>(weights(i)[k]));
-      sum = fused(weight, load(rows + k * stride + at, width - at), sum);
-    }
-    f(i, at, width - at, sum);
-  }
-}
-
-template <class E>
-std::size_t padded(std::size_t n) {
-  return (n + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
-}
-
-// The scores of all keys for one head of kItems queries: one row of `stride` elements per query.
-template <int kItems, class E, class Query>
-HWY_INLINE void find_scores(const AttentionShape<E>& shape, const Query& query,
-                            const E* transposed_keys, std::size_t stride, E* scores) {
-  const Lanes<E> scale(static_cast<double>(shape.scale));
-  combine_rows<kItems>(query, shape.key_head, transposed_keys, stride, stride,
-                       [&](int i, std::size_t at, std::size_t count, Lanes<E> sum)
-                           HWY_ATTR { store(sum * scale, scores + i * stride + at, count); });
-}
-
-// Turns the scores of n keys into e^(s - max) and returns their sum; `top` is set to the maximum.
-template <class E>
-HWY_INLINE Lanes<E> exponentiate(E* scores, std::size_t n, Lanes<E>& top) {
-  const Row<E> row{n};
-  top =
-      row.template reduce<Maximum>([&]<class T>(std::size_t at, std::size_t count)
-                                       DYNET_LIKE_BODY { return load_as<T>(scores + at, count); });
-  return row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T term = exp_of_negative(load_as<T>(scores + at, count) - T(top));
-    store(term, scores + at, count);
-    return term;
-  });
+// Drops weights of one head of a query, where the op does so. They begin at the first key that the
+// query sees.
+template <class E, class Call>
+HWY_INLINE void drop_weights(const Call& call, std::size_t item, std::size_t head,
+                             const SeenKeys& seen, E* weights) {
+  if (call.type->op->numbers.reals == 0) return;
+  const std::uint32_t* const integers = call.integers + item * call.type->integers;
+  const std::size_t block = integers[5] + head * ((seen.all + 3) / 4);
+  const std::uint32_t words[kRandomIntegers] = {integers[3], integers[4], 0,
+                                                static_cast<std::uint32_t>(4 * block + seen.first)};
+  drop(words, static_cast<const E*>(call.reals)[item], weights, weights, seen.end - seen.first,
+       false);
 }
 
 // One head of kItems queries from `begin` on, all of which see the same keys.
 template <int kItems, class E>
 HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, std::size_t begin,
                        std::size_t head, const E* transposed_keys, std::size_t stride, E* scores) {
-  const SeenKeys seen(call.integers + 3 * begin);
+  const SeenKeys seen(call, begin);
   const std::size_t count = seen.end - seen.first, first_row = head * shape.value_head;
   find_scores<kItems>(
       shape, [&](int i) { return call.in[0].at<E>(begin + i) + head * shape.key_head; },
@@ -190,6 +47,7 @@ HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, 
     Lanes<E> top;
     const Lanes<E> sum = exponentiate(scores + i * stride + seen.first, count, top);
     factors[i] = Lanes<E>(1) / sum;
+    drop_weights(call, begin + i, head, seen, scores + i * stride + seen.first);
     if (call.saved == nullptr) continue;
     const Lanes<E> log_sum = top + log(sum);
     log_sum.store(static_cast<E*>(call.saved) + (begin + i) * shape.heads + head, 1);
@@ -203,25 +61,16 @@ HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, 
                            HWY_ATTR { store(y * factors[i], out[i] + at, width); });
 }
 
-// The keys of an item, transposed.
-template <class E, class Call>
-E* transposed_keys(const Call& call, const AttentionShape<E>& shape, std::size_t i, std::size_t n,
-                   std::size_t stride) {
-  E* const to = call.workspace->template elements<E>(shape.key_rows * stride);
-  transpose_columns(call.in[1].template at<E>(i), shape.key_rows, n, stride, to);
-  return to;
-}
-
 template <class E>
 void attention_forward(const ForwardCall& call) {
   const AttentionShape<E> shape(*call.type);
   for (std::size_t begin = 0, end = 0; begin < call.n; begin = end) {
     end = end_of_readers(call, begin, nullptr);
-    const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
+    const std::size_t keys = SeenKeys(call, begin).all, stride = padded<E>(keys);
     E* const transposed = transposed_keys(call, shape, begin, keys, stride);
     E* const scores = call.workspace->elements<E>(kAbreast * stride);
     for (std::size_t head = 0; head < shape.heads; ++head) {
-      for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
+      for_queries(call, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
         attend<items()>(call, shape, i, head, transposed, stride, scores);
       });
     }
@@ -241,7 +90,7 @@ struct HeadGradients {
   const E* dy(std::size_t i) const { return call.dy.at<E>(i) + head * shape.value_head; }
 
   void find(const E* transposed_keys, const E* transposed_values) {
-    for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
+    for_queries(call, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
       E *const p = probabilities + (i - begin) * stride, *const ds = scores + (i - begin) * stride;
       find_scores<items()>(
           shape, [&](int k) { return query(i + k); },
@@ -254,12 +103,14 @@ struct HeadGradients {
     });
   }
 
-  // dscore = p (dp - sum p dp), where dp = v dy. On entry p holds scores and ds holds dp.
+  // dscore = p (dp - sum p dp), where dp = v dy. On entry p holds scores and ds holds dp. Dropout
+  // applies to dp, and to the weights p of values.
   void find_one(std::size_t i, E* p, E* ds) {
-    const SeenKeys seen(call.integers + 3 * i);
+    const SeenKeys seen(call, i);
     const Lanes<E> log_sum(static_cast<double>(call.saved.at<E>(i)[head]));
     const Row<E> row{seen.end - seen.first};
     E *const seen_p = p + seen.first, *const seen_ds = ds + seen.first;
+    drop_weights(call, i, head, seen, seen_ds);
     const Lanes<E> mean =
         row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
           const T probability = exp(load_as<T>(seen_p + at, count) - T(log_sum));
@@ -271,13 +122,14 @@ struct HeadGradients {
       const T difference = load_as<T>(seen_ds + at, count) - T(mean);
       store(T(scale) * (load_as<T>(seen_p + at, count) * difference), seen_ds + at, count);
     });
+    drop_weights(call, i, head, seen, seen_p);
   }
 
   void put_queries() const {
     if (!call.dx[0].wanted()) return;
     const std::size_t first_row = head * shape.key_head;
-    for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
-      const SeenKeys seen(call.integers + 3 * i);
+    for_queries(call, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
+      const SeenKeys seen(call, i);
       combine_rows<items()>([&](int k) { return scores + (i + k - begin) * stride + seen.first; },
                             seen.end - seen.first,
                             call.in[1].at<E>(i) + seen.first * shape.key_rows + first_row,
@@ -296,7 +148,7 @@ struct HeadGradients {
   void add_columns(const E* weights, unsigned input, std::size_t rows, std::size_t head_rows,
                    const Factor& factor) const {
     if (!call.dx[input].wanted() || call.dx[input].items[begin] == nullptr) return;
-    const std::size_t keys = call.integers[3 * begin];
+    const std::size_t keys = SeenKeys(call, begin).all;
     E* const to = call.dx[input].at<E>(begin) + head * head_rows;
     std::size_t j = 0;
     for (; j + kAbreast <= keys; j += kAbreast) {
@@ -314,7 +166,7 @@ struct HeadGradients {
       Lanes<E> sums[kKeys];
       for (int k = 0; k < kKeys; ++k) sums[k] = Lanes<E>(0.0);
       for (std::size_t i = begin; i < end; ++i) {
-        const SeenKeys seen(call.integers + 3 * i);
+        const SeenKeys seen(call, i);
         const Lanes<E> x = load(factor(i) + at, count);
         const E* const weight = weights + (i - begin) * stride + j;
         for (int k = 0; k < kKeys; ++k) {
@@ -332,7 +184,7 @@ void attention_backward(const BackwardCall& call) {
   const AttentionShape<E> shape(*call.type);
   for (std::size_t begin = 0, end = 0; begin < call.n; begin = end) {
     end = end_of_readers(call, begin, call.dx);
-    const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
+    const std::size_t keys = SeenKeys(call, begin).all, stride = padded<E>(keys);
     E* const own_keys = transposed_keys(call, shape, begin, keys, stride);
     E* const transposed_values = call.workspace->elements<E>(shape.value_rows * stride);
     transpose_columns(call.in[2].at<E>(begin), shape.value_rows, keys, stride, transposed_values);
@@ -479,6 +331,9 @@ void weights_backward(const BackwardCall& call) {
 std::span<const cpu::KernelEntry> attention_table() {
   static const cpu::KernelEntry table[] = {
       {"attention",
+       {{attention_forward<float>, attention_forward<double>},
+        {attention_backward<float>, attention_backward<double>}}},
+      {"attention_dropout",
        {{attention_forward<float>, attention_forward<double>},
         {attention_backward<float>, attention_backward<double>}}},
       {"attention_weights",

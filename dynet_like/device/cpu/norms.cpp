@@ -5,6 +5,7 @@
 #include "dynet_like/device/cpu/deferred-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
+#include "dynet_like/ops/structured.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,7 +119,8 @@ struct Centred {
 // Normalises a column of x into one of y. `saved`, if not null, gets the mean's distance from the
 // first number and the factor of the differences.
 template <class E>
-HWY_INLINE void normalise(const E* x, const E* g, const E* b, std::size_t n, E* y, E* saved) {
+HWY_INLINE void normalise(const E* x, const E* g, const E* b, E epsilon, std::size_t n, E* y,
+                          E* saved) {
   const Row<E> column{n};
   Centred<E> difference(x, E(0));
   const auto from_first = [&]<class T>(std::size_t at, std::size_t count)
@@ -130,7 +132,8 @@ HWY_INLINE void normalise(const E* x, const E* g, const E* b, std::size_t n, E* 
     return d * d;
   };
   const E sum = hn::GetLane(column.template reduce<Sum>(squares).v);
-  const E deviation = norm_of<E, true>(sum, y, n, 1);
+  E deviation = norm_of<E, true>(sum, y, n, 1);
+  if (epsilon > 0) deviation = std::hypot(deviation, std::sqrt(epsilon));
   const E factor = E(1) / (deviation < E(kLeastDeviation) ? E(kLeastDeviation) : deviation);
   column.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const T normal = load_as<T>(y + at, count) * T(in_all_lanes(factor));
@@ -144,12 +147,13 @@ HWY_INLINE void normalise(const E* x, const E* g, const E* b, std::size_t n, E* 
 template <class E>
 void layer_norm_forward(const ForwardCall& call) {
   const std::size_t n = call.type->inputs[1].size(), columns = call.type->output_size / n;
+  const E epsilon = ops::epsilon_of(*call.type);
   E* saved = static_cast<E*>(call.saved);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
     E* y = call.out.at<E>(i);
     for (std::size_t k = 0; k < columns; ++k, x += n, y += n) {
-      normalise(x, call.in[1].at<E>(i), call.in[2].at<E>(i), n, y, saved);
+      normalise(x, call.in[1].at<E>(i), call.in[2].at<E>(i), epsilon, n, y, saved);
       if (saved != nullptr) saved += 2;
     }
   }

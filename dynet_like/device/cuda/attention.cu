@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dynet_like/device/cuda/dropout.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/warps.h"
 
@@ -17,12 +18,36 @@ struct AttentionShape {
   explicit AttentionShape(const Signature& type)
       : heads(type.attributes[0]),
         key_rows(type.inputs[0].size()),
-        value_rows(static_cast<unsigned>(type.output_size)) {}
+        value_rows(static_cast<unsigned>(type.output_size)),
+        integers(type.integers) {}
 
   __device__ unsigned key_head() const { return key_rows / heads; }
   __device__ unsigned value_head() const { return value_rows / heads; }
 
   unsigned heads, key_rows, value_rows;
+  unsigned integers;  ///< of an item
+};
+
+// The rates of items; null for the op without dropout.
+template <class Call>
+const void* rates_of(const Call& call) {
+  return call.type->op->numbers.reals > 0 ? call.reals : nullptr;
+}
+
+// Dropout of weights, by the integers and rates of items.
+template <class T>
+struct Dropping {
+  const std::uint32_t* integers;
+  const T* rates;
+
+  __device__ T operator()(const AttentionShape& shape, std::size_t item, unsigned head,
+                          unsigned key, T x) const {
+    if (rates == nullptr) return x;
+    const std::uint32_t* const own = integers + item * shape.integers;
+    const std::uint32_t words[kRandomIntegers] = {own[3], own[4], 0,
+                                                  4 * (own[5] + head * ((own[0] + 3) / 4))};
+    return drop(words, rates[item], key, x);
+  }
 };
 
 // One head of one query, and the keys and values that it sees.
@@ -39,8 +64,8 @@ struct Reader {
       : shape(of),
         item(i),
         head(h),
-        first(integers[3 * i + 1]),
-        end(integers[3 * i + 2]),
+        first(integers[of.integers * i + 1]),
+        end(integers[of.integers * i + 2]),
         q(in_q->at<T>(i) + h * of.key_head()),
         keys(in_k->at<T>(i) + h * of.key_head()),
         values(in_v->at<T>(i) + h * of.value_head()),
@@ -88,11 +113,11 @@ __device__ void combine_columns(const T* columns, unsigned stride, unsigned rows
 
 template <class T>
 __global__ void attend(std::size_t warps, AttentionShape shape, Operand q, Operand k, Operand v,
-                       const std::uint32_t* integers, Output out, T* saved) {
+                       Dropping<T> dropping, Output out, T* saved) {
   const std::size_t warp = item_of_warp();
   if (warp >= warps) return;
   const Reader<T> reader(shape, warp / shape.heads, static_cast<unsigned>(warp % shape.heads), &q,
-                         &k, &v, integers);
+                         &k, &v, dropping.integers);
   const unsigned lane = lane_of_warp();
   T top = -std::numeric_limits<T>::infinity();
   for (unsigned key = reader.first + lane; key < reader.end; key += kWarp) {
@@ -109,7 +134,9 @@ __global__ void attend(std::size_t warps, AttentionShape shape, Operand q, Opera
   T* const y = output_at<T>(out, reader.item) + reader.head * shape.value_head();
   combine_columns<T>(
       reader.values, shape.value_rows, shape.value_head(), reader.first, reader.end,
-      [&](unsigned key) { return std::exp(reader.score(key) - top); },
+      [&](unsigned key) {
+        return dropping(shape, reader.item, reader.head, key, std::exp(reader.score(key) - top));
+      },
       [&](unsigned row, T value) { y[row] = value * factor; });
   if (saved != nullptr && lane == 0) saved[warp] = top + std::log(sum);
 }
@@ -118,7 +145,8 @@ template <class T>
 void forward(const ForwardCall& call) {
   const AttentionShape shape(*call.type);
   launch_warps(commands_of(call), call.n * shape.heads, attend<T>, call.n * shape.heads, shape,
-               call.in[0], call.in[1], call.in[2], call.integers, call.out,
+               call.in[0], call.in[1], call.in[2],
+               Dropping<T>{call.integers, static_cast<const T*>(rates_of(call))}, call.out,
                static_cast<T*>(call.saved));
 }
 
@@ -126,9 +154,16 @@ void forward(const ForwardCall& call) {
 struct Given {
   Operand q, k, v, out, saved, dy;
   const std::uint32_t* integers;
+  const void* rates;
+
+  template <class T>
+  __device__ T drop_weight(const AttentionShape& shape, std::size_t item, unsigned head,
+                           unsigned key, T x) const {
+    return Dropping<T>{integers, static_cast<const T*>(rates)}(shape, item, head, key, x);
+  }
 };
 
-// dq = sum over keys of dscore k, where dscore = scale p (v dy - y dy).
+// dq = sum over keys of dscore k, where dscore = scale p (v dy - y dy), with dropout of v dy.
 template <class T>
 __global__ void query_gradients(std::size_t warps, AttentionShape shape, Given given,
                                 Destination dq) {
@@ -152,7 +187,8 @@ __global__ void query_gradients(std::size_t warps, AttentionShape shape, Given g
       reader.keys, shape.key_rows, shape.key_head(), reader.first, reader.end,
       [&](unsigned key) {
         const T p = std::exp(reader.score(key) - log_sum);
-        return reader.scale * (p * (reader.value_times(dy, key) - mean));
+        const T dp = given.drop_weight(shape, item, head, key, reader.value_times(dy, key));
+        return reader.scale * (p * (dp - mean));
       },
       [&](unsigned row, T sum) { target.put(sum, head * shape.key_head() + row); });
 }
@@ -197,11 +233,14 @@ __device__ void add_for_key(const AttentionShape& shape, const Given& given, con
       const T* const dy = given.dy.at<T>(item) + head * shape.value_head();
       const T score = product_of_warp(reader.q, k, shape.key_head()) * reader.scale;
       T weight = std::exp(score - given.saved.at<T>(item)[head]);
-      if (!of_values) {
+      if (of_values) {
+        weight = given.drop_weight(shape, item, head, key, weight);
+      } else {
         const T* const y = given.out.at<T>(item) + head * shape.value_head();
         const T* const v = reader.values + std::size_t{key} * shape.value_rows;
-        const T difference =
-            product_of_warp(dy, v, shape.value_head()) - product_of_warp(dy, y, shape.value_head());
+        const T dp =
+            given.drop_weight(shape, item, head, key, product_of_warp(dy, v, shape.value_head()));
+        const T difference = dp - product_of_warp(dy, y, shape.value_head());
         weight = reader.scale * (weight * difference);
       }
       const T* const factor = of_values ? dy : reader.q;
@@ -229,7 +268,7 @@ __global__ void column_gradients(std::size_t n, AttentionShape shape, Given give
   const Readers readers(dk, dv, given.k, n, item);
   const Target<T> target(of_values ? dv : dk, readers.begin);
   if (target.to == nullptr) return;
-  const unsigned keys = given.integers[3 * item];
+  const unsigned keys = given.integers[shape.integers * item];
   const auto all = static_cast<unsigned>(readers.end - readers.begin);
   for (auto key = static_cast<unsigned>(item - readers.begin); key < keys; key += all) {
     add_for_key<T, of_values>(shape, given, readers, static_cast<unsigned>(warp % shape.heads), key,
@@ -240,8 +279,8 @@ __global__ void column_gradients(std::size_t n, AttentionShape shape, Given give
 template <class T>
 void backward(const BackwardCall& call) {
   const AttentionShape shape(*call.type);
-  const Given given{call.in[0], call.in[1], call.in[2],   call.out,
-                    call.saved, call.dy,    call.integers};
+  const Given given{call.in[0], call.in[1], call.in[2],    call.out,
+                    call.saved, call.dy,    call.integers, rates_of(call)};
   const std::size_t warps = call.n * shape.heads;
   Commands& commands = commands_of(call);
   const Destination &dq = call.dx[0], &dk = call.dx[1], &dv = call.dx[2];
@@ -427,6 +466,8 @@ void weights_backward(const BackwardCall& call) {
 std::span<const KernelEntry> attention_kernels() {
   static const KernelEntry table[] = {
       {"attention", {{forward<float>, forward<double>}, {backward<float>, backward<double>}}},
+      {"attention_dropout",
+       {{forward<float>, forward<double>}, {backward<float>, backward<double>}}},
       {"attention_weights",
        {{weights_forward<float>, weights_forward<double>},
         {weights_backward<float>, weights_backward<double>}}}};

@@ -5,6 +5,7 @@
 #include "dynet_like/device/cuda/deferred.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/teams.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -75,7 +76,7 @@ constexpr double kLeastDeviation = 1e-12;
 // whereas a plain mean may be rounded. The distance and the factor of the differences are saved.
 template <unsigned size, class T>
 __global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs,
-                           Output out, T* saved) {
+                           T epsilon, Output out, T* saved) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const std::size_t line = place.item * part.size + place.at;
@@ -88,7 +89,9 @@ __global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, O
   const auto difference = [&](std::uint32_t k) { return x[k] - first - mean; };
   const T sum =
       team.template sum<T>(n, [&](std::uint32_t k) { return difference(k) * difference(k); });
-  const T deviation = norm_of<true>(team, sum, n, difference), least = T(kLeastDeviation);
+  T deviation = norm_of<true>(team, sum, n, difference);
+  if (epsilon > 0) deviation = std::hypot(deviation, std::sqrt(epsilon));
+  const T least = T(kLeastDeviation);
   const T factor = T(1) / (deviation < least ? least : deviation);
   team.each(n, [&](std::uint32_t k) { y[k] = std::fma(difference(k) * factor, g[k], b[k]); });
   if (team.rank != 0 || saved == nullptr) return;
@@ -172,7 +175,7 @@ void launch_layer_norm(const ForwardCall& call) {
   launch_teams(
       commands_of(call), call.n, lines.count, team_for(lines),
       [](auto size) { return layer_norm<size(), T>; }, lines.n, call.in[0], call.in[1], call.in[2],
-      call.out, static_cast<T*>(call.saved));
+      static_cast<T>(ops::epsilon_of(*call.type)), call.out, static_cast<T*>(call.saved));
 }
 template <class T>
 void launch_layer_norm_backward(const BackwardCall& call) {

@@ -1,26 +1,12 @@
 // Kernels that draw random numbers, with the CPU's bits: element e of an item is made from word e
 // of those that the item's integers name.
-#include <array>
-
-#include "dynet_like/core/philox.h"
+#include "dynet_like/device/cuda/dropout.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/threads.h"
-#include "dynet_like/ops/draws.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
-
-struct Words {
-  draws::Words block;
-  unsigned chosen;
-
-  __device__ Words(const std::uint32_t* integers, std::uint32_t element) {
-    const std::uint64_t word = std::uint64_t{integers[3]} + element;
-    block = random_block(integers, word / 4);
-    chosen = static_cast<unsigned>(word % 4);
-  }
-};
 
 template <class Distribution, class T>
 __global__ void draw(Part part, const std::uint32_t* integers, const T* reals, Output out) {
@@ -30,14 +16,6 @@ __global__ void draw(Part part, const std::uint32_t* integers, const T* reals, O
   const T* const real = reals + 2 * place.item;
   output_at<T>(out, place.item)[place.at] = static_cast<T>(Distribution::draw(
       words.block, words.chosen, static_cast<double>(real[0]), static_cast<double>(real[1])));
-}
-
-// kept ? x / (1 - p) : 0. The backward kernel computes the mask again instead of reading it.
-template <class T>
-__device__ T drop(const std::uint32_t* integers, T p, std::uint32_t element, T x) {
-  const Words words(integers, element);
-  const T scaled = x * (T(1) / (T(1) - p));
-  return draws::half_open(words.block[words.chosen]) >= static_cast<double>(p) ? scaled : T(0);
 }
 
 template <class T>

@@ -38,12 +38,12 @@ Dim attention_shape(Inputs in, Attributes attributes) {
 
 }  // namespace
 
-const Op attention = [] {
+namespace {
+
+Op attention_op(std::string_view name, std::string_view formula) {
   Op op;
-  op.name = "attention";
-  op.formula =
-      "per head, the sum over keys j of v_j e^(s_j) / sum e^s, where s_j = q k_j / sqrt(rows of a "
-      "head) (Vaswani et al. 2017)";
+  op.name = name;
+  op.formula = formula;
   op.min_inputs = op.max_inputs = 3;
   op.batching.open_inputs = 0b110;
   op.numbers.integers = 3;
@@ -55,6 +55,22 @@ const Op attention = [] {
   op.cost = [](const Signature& type) {
     return 30.0 * 2 * (type.inputs[0].size() + type.output_size);
   };
+  return op;
+}
+
+}  // namespace
+
+const Op attention = attention_op(
+    "attention",
+    "per head, the sum over keys j of v_j e^(s_j) / sum e^s, where s_j = q k_j / sqrt(rows of a "
+    "head) (Vaswani et al. 2017)");
+
+const Op attention_dropout = [] {
+  Op op =
+      attention_op("attention_dropout",
+                   "the same, where each weight is 0 with probability p, else divided by 1 - p");
+  op.numbers.integers = 6;
+  op.numbers.reals = 1;
   return op;
 }();
 
@@ -83,7 +99,7 @@ const Op attention_weights = [] {
 }();
 
 std::span<const Op* const> attention_ops() {
-  static const Op* const all[] = {&attention, &attention_weights};
+  static const Op* const all[] = {&attention, &attention_dropout, &attention_weights};
   return all;
 }
 
@@ -125,20 +141,42 @@ Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
   return q.pg->expression(reshape(writer, result, Dim({heads, keys})));
 }
 
+// The number of keys, and the first and the end of those that a query at this place sees.
+std::array<std::uint32_t, 3> seen_keys(unsigned place, unsigned keys,
+                                       const AttentionOptions& options) {
+  const bool is_local = options.reach > 0;
+  const unsigned first =
+      is_local && place > options.reach ? std::min(place - options.reach, keys - 1) : 0;
+  const std::uint64_t last = options.causal ? place
+                             : is_local     ? std::uint64_t{place} + options.reach
+                                            : keys - 1;
+  const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(last + 1, keys));
+  return {keys, first, std::max(first + 1, end)};
+}
+
 // Keys and values of one minibatch element; each query of each element is an item of the node.
-Expression attend(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
-                  bool causal) {
+// Random numbers give the seed of dropout.
+Expression attend(const Expression& q, const Expression& k, const Expression& v,
+                  const AttentionOptions& options, Random* random) {
   TapeWriter& writer = q.pg->record().writer();
-  const Dim queries = q.dim(), keys = k.dim();
-  std::vector<std::uint32_t> seen;
-  for (unsigned i = 0; i < queries.cols() * queries.bd; ++i) {
-    const unsigned column = i % queries.cols();
-    const unsigned end = causal ? std::min(column + 1, keys.cols()) : keys.cols();
-    seen.insert(seen.end(), {keys.cols(), 0, end});
+  const Dim queries = q.dim();
+  const unsigned keys = k.dim().cols(), count = queries.cols() * queries.bd;
+  const std::uint32_t seed[] = {random == nullptr ? 0 : (*random)(),
+                                random == nullptr ? 0 : (*random)()};
+  const std::uint32_t blocks = options.heads * ((keys + 3) / 4);
+  std::vector<std::uint32_t> integers;
+  integers.reserve(count * (random == nullptr ? 3 : 6));
+  for (unsigned i = 0; i < count; ++i) {
+    const auto seen = seen_keys(i % queries.cols(), keys, options);
+    integers.insert(integers.end(), seen.begin(), seen.end());
+    if (random != nullptr) integers.insert(integers.end(), {seed[0], seed[1], i * blocks});
   }
-  const Dim items({queries.rows()}, queries.cols() * queries.bd);
-  const ValueId inputs[] = {reshape(writer, q.i, items), as_matrix(k), as_matrix(v)};
-  const ValueId result = writer.add(ops::attention, inputs, std::span(&heads, 1), {seen});
+  const ValueId inputs[] = {reshape(writer, q.i, Dim({queries.rows()}, count)), as_matrix(k),
+                            as_matrix(v)};
+  const double rate = static_cast<double>(options.dropout);
+  const Op& op = random == nullptr ? ops::attention : ops::attention_dropout;
+  const ValueId result = writer.add(op, inputs, std::span(&options.heads, 1),
+                                    {integers, std::span(&rate, random == nullptr ? 0 : 1)});
   Dim means = queries;
   means.d[0] = v.dim().rows();
   return q.pg->expression(reshape(writer, result, means));
@@ -147,7 +185,7 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
 }  // namespace
 
 Expression attention(const Expression& query, const Expression& key, const Expression& value,
-                     unsigned heads, bool causal) {
+                     const AttentionOptions& options) {
   const Recorder graph = graph_of("attention", std::array{query, key, value});
   const Expression q = graph.expression_of(query), k = graph.expression_of(key),
                    v = graph.expression_of(value);
@@ -161,12 +199,17 @@ Expression attention(const Expression& query, const Expression& key, const Expre
     refuse_shapes("attention", "queries {d, m}, keys {d, n} and values {e, n}", {q, k, v});
   }
   // The op checks this too, but its message would not have the numbers of queries and keys.
-  if (!can_share(heads, queries, values)) {
-    refuse_shapes("attention", rule_of_heads(heads), {q, k, v});
+  if (!can_share(options.heads, queries, values)) {
+    refuse_shapes("attention", rule_of_heads(options.heads), {q, k, v});
   }
-  if (keys.bd == 1 && values.bd == 1) return attend(q, k, v, heads, causal);
-  return by_element(
-      elements, [&](const auto& own) { return attention(own(q), own(k), own(v), heads, causal); });
+  Random random;
+  const bool is_random = drops("attention", q, options.dropout);
+  if (is_random) random = static_cast<ComputationGraph&>(graph).random();
+  Random* const own_random = is_random ? &random : nullptr;
+  if (keys.bd == 1 && values.bd == 1) return attend(q, k, v, options, own_random);
+  return by_element(elements, [&](const auto& own) {
+    return attend(own(q), own(k), own(v), options, own_random);
+  });
 }
 
 Expression attention_weights(const Expression& query, const Expression& key, unsigned heads) {

@@ -41,14 +41,16 @@ const Op layer_norm = [] {
   op.name = "layer_norm";
   op.formula =
       "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
-      "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it";
+      "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it. With epsilon, the divisor is "
+      "sqrt(deviation^2 + epsilon)";
   op.min_inputs = op.max_inputs = 3;
   op.batching.join = [](unsigned input, Attributes) {
     return input == 0 ? Join::stacked : Join::broadcast;
   };
   op.batching.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };
   op.gradient.needs = Needs::inputs;
-  op.shape = [](Inputs in, Attributes) {
+  op.shape = [](Inputs in, Attributes attributes) {
+    if (attributes.size() > 1) throw_shape_error("layer_norm", "at most one attribute", in);
     for (const Dim& vector : in.subspan(1)) {
       if (vector.rows() == in[0].rows() && vector.size() == vector.rows()) continue;
       throw_shape_error("layer_norm", "{n}, or {n} columns, and twice {n}", in);
@@ -155,9 +157,15 @@ Expression sum_cols(const Expression& x) { return sum_dim(x, {1}); }
 Expression average_cols(const Expression& x) { return mean_dim(x, {1}); }
 Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
 Expression l2_norm(const Expression& x) { return reduce_elements(ops::norm_dim, x); }
-Expression layer_norm(const Expression& x, const Expression& g, const Expression& b) {
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
+                      float epsilon) {
+  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
+    throw UsageError("[layer_norm] need a finite epsilon of at least 0; got " +
+                     std::to_string(epsilon) + labels_of(x));
+  }
   const Expression inputs[] = {x, g, b};
-  return many(ops::layer_norm, inputs);
+  const auto bits = std::bit_cast<std::uint32_t>(epsilon);
+  return many(ops::layer_norm, inputs, std::span(&bits, epsilon == 0 ? 0 : 1));
 }
 Expression weight_norm(const Expression& w, const Expression& g) {
   return cmult(cdiv(w, l2_norm(w)), g);  // w / |w| is neither huge nor tiny

@@ -60,15 +60,14 @@ std::span<const Op* const> random_ops() {
 
 using namespace detail::recording;
 
-namespace {
-
-// Whether dropout with this probability does anything: not for p = 0, nor in inference.
-bool drops(const char* user, const Expression& x, float p) {
+bool detail::recording::drops(const char* user, const Expression& x, float p) {
   if (p >= 0 && p < 1) return p > 0 && x.graph(user).trains();
   throw UsageError(std::string("[") + user +
                    "] need a probability of at least 0 and below 1; got " + std::to_string(p) +
                    labels_of(x));
 }
+
+namespace {
 
 // Checks the two parameters of a distribution, which must also be finite.
 void check(const char* distribution, bool is_good, const char* rule, float a, float b) {

@@ -1,0 +1,168 @@
+// A pretrained encoder: sentences per second in inference and in training, on sentences of mixed
+// lengths, with one thread. encoder_peer.py times PyTorch on the same ids.
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/support/program.h"
+#include "dynet_like/dynet_like.h"
+#include "nn/encoders/encoder.h"
+#include "nn/encoders/pooling.h"
+
+namespace {
+
+using namespace dynet_like;
+using Ids = std::vector<std::uint32_t>;
+
+// A line of numbers for each sentence.
+std::vector<Ids> read_ids(const std::string& file) {
+  std::ifstream stream(file);
+  std::vector<Ids> sentences;
+  for (std::string line; std::getline(stream, line);) {
+    std::istringstream numbers(line);
+    sentences.push_back(Ids(std::istream_iterator<std::uint32_t>(numbers), {}));
+  }
+  if (sentences.empty()) throw FileError(file, "[encoder] need lines of ids; got none");
+  return sentences;
+}
+
+// Lengths like those of sentences of news: 3 to 60 pieces, 22 on average.
+std::vector<Ids> draw_ids(unsigned count, unsigned vocabulary) {
+  Random random(1);
+  std::vector<Ids> sentences(count);
+  for (Ids& ids : sentences) {
+    ids.resize(3 + (random.below(20) + random.below(20)) * (1 + random.below(4) / 3));
+    for (std::uint32_t& id : ids) id = random.below(vocabulary);
+  }
+  return sentences;
+}
+
+// The sentences that run together. Those of one length are near each other.
+struct Batches {
+  std::vector<Ids> sentences;
+  std::size_t size;
+
+  template <class F>
+  void each(const F& f) const {
+    for (std::size_t begin = 0; begin < sentences.size(); begin += size) {
+      f(begin, std::min(begin + size, sentences.size()));
+    }
+  }
+};
+
+// The mean of the pieces, as sentence embeddings are made.
+Expression embed(ComputationGraph& graph, const nn::Encoder& encoder, const Ids& ids) {
+  return nn::pool_sentence(encoder(graph, ids), nn::Pooling::mean);
+}
+
+double infer(const Batches& batches, const nn::Encoder& encoder) {
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  double checksum = 0;
+  batches.each([&](std::size_t begin, std::size_t end) {
+    batch.clear();
+    std::vector<Expression> outputs;
+    for (std::size_t i = begin; i < end; ++i) {
+      outputs.push_back(embed(batch.new_graph(), encoder, batches.sentences[i]));
+      batch.add_output(outputs.back());
+    }
+    batch.forward();
+    for (const Expression& output : outputs) checksum += output.value().at(0);
+  });
+  return checksum;
+}
+
+double train(const Batches& batches, const nn::Encoder& encoder, AdamTrainer& trainer) {
+  Minibatch batch;
+  double loss = 0;
+  batches.each([&](std::size_t begin, std::size_t end) {
+    batch.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      batch.add_loss(squared_norm(embed(batch.new_graph(), encoder, batches.sentences[i])));
+    }
+    loss += static_cast<double>(batch.forward());
+    trainer.update(batch.backward());
+  });
+  return loss;
+}
+
+// Sentences per second of processor time: the best of several runs.
+template <class F>
+double rate(std::size_t sentences, unsigned rounds, const F& run) {
+  double best = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    const std::clock_t start = std::clock();
+    run();
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    best = std::max(best, static_cast<double>(sentences) / seconds);
+  }
+  return best;
+}
+
+nn::EncoderConfig small_config() {  // of MiniLM
+  nn::EncoderConfig config;
+  config.size = 384;
+  config.hidden = 1536;
+  config.layers = 6;
+  return config;
+}
+
+void run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  std::string folder, file;
+  unsigned sentences = 512, rounds = 3, batch_size = 32;
+  po::options_description options(
+      "Prints sentences per second of processor time, with one thread, of an encoder whose "
+      "columns\n"
+      "are averaged: in inference, and in training with Adam. Without a model, one of MiniLM's\n"
+      "shape has random weights.\n\nOptions");
+  auto add = options.add_options();
+  add("model", po::value(&folder), "a folder with config.json and model.safetensors");
+  add("ids", po::value(&file), "a file with a line of ids for each sentence (default: random ids)");
+  add("sentences", po::value(&sentences)->default_value(512), "how many of them");
+  add("batch-size", po::value(&batch_size)->default_value(32), "sentences that run together");
+  add("rounds", po::value(&rounds)->default_value(3), "runs, of which the fastest counts");
+  add("explain", "show what ran in which batches");
+  po::variables_map values;
+  if (!bench::read_command_line(argc, argv, options, values)) return;
+  bench::check_range("batch-size", batch_size, 1, 1000000);
+  bench::check_range("sentences", sentences, 1, 1000000);
+  bench::check_range("rounds", rounds, 1, 1000000);
+
+  ParameterCollection model;
+  const nn::Encoder encoder =
+      folder.empty() ? nn::Encoder(model, small_config()) : nn::load_encoder(model, folder);
+  Batches batches{file.empty() ? draw_ids(sentences, encoder.config().vocabulary) : read_ids(file),
+                  batch_size};
+  batches.sentences.resize(std::min<std::size_t>(sentences, batches.sentences.size()));
+  std::size_t pieces = 0;
+  for (const Ids& ids : batches.sentences) pieces += ids.size();
+  const std::size_t count = batches.sentences.size();
+  std::printf("%zu sentences of %.1f pieces\n", count,
+              static_cast<double>(pieces) / static_cast<double>(count));
+  std::printf("inference %.1f sentences per second\n",
+              rate(count, rounds, [&] { infer(batches, encoder); }));
+  AdamTrainer trainer(model, 1e-5f);
+  std::printf("training %.1f sentences per second\n",
+              rate(count, rounds, [&] { train(batches, encoder, trainer); }));
+  if (!values.contains("explain")) return;
+  Minibatch batch;
+  for (std::size_t i = 0; i < std::min<std::size_t>(batch_size, count); ++i) {
+    batch.add_loss(squared_norm(embed(batch.new_graph(), encoder, batches.sentences[i])));
+  }
+  batch.forward();
+  batch.backward();
+  std::cout << batch.explain() << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dynet_like::bench::run_program("encoder", [&] { run(argc, argv); });
+}

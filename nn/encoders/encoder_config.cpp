@@ -1,0 +1,208 @@
+// EncoderConfig: its text, by the keys of its family.
+#include "nn/encoders/encoder_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/errors.h"
+#include "nn/encoders/family.h"
+#include "nn/encoders/json_files.h"
+
+namespace dynet_like::nn {
+
+using namespace encoders;
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr unsigned kMostLayers = 1000;
+
+const Family& family_of(std::string_view model_type) {
+  if (const Family* const family = find_family(model_type)) return *family;
+  throw UsageError(
+      fmt::format("[Encoder] need a model_type of {}; got \"{}\"", family_names(), model_type));
+}
+
+// The contents of a config.json.
+class ConfigReader {
+ public:
+  ConfigReader(const Json& json, const std::string& file) : json_(json), file_(file) {}
+
+  // The value of a key; the keys of a path lie one in the other. null if it is absent.
+  Json value(const std::string& path) const {
+    const Json::json_pointer place("/" + path);
+    return json_.contains(place) ? json_.at(place) : Json();
+  }
+
+  void set(const ConfigKey& key, EncoderConfig& config) const {
+    const Json own = value(key.name);
+    if (own.is_null()) return;
+    std::visit([&](auto member) { set(key, own, config.*member); }, key.member);
+  }
+
+  void check(const FixedKey& key) const {
+    const Json own = value(key.name);
+    if (std::ranges::count(key.values, text_of(own)) > 0) return;
+    fail(key.name + " to be " + key.values.front(), own);
+  }
+
+  // The list of kinds of layers, in place of global_attn_every_n_layers.
+  void set_global_every(EncoderConfig& config) const {
+    const Json types = value("layer_types");
+    if (!types.is_array()) return;
+    std::size_t every = 1;
+    while (every < types.size() && types[every] != "full_attention") ++every;
+    for (std::size_t layer = 0; layer < types.size(); ++layer) {
+      if (types[layer] == (layer % every == 0 ? "full_attention" : "sliding_attention")) continue;
+      fail("layer_types with full_attention at every so many layers", types[layer]);
+    }
+    config.global_every = static_cast<unsigned>(every);
+  }
+
+ private:
+  static std::string text_of(const Json& value) {
+    return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  }
+
+  [[noreturn]] void fail(const std::string& need, const Json& got) const {
+    constexpr std::size_t kShown = 60;
+    throw FileError(file_,
+                    "[EncoderConfig] need " + need + "; got " + text_of(got).substr(0, kShown));
+  }
+
+  void set(const ConfigKey& key, const Json& value, unsigned& number) const {
+    if (key.or_negative && value.is_number_integer() && !value.is_number_unsigned()) {
+      number = 0;
+    } else if (value.is_number_unsigned() &&
+               value.get<std::uint64_t>() <= std::numeric_limits<unsigned>::max()) {
+      number = value.get<unsigned>();
+    } else {
+      fail(key.name + " to be a whole number from 0 to 4294967295", value);
+    }
+  }
+  void set(const ConfigKey& key, const Json& value, float& number) const {
+    if (!value.is_number()) fail(key.name + " to be a number", value);
+    number = value.get<float>();
+  }
+  void set(const ConfigKey& key, const Json& value, std::string& text) const {
+    if (!value.is_string()) fail(key.name + " to be text", value);
+    text = value.get<std::string>();
+  }
+
+  const Json& json_;
+  const std::string& file_;
+};
+
+// The double with the shortest text that reads as the same float.
+Json json_of(float number) { return Json::parse(fmt::format("{}", number)).get<double>(); }
+Json json_of(const std::string& text) { return text; }
+
+}  // namespace
+
+EncoderConfig EncoderConfig::of(std::string_view model_type) {
+  return family_of(model_type).defaults;
+}
+
+EncoderConfig EncoderConfig::read(const std::string& path) {
+  return from_text(read_text(path, "EncoderConfig"), path);
+}
+
+EncoderConfig EncoderConfig::from_text(std::string_view json, const std::string& file) {
+  check_json(json, file, "EncoderConfig");
+  const Json all = Json::parse(json);
+  const ConfigReader reader(all, file);
+  EncoderConfig config;
+  config.model_type.clear();
+  reader.set({"model_type", &EncoderConfig::model_type}, config);
+  const Family* const family = find_family(config.model_type);
+  if (family == nullptr) {
+    throw FileError(file, fmt::format("[EncoderConfig] need model_type to be one of {}; got \"{}\"",
+                                      family_names(), config.model_type));
+  }
+  config = family->defaults;
+  for (const ConfigKey& key : family->keys) reader.set(key, config);
+  for (const FixedKey& key : family->fixed) reader.check(key);
+  if (family->positions == Positions::rotary) reader.set_global_every(config);
+  try {
+    config.check();
+  } catch (const UsageError& error) {
+    throw FileError(file, error.what());
+  }
+  return config;
+}
+
+std::string EncoderConfig::to_text() const {
+  check();
+  const Family& family = family_of(model_type);
+  Json json = {{"model_type", model_type}};
+  const auto is_path = [](const std::string& name) { return name.find('/') != std::string::npos; };
+  for (const FixedKey& key : family.fixed) {
+    if (!is_path(key.name)) json[key.name] = Json::parse(key.values.front());
+  }
+  for (const ConfigKey& key : family.keys) {
+    if (is_path(key.name)) continue;
+    json[key.name] = std::visit(
+        [&](auto member) -> Json {
+          using Value = std::remove_cvref_t<decltype(this->*member)>;
+          if constexpr (std::is_same_v<Value, unsigned>) {
+            return key.or_negative && this->*member == 0 ? Json(-1) : Json(this->*member);
+          } else {
+            return json_of(this->*member);
+          }
+        },
+        key.member);
+  }
+  return json.dump(2) + '\n';
+}
+
+void EncoderConfig::check() const {
+  const Family& family = family_of(model_type);
+  const auto need = [](bool is_good, const std::string& rule, const auto&... got) {
+    if (is_good) return;
+    std::string text;
+    ((text += fmt::format("{}{}", text.empty() ? "" : " and ", got)), ...);
+    throw UsageError("[Encoder] need " + rule + "; got " + text);
+  };
+  for (const unsigned number : {vocabulary, size, hidden, heads, positions}) {
+    need(number > 0, "a vocabulary, size, hidden, heads and positions of at least 1", number);
+  }
+  need(layers > 0 && layers <= kMostLayers,
+       "1 to " + dynet_like::detail::counted(kMostLayers, "layer"), layers);
+  need(size % heads == 0, "a size that is a multiple of heads", size, heads);
+  need(find_activation(activation) != nullptr,
+       "an activation of gelu, gelu_new, gelu_pytorch_tanh, relu, silu and swish", activation);
+  need(norm_epsilon >= 0 && std::isfinite(norm_epsilon), "a finite norm_epsilon of at least 0",
+       norm_epsilon);
+  need(initial_deviation >= 0 && std::isfinite(initial_deviation),
+       "a finite initial_deviation of at least 0", initial_deviation);
+  for (const float rate : {embedding_dropout, attention_dropout, attention_output_dropout,
+                           hidden_dropout, network_dropout}) {
+    need(rate >= 0 && rate < 1, "rates of dropout of at least 0 and below 1", rate);
+  }
+  if (family.counts_from_padding) {
+    need(padding < positions - 1, "more positions than the padding's id and one", positions,
+         padding);
+  }
+  if (family.positions == Positions::rotary) {
+    need(size / heads % 2 == 0, "an even size of a head", size / heads);
+    need(window > 1 && global_every > 0, "a window of at least 2 and global_every of at least 1",
+         window, global_every);
+    for (const float theta : {global_theta, local_theta}) {
+      need(theta > 0 && std::isfinite(theta), "finite thetas above 0", theta);
+    }
+  }
+  if (family.positions == Positions::distances) {
+    const unsigned largest = largest_distance == 0 ? positions : largest_distance;
+    need(position_buckets > 1 && largest > position_buckets / 2 + 1,
+         "at least 2 position_buckets, and a largest distance above half of them and 1",
+         position_buckets, largest);
+  }
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,190 @@
+// Encoders of every family: gradients, bits, limits, and names of parameters.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "dynet_like/train/gradient_check.h"
+#include "nn/encoders/pooling.h"
+#include "nn/encoders/relative_positions.h"
+#include "tests/encoders/small_encoders.h"
+#include "tests/support/layers.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::nn {
+namespace {
+
+class EncoderTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  EncoderConfig config() const { return small_config(GetParam()); }
+};
+
+std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Families, EncoderTest, ::testing::ValuesIn(kFamilies), name_of);
+
+// A loss that has no symmetry.
+Expression loss_of(const Expression& y) {
+  return cross_entropy(sum_cols(cmult(y, sin(y + 1.0f))), 1);
+}
+
+TEST_P(EncoderTest, GradientsAreThoseOfDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const Encoder encoder(model, config());
+  randomise(model, 5);
+  const auto loss = [&](ComputationGraph& graph) {
+    return loss_of(encoder(graph, {3, 7, 3, 10, 0}));
+  };
+  EXPECT_LT(check_gradients(model, loss).error(), 1e-6);
+}
+
+TEST_P(EncoderTest, BatchingChangesNoBit) {
+  EncoderConfig with_dropout = config();
+  for (float* const rate :
+       {&with_dropout.embedding_dropout, &with_dropout.attention_dropout,
+        &with_dropout.attention_output_dropout, &with_dropout.network_dropout}) {
+    *rate = 0.2f;
+  }
+  for (const EncoderConfig& each : {config(), with_dropout}) {
+    ParameterCollection model;
+    const Encoder encoder(model, each);
+    // What depends on parameters alone is computed once for all samples: DeBERTa's distances.
+    if (GetParam() == "deberta-v2") {
+      for (const auto& storage : model.storages()) storage->frozen = true;
+    }
+    const Parameter factor = model.add_parameters({8});
+    expect_same_bits_in_batches(model, 9, [&](ComputationGraph& graph, unsigned sample) {
+      Ids ids(1 + 4 * sample % 10);
+      for (unsigned i = 0; i < ids.size(); ++i) ids[i] = (3 * i + sample) % 11;
+      return loss_of(cmult(encoder(graph, ids), parameter(graph, factor)));
+    });
+  }
+}
+
+TEST_P(EncoderTest, ThreadsChangeNoBit) {
+  ParameterCollection model;
+  const Encoder encoder(model, config());
+  const auto numbers_of = [&](unsigned threads) {
+    GraphOptions options;
+    options.threads = threads;
+    Minibatch batch(options);
+    batch.add_losses(8, [&](ComputationGraph& graph, std::size_t i) {
+      return loss_of(encoder(graph, Ids(1 + i % 5, static_cast<std::uint32_t>(i))));
+    });
+    std::vector<float> all{batch.forward()};
+    const Gradients& gradients = batch.backward();
+    for (const auto& storage : model.storages()) {
+      const std::vector<float> own = gradients.all_values(*storage);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+  };
+  EXPECT_TRUE(testing::same(numbers_of(1), numbers_of(3)));
+}
+
+TEST_P(EncoderTest, LayersEndWithTheOutput) {
+  ParameterCollection model;
+  const Encoder encoder(model, config());
+  ComputationGraph graph;
+  const std::vector<Expression> layers = encoder.layers(graph, {1, 2, 3});
+  ASSERT_EQ(layers.size(), 3u);
+  for (const Expression& layer : layers) EXPECT_EQ(layer.dim(), Dim({8, 3}));
+  EXPECT_EQ(as_vector(layers[2].value()), as_vector(encoder(graph, {1, 2, 3}).value()));
+  EXPECT_NE(as_vector(layers[1].value()), as_vector(layers[0].value()));
+}
+
+TEST_P(EncoderTest, DropoutIsForTraining) {
+  EncoderConfig own = config();
+  own.embedding_dropout = own.attention_dropout = own.attention_output_dropout = 0.3f;
+  own.hidden_dropout = own.network_dropout = 0.3f;
+  ParameterCollection model;
+  const Encoder encoder(model, own);
+  const auto numbers_of = [&](bool inference, std::uint64_t seed) {
+    GraphOptions options;
+    options.inference = inference;
+    options.seed = seed;
+    ComputationGraph graph(options);
+    return as_vector(encoder(graph, {1, 2, 3}).value());
+  };
+  EXPECT_EQ(numbers_of(true, 1), numbers_of(true, 2));
+  EXPECT_NE(numbers_of(false, 1), numbers_of(false, 2));
+  EXPECT_EQ(numbers_of(false, 1), numbers_of(false, 1));
+}
+
+TEST_P(EncoderTest, RefusesIdsThatDoNotFit) {
+  ParameterCollection model;
+  const Encoder encoder(model, config());
+  ComputationGraph graph;
+  EXPECT_EQ(message_of<UsageError>([&] { encoder(graph, Ids()); }),
+            "[Encoder] need at least 1 id; got 0");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              encoder(graph, {1, 11});
+            }),
+            "[Encoder] need ids below 11, the vocabulary of this " + GetParam() + "; got 11");
+  const bool counts_on = GetParam().ends_with("roberta");
+  const unsigned most = GetParam() == "deberta-v2" ? 0 : counts_on ? 10 : 12;
+  EXPECT_EQ(encoder.most_pieces(), most);
+  if (most == 0) {
+    EXPECT_EQ(encoder(graph, Ids(40, 1)).dim(), Dim({8, 40}));
+    return;
+  }
+  EXPECT_EQ(encoder(graph, Ids(most, 1)).dim(), Dim({8, most}));
+  const std::string limit = std::to_string(most), more = std::to_string(most + 1);
+  EXPECT_EQ(message_of<UsageError>([&] { encoder(graph, Ids(most + 1, 1)); }),
+            "[Encoder] need at most " + limit + " pieces, the positions of this " + GetParam() +
+                "; got " + more + ": split the text");
+}
+
+// A subcollection in a model with others.
+TEST(EncoderNamesTest, ArePathsOfParts) {
+  ParameterCollection model;
+  const Encoder first(model, small_config("bert")), second(model, small_config("modernbert"));
+  const Encoder third(model, small_config("electra"), {.name = "reader"});
+  for (const char* const name :
+       {"/encoder/words/E", "/encoder/positions/E", "/encoder/token_types/E",
+        "/encoder/embedding_norm/g", "/encoder/layer_1/query/W", "/encoder/layer_1/query/b",
+        "/encoder/layer_0/network_norm/b", "/encoder_1/layer_0/query_key_value/W",
+        "/encoder_1/layer_1/attention_norm/g", "/encoder_1/final_norm/g", "/reader/projection/W"}) {
+    EXPECT_NE(model.find(name), nullptr) << name;
+  }
+  EXPECT_EQ(model.find("/encoder_1/layer_0/attention_norm/g"), nullptr);
+  EXPECT_EQ(model.find("/encoder_1/layer_0/query_key_value/b"), nullptr);
+  EXPECT_EQ(model.find("/encoder/projection/W"), nullptr);
+}
+
+// Pieces that are further away than the window reach an output only through other layers.
+TEST(EncoderWindowTest, LocalLayersSeeNearPiecesOnly) {
+  EncoderConfig config = small_config("modernbert");
+  config.layers = 2;
+  config.global_every = 2;  // layer 0 is global, layer 1 local
+  ParameterCollection model;
+  const Encoder encoder(model, config);
+  // Without the global layer's contribution.
+  for (const char* const name : {"attention_output", "down"}) {
+    Parameter(model.find("/encoder/layer_0/" + std::string(name) + "/W")).zero();
+  }
+  const auto first_of = [&](std::uint32_t second, std::uint32_t third) {
+    ComputationGraph graph;
+    return as_vector(pick(encoder(graph, {1, second, third}), 0, 1).value());
+  };
+  EXPECT_EQ(first_of(2, 3), first_of(2, 4));
+  EXPECT_NE(first_of(2, 3), first_of(4, 3));
+}
+
+// By hand: 8 buckets on each side, the first 4 for a distance each.
+TEST(DistancesTest, BucketsOfDistances) {
+  EncoderConfig config = EncoderConfig::of("deberta-v2");
+  config.position_buckets = 8;
+  config.largest_distance = 33;
+  const std::map<int, int> expected = {{0, 0},  {1, 1},  {4, 4},  {5, 5},  {8, 5}, {9, 6},
+                                       {16, 6}, {17, 7}, {32, 7}, {33, 8}, {90, 8}};
+  for (const auto& [distance, bucket] : expected) {
+    EXPECT_EQ(encoders::bucket_of(distance, config), bucket) << distance;
+    EXPECT_EQ(encoders::bucket_of(-distance, config), -bucket) << distance;
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

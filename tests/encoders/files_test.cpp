@@ -1,0 +1,316 @@
+// The files of encoders: round trips, conversions, and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/encoders/small_encoders.h"
+#include "tests/support/message_of.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like::nn {
+namespace {
+
+std::vector<float> output_of(const Encoder& encoder) {
+  ComputationGraph graph;
+  return as_vector(encoder(graph, {1, 5, 9, 2}).value());
+}
+
+class EncoderFilesTest : public EncoderFolder {
+ protected:
+  std::vector<float> loaded_output() {
+    ParameterCollection model(9);
+    return output_of(load_encoder(model, path()));
+  }
+  /// The error's message after the name of the file, which must be this one. Nothing is added.
+  std::string error(const std::string& file) {
+    ParameterCollection model;
+    const std::string message = message_of<FileError>([&] { load_encoder(model, path()); });
+    EXPECT_EQ(model.size(), 0u);
+    EXPECT_TRUE(message.starts_with(path(file) + ": ")) << message;
+    return message.substr(std::min(message.size(), path(file).size() + 2));
+  }
+};
+
+TEST_F(EncoderFilesTest, RoundTrips) {
+  for (const std::string& family : kFamilies) {
+    SCOPED_TRACE(family);
+    ParameterCollection model(3);
+    const Encoder encoder(model, small_config(family));
+    encoder.save(path("new/folder"));
+    ParameterCollection other(9);
+    const Encoder again = load_encoder(other, path("new/folder"), {.name = "other"});
+    EXPECT_TRUE(testing::same(output_of(again), output_of(encoder)));
+    EXPECT_EQ(again.config().to_text(), encoder.config().to_text());
+    EXPECT_EQ(other.storages()[0]->name, "/other/words/E");
+  }
+}
+
+// Files of models with a head: with a prefix, other tensors, and old names of norms.
+TEST_F(EncoderFilesTest, OfModelsWithAHead) {
+  const std::vector<std::string> prefixes = {"bert.",    "roberta.", "roberta.", "distilbert.",
+                                             "electra.", "model.",   "deberta."};
+  for (std::size_t i = 0; i < kFamilies.size(); ++i) {
+    SCOPED_TRACE(kFamilies[i]);
+    make(kFamilies[i]);
+    const std::vector<float> expected = loaded_output();
+    std::vector<FileTensor> all = tensors();
+    for (FileTensor& each : all) {
+      each.name = prefixes[i] + each.name;
+      const std::size_t norm = each.name.find("LayerNorm.weight");
+      if (norm != std::string::npos) each.name.replace(norm + 10, 6, "gamma");
+      const std::size_t bias = each.name.find("LayerNorm.bias");
+      if (bias != std::string::npos) each.name.replace(bias + 10, 4, "beta");
+    }
+    const std::vector<std::byte> bytes(8);
+    all.push_back({prefixes[i] + "pooler.dense.bias", "F32", {2}, bytes});
+    all.push_back({"cls.predictions.bias", "F32", {2}, bytes});
+    all.push_back({"classifier.weight", "F32", {2}, bytes});
+    all.push_back({prefixes[i] + "embeddings.position_ids", "I64", {1}, bytes});
+    write(all);
+    EXPECT_TRUE(testing::same(loaded_output(), expected));
+  }
+}
+
+TEST_F(EncoderFilesTest, OfHalvesAndBrainFloats) {
+  ParameterCollection model(3);
+  Encoder(model, small_config("bert")).save(path());
+  for (const std::string dtype : {"BF16", "F16"}) {
+    std::vector<FileTensor> all = tensors();
+    for (FileTensor& each : all) {
+      std::vector<std::byte> halves(each.bytes.size() / 2);
+      for (std::size_t i = 0; i < halves.size() / 2; ++i) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &each.bytes[4 * i], 4);
+        // Of a half: sign, exponent with another bias, and the upper ten bits. No number is tiny.
+        const std::uint32_t half = (bits >> 16 & 0x8000) | ((bits >> 13 & 0x3FFFF) - (112 << 10));
+        const auto own =
+            static_cast<std::uint16_t>(dtype == "BF16"                    ? bits >> 16
+                                       : (bits & 0x7FFFFFFF) < 0x38800000 ? 0
+                                                                          : half & 0xFFFF);
+        std::memcpy(&halves[2 * i], &own, 2);
+      }
+      each.dtype = dtype;
+      each.bytes = halves;
+    }
+    std::filesystem::create_directory(path(dtype));
+    write(all, dtype + "/model.safetensors");
+    std::filesystem::copy(path("config.json"), path(dtype + "/config.json"));
+    ParameterCollection other;
+    load_encoder(other, path(dtype));
+    for (std::size_t i = 0; i < other.storages().size(); ++i) {
+      const Tensor got = other.storages()[i]->tensor(), expected = model.storages()[i]->tensor();
+      for (std::size_t k = 0; k < got.d.size(); ++k) {
+        const double allowed = std::abs(expected.at(k)) * (dtype == "F16" ? 0x1p-10 : 0x1p-7);
+        EXPECT_NEAR(got.at(k), expected.at(k), allowed + 1e-4);
+      }
+    }
+  }
+}
+
+TEST_F(EncoderFilesTest, OfShards) {
+  make();
+  const std::vector<float> expected = loaded_output();
+  std::vector<FileTensor> all = tensors();
+  const std::vector<FileTensor> first(all.begin(), all.begin() + 7),
+      rest(all.begin() + 7, all.end());
+  std::filesystem::remove(path("model.safetensors"));
+  write(first, "model-00001-of-00002.safetensors");
+  write(rest, "model-00002-of-00002.safetensors");
+  const std::string wrong =
+      std::ranges::min(rest, {}, &FileTensor::name).name;  // the first by name
+  const auto index = [&](const std::string& second) {
+    std::string map;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      map += (i == 0 ? "\"" : ", \"") + all[i].name + "\": \"" +
+             (i < 7 ? "model-00001-of-00002.safetensors" : second) + '"';
+    }
+    write_text("model.safetensors.index.json", "{\"metadata\": {}, \"weight_map\": {" + map + "}}");
+  };
+  index("model-00002-of-00002.safetensors");
+  EXPECT_TRUE(testing::same(loaded_output(), expected));
+  index("missing.safetensors");
+  EXPECT_TRUE(error("missing.safetensors").starts_with("[safetensors] need"));
+  for (const std::string outside :
+       {"../model.safetensors", "/etc/model.safetensors", "a/b.safetensors",
+        "..\\\\model.safetensors", ".safetensors", "model.bin", ""}) {
+    index(outside);
+    const std::string got =
+        outside == "..\\\\model.safetensors" ? "..\\model.safetensors" : outside;
+    EXPECT_EQ(error("model.safetensors.index.json"),
+              "[load_encoder] need a file of this folder that ends with .safetensors for " + wrong +
+                  "; got \"" + got + '"');
+  }
+  write_text("model.safetensors.index.json", "{\"weight_map\": {\"a\": 3}}");
+  EXPECT_EQ(
+      error("model.safetensors.index.json"),
+      "[load_encoder] need a file of this folder that ends with .safetensors for a; got \"\"");
+  write_text("model.safetensors.index.json", "{}");
+  EXPECT_EQ(error("model.safetensors.index.json"),
+            "[load_encoder] need an object weight_map with the file of every tensor; got none");
+  write(all, "model-00001-of-00002.safetensors");
+  index("model-00002-of-00002.safetensors");
+  EXPECT_TRUE(error("model-00002-of-00002.safetensors")
+                  .starts_with("[load_encoder] need tensors with a name of their own; got "));
+}
+
+TEST_F(EncoderFilesTest, MissingFiles) {
+  EXPECT_TRUE(error("config.json").starts_with("[EncoderConfig] need"));
+  make();
+  std::filesystem::remove(path("model.safetensors"));
+  EXPECT_EQ(error("model.safetensors"),
+            "[load_encoder] need this file, or the index of shards model.safetensors.index.json; "
+            "got neither");
+  write_text("pytorch_model.bin", "x");
+  EXPECT_EQ(error("model.safetensors"),
+            "[load_encoder] need this file, or the index of shards model.safetensors.index.json; "
+            "got pytorch_model.bin alone: save it again with save_pretrained(..., "
+            "safe_serialization=True)");
+}
+
+TEST_F(EncoderFilesTest, TensorsThatDoNotFit) {
+  make();
+  const std::vector<FileTensor> good = tensors();
+  const std::string name = "encoder.layer.1.attention.self.key.weight";
+  const auto place = std::ranges::find(good, name, &FileTensor::name) - good.begin();
+  const auto changed = [&](const auto& change) {
+    std::vector<FileTensor> all = good;
+    change(all, all[static_cast<std::size_t>(place)]);
+    write(all);
+    return error("model.safetensors");
+  };
+  EXPECT_EQ(changed([](auto&, FileTensor& own) {
+              own.shape = {4, 16};
+            }),
+            "[load_encoder] need F32 [8, 8] for " + name + "; got F32 [4, 16]");
+  EXPECT_EQ(changed([](auto&, FileTensor& own) {
+              own.dtype = "I64";
+              own.shape = {8, 4};
+            }),
+            "[load_encoder] need F32 [8, 8] for " + name + "; got I64 [8, 4]");
+  EXPECT_EQ(
+      changed([&](std::vector<FileTensor>& all, FileTensor&) { all.erase(all.begin() + place); }),
+      "[load_encoder] need the tensor " + name +
+          "; got 36 tensors, the nearest are \"encoder.layer.0.attention.self.key.weigh...\", "
+          "\"encoder.layer.1.attention.self.query.wei...\", "
+          "\"encoder.layer.0.attention.self.query.wei...\"");
+  EXPECT_EQ(changed([](std::vector<FileTensor>& all, FileTensor& own) {
+              all.push_back({"encoder.layer.2.output.dense.bias", "F32", {8, 8}, own.bytes});
+            }),
+            "[load_encoder] need no tensors but those of a bert encoder; got "
+            "encoder.layer.2.output.dense.bias");
+  write(good);
+  loaded_output();
+}
+
+// Sizes of a hostile file: nothing is allocated for them.
+TEST_F(EncoderFilesTest, ConfigsThatDoNotFitTheTensors) {
+  make();
+  change_config("\"vocab_size\": 11", "\"vocab_size\": 4294967295");
+  EXPECT_EQ(
+      error("model.safetensors"),
+      "[load_encoder] need F32 [4294967295, 8] for embeddings.word_embeddings.weight; got F32 "
+      "[11, 8]");
+  make();
+  change_config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1000");
+  EXPECT_TRUE(error("model.safetensors")
+                  .starts_with("[load_encoder] need the tensor encoder.layer.2.attention.self"));
+  make();
+  change_config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
+  EXPECT_TRUE(error("model.safetensors")
+                  .starts_with("[load_encoder] need no tensors but those of a bert encoder; got "
+                               "encoder.layer.1."));
+}
+
+TEST_F(EncoderFilesTest, ConfigsThatAreRefused) {
+  struct Case {
+    const char *family, *from, *to, *message;
+  };
+  const std::vector<Case> cases = {
+      {"bert", "\"bert\"", "\"gpt2\"",
+       "[EncoderConfig] need model_type to be one of bert, roberta, xlm-roberta, distilbert, "
+       "electra, modernbert, deberta-v2; got \"gpt2\""},
+      {"bert", "\"gelu\"", "\"mish\"",
+       "[Encoder] need an activation of gelu, gelu_new, gelu_pytorch_tanh, relu, silu and swish; "
+       "got mish"},
+      {"bert", "\"hidden_size\": 8", "\"hidden_size\": -8",
+       "[EncoderConfig] need hidden_size to be a whole number from 0 to 4294967295; got -8"},
+      {"bert", "\"hidden_size\": 8", "\"hidden_size\": 4294967296",
+       "[EncoderConfig] need hidden_size to be a whole number from 0 to 4294967295; got "
+       "4294967296"},
+      {"bert", "\"hidden_size\": 8", "\"hidden_size\": 9",
+       "[Encoder] need a size that is a multiple of heads; got 9 and 2"},
+      {"bert", "\"hidden_size\": 8", "\"hidden_size\": 0",
+       "[Encoder] need a vocabulary, size, hidden, heads and positions of at least 1; got 0"},
+      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1001",
+       "[Encoder] need 1 to 1000 layers; got 1001"},
+      {"bert", "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": 1.5",
+       "[Encoder] need rates of dropout of at least 0 and below 1; got 1.5"},
+      {"bert", "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": \"a\"",
+       "[EncoderConfig] need hidden_dropout_prob to be a number; got \"a\""},
+      {"bert", "\"gelu\"", "7", "[EncoderConfig] need hidden_act to be text; got 7"},
+      {"bert", "\"absolute\"", "\"relative_key\"",
+       "[EncoderConfig] need position_embedding_type to be \"absolute\"; got \"relative_key\""},
+      {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 11",
+       "[Encoder] need more positions than the padding's id and one; got 12 and 11"},
+      {"modernbert", "\"norm_bias\": false", "\"norm_bias\": true",
+       "[EncoderConfig] need norm_bias to be false; got true"},
+      {"modernbert", "\"num_attention_heads\": 2", "\"num_attention_heads\": 8",
+       "[Encoder] need an even size of a head; got 1"},
+      {"modernbert", "\"local_attention\": 2",
+       "\"rope_parameters\": {\"full_attention\": "
+       "{\"rope_type\": \"yarn\"}}",
+       "[EncoderConfig] need rope_parameters/full_attention/rope_type to be \"default\"; got "
+       "\"yarn\""},
+      {"modernbert", "\"local_attention\": 2",
+       "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\", "
+       "\"full_attention\"]",
+       "[EncoderConfig] need layer_types with full_attention at every so many layers; got "
+       "\"full_attention\""},
+      {"deberta-v2", "\"conv_kernel_size\": 0", "\"conv_kernel_size\": 3",
+       "[EncoderConfig] need conv_kernel_size to be 0; got 3"},
+      {"deberta-v2", "\"share_att_key\": true", "\"other\": true",
+       "[EncoderConfig] need share_att_key to be true; got null"},
+      {"deberta-v2", "\"p2c|c2p\"", "[\"p2c\"]",
+       "[EncoderConfig] need pos_att_type to be \"p2c|c2p\"; got [\"p2c\"]"},
+      {"deberta-v2", "\"position_buckets\": 4", "\"position_buckets\": -1",
+       "[Encoder] need at least 2 position_buckets, and a largest distance above half of them and "
+       "1; got 0 and 12"}};
+  for (const Case& each : cases) {
+    make(each.family);
+    change_config(each.from, each.to);
+    EXPECT_EQ(error("config.json"), each.message);
+  }
+  write_text("config.json", std::string(100000, '['));
+  EXPECT_EQ(error("config.json"), "[EncoderConfig] need JSON of at most 16 levels; got more");
+  write_text("config.json", "{\"model_type\": ");
+  EXPECT_TRUE(error("config.json").starts_with("[EncoderConfig] need JSON; got an error: "));
+  write_text("config.json", "[1]");
+  EXPECT_EQ(error("config.json"), "[EncoderConfig] need a JSON object; got another value");
+}
+
+// Forms that other versions of transformers write.
+TEST_F(EncoderFilesTest, OtherFormsOfConfigs) {
+  make("modernbert");
+  change_config("\"global_rope_theta\": 160000.0",
+                "\"layer_types\": [\"full_attention\", \"sliding_attention\"], "
+                "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 3.5}}");
+  change_config("\"global_attn_every_n_layers\": 2", "\"torch_dtype\": \"float16\"");
+  const EncoderConfig config = EncoderConfig::read(path("config.json"));
+  EXPECT_EQ(config.global_theta, 3.5f);
+  EXPECT_EQ(config.local_theta, 10000);
+  EXPECT_EQ(config.global_every, 2u);
+  make("deberta-v2");
+  change_config("\"p2c|c2p\"", "[\"c2p\", \"p2c\"]");
+  change_config("\"max_relative_positions\": -1", "\"max_relative_positions\": 99");
+  EXPECT_EQ(EncoderConfig::read(path("config.json")).largest_distance, 99u);
+  // What is absent or null has the family's default.
+  const EncoderConfig bare =
+      EncoderConfig::from_text("{\"model_type\": \"xlm-roberta\", \"dim\": null}");
+  EXPECT_EQ(bare.to_text(), EncoderConfig::of("xlm-roberta").to_text());
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
