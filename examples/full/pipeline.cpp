@@ -48,8 +48,8 @@ po::options_description options_of_command(const std::string& command) {
     add("most-vectors", po::value<unsigned>()->default_value(50000), "use the first N of them");
     add("epochs", po::value<unsigned>()->default_value(30), "epochs of tags and trees");
     add("segmenter-epochs", po::value<unsigned>()->default_value(20), "epochs of the segmenter");
-    add("hidden", po::value<unsigned>()->default_value(200), "size of an LSTM over words");
-    add("layers", po::value<unsigned>()->default_value(2), "layers over words");
+    add("hidden", po::value<unsigned>()->default_value(256), "size of an LSTM over words");
+    add("layers", po::value<unsigned>()->default_value(3), "layers over words");
     add("dropout", po::value<float>()->default_value(0.33f), "dropout rate for tags and trees");
     add("seed", po::value<std::uint64_t>()->default_value(1), "seed of all random choices");
   }

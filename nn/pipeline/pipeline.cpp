@@ -23,6 +23,7 @@ template <class Options, class Use>
 void for_sizes(Options& options, const Use& use) {
   use("segmenter.embedding", options.segmenter.embedding);
   use("segmenter.hidden", options.segmenter.hidden);
+  use("segmenter.layers", options.segmenter.layers);
   use("encoder.word", options.encoder.word);
   use("encoder.character", options.encoder.character);
   use("encoder.spelling", options.encoder.spelling);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
@@ -24,6 +25,18 @@ constexpr auto kSpaces = std::to_array<std::string_view>(
 
 constexpr auto kEscapes = std::to_array<std::pair<char, char>>(
     {{' ', 's'}, {'\t', 't'}, {'\r', 'r'}, {'\n', 'n'}, {'|', 'p'}, {'\\', '\\'}});
+
+/// The character of "\\u00A0" at the beginning of a text; else nothing.
+std::string numbered_character(std::string_view text) {
+  unsigned code = 0;
+  if (!text.starts_with("\\u") || text.size() < 6) return {};
+  const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, code, 16);
+  if (error != std::errc{} || end != text.data() + 6) return {};
+  const auto byte = [](unsigned bits) { return static_cast<char>(bits); };
+  if (code < 0x80) return {byte(code)};
+  if (code < 0x800) return {byte(0xC0 | code >> 6), byte(0x80 | (code & 0x3F))};
+  return {byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
+}
 
 std::string escaped_spaces(std::string_view spaces) {
   std::string text;
@@ -85,13 +98,18 @@ std::optional<RawUnit> RawUnits::next() {
 
 std::string unescaped_spaces(std::string_view text) {
   std::string spaces;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  while (!text.empty()) {
     const auto* const found =
-        text[i] == '\\' && i + 1 < text.size()
-            ? std::ranges::find(kEscapes, text[i + 1], &std::pair<char, char>::second)
+        text[0] == '\\' && text.size() > 1
+            ? std::ranges::find(kEscapes, text[1], &std::pair<char, char>::second)
             : kEscapes.end();
-    spaces += found == kEscapes.end() ? text[i] : found->first;
-    if (found != kEscapes.end()) ++i;
+    const std::string by_number = numbered_character(text);
+    if (!by_number.empty()) {
+      spaces += by_number;
+    } else {
+      spaces += found == kEscapes.end() ? text[0] : found->first;
+    }
+    text.remove_prefix(!by_number.empty() ? 6 : found == kEscapes.end() ? 1 : 2);
   }
   return spaces;
 }

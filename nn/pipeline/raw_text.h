@@ -60,7 +60,8 @@ std::optional<std::string> spaces_after(const ConlluColumns& token);
 /// for a blank, "SpaceAfter=No" for no spaces, else "SpacesAfter=" and "SpacesBefore=" with \s, \t,
 /// \r, \n, \p and \\ for blank, tab, line ends, "|" and "\". "_" if nothing is left.
 std::string misc_of_spaces(std::string_view after, std::string_view before = "");
-/// Spaces whose "\s" and so on are replaced. Other texts behind "\" stay as they are.
+/// Spaces whose "\s" and so on are replaced, and characters by number, as "\u00A0". Other texts
+/// behind "\" stay as they are.
 std::string unescaped_spaces(std::string_view text);
 
 /// The text of a document: its tokens, and the spaces that MISC has. Where MISC does not say more,

@@ -50,7 +50,8 @@ Segmenter::Segmenter(ParameterCollection& model, Vocabulary characters,
     : own_(add_layer(model, options.name, "segmenter")),
       characters_(std::move(characters)),
       embedding_(own_, characters_.size(), options.embedding, {.name = "characters"}),
-      lstm_(own_, options.embedding, options.hidden, {.name = "lstm"}),
+      lstm_(own_, options.embedding, options.hidden,
+            {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
       output_(own_, 2 * options.hidden, kLabels, {.name = "output"}),
       dropout_(options.dropout) {
   if (!characters_.unknown()) throw UsageError("[Segmenter] need an unknown character; got none");

@@ -56,9 +56,10 @@ class TextWindows {
 
 struct SegmenterOptions {
   unsigned embedding = 32;  ///< the size of a character's vector
-  unsigned hidden = 64;     ///< the size of an LSTM
+  unsigned hidden = 96;     ///< the size of an LSTM
+  unsigned layers = 2;
   /// The dropout rate, at least 0 and below 1.
-  float dropout = 0.3f;
+  float dropout = 0.25f;
   std::string name = {};
 };
 

@@ -42,6 +42,7 @@ WordEncoder::WordEncoder(ParameterCollection& model, WordEncoderVocabularies voc
                 {.hidden = options.spelling, .name = "spelling"}),
       lstm_(own_, options.word + spelling_.outputs(), options.hidden,
             {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
+      word_size_(options.word),
       dropout_(options.dropout) {
   if (options.pretrained == 0) return;
   const EmbeddingOptions zeros = {.init = ParameterInitConst(0), .name = "pretrained"};
@@ -70,7 +71,8 @@ Expression WordEncoder::operator()(ComputationGraph& graph,
   std::vector<Expression> spellings;
   for (const std::string& each : words) spellings.push_back(spelling_of(graph, each));
   const Expression spelling = dropout_dim(concatenate_cols(spellings), 0, dropout_);
-  return lstm_(concatenate({word, spelling}));
+  const Expression x = concatenate({word, spelling});
+  return concatenate({lstm_(x), x});
 }
 
 }  // namespace dynet_like::nn

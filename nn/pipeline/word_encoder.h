@@ -27,8 +27,8 @@ struct WordEncoderOptions {
   unsigned word = 100;      ///< the size of a word's vector
   unsigned character = 32;  ///< the size of a character's vector
   unsigned spelling = 64;   ///< the size of an LSTM over characters
-  unsigned hidden = 200;    ///< the size of an LSTM over words
-  unsigned layers = 2;
+  unsigned hidden = 256;    ///< the size of an LSTM over words
+  unsigned layers = 3;
   /// The size of pretrained vectors; 0: there are none.
   unsigned pretrained = 0;
   /// The dropout rate, also of whole words, at least 0 and below 1.
@@ -46,7 +46,8 @@ struct WordEncoderVocabularies {
 
 /// The vector of a word is the sum of its own and its pretrained one, and what two LSTMs read in
 /// its characters (Ling et al. 2015, Dozat and Manning 2017). LSTMs from both ends read the
-/// sentence.
+/// sentence. The result has what they found, and below it the vector of the word itself, whose
+/// spelling decides its lemma.
 class WordEncoder {
  public:
   /// Adds its layers to a subcollection of `model`, by default "word_encoder". Pretrained vectors
@@ -55,10 +56,11 @@ class WordEncoder {
   WordEncoder(ParameterCollection& model, WordEncoderVocabularies vocabularies,
               const WordEncoderOptions& options);
 
-  /// Shapes: {2 * hidden, words}. Throws UsageError for no words.
+  /// Shapes: {size(), words}. Throws UsageError for no words.
   Expression operator()(ComputationGraph& graph, std::span<const std::string> words) const;
 
-  unsigned size() const { return 2 * lstm_.hidden(); }
+  /// 2 * hidden + word + 2 * spelling.
+  unsigned size() const { return 2 * lstm_.hidden() + word_size_ + spelling_.outputs(); }
   const WordEncoderVocabularies& vocabularies() const { return vocabularies_; }
   /// The table of pretrained vectors; nothing if there are none.
   const std::optional<Embedding>& pretrained() const { return pretrained_; }
@@ -73,6 +75,7 @@ class WordEncoder {
   BidirectionalLSTM lstm_;
   std::optional<Embedding> pretrained_;
   std::optional<Linear> to_word_;
+  unsigned word_size_;
   float dropout_;
 };
 
