@@ -66,6 +66,7 @@ JointParser::JointParser(ParameterCollection& model, SentenceEncoder encoder,
 JointParser::Scores JointParser::scores(ComputationGraph& graph,
                                         const ConlluSentence& sentence) const {
   const std::vector<std::string> words = sentence.column(&Word::form);
+  if (words.empty()) throw UsageError("[JointParser] need at least 1 word; got 0");
   const Expression x = dropout(encoder_.encode(graph, words), dropout_);
   const Expression hidden = dropout(relu(tag_layer_(x)), dropout_);
   const Expression classes = tags_(hidden);

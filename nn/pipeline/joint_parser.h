@@ -40,6 +40,9 @@ class JointParser {
   /// for an empty vocabulary.
   JointParser(ParameterCollection& model, SentenceEncoder encoder,
               JointParserVocabularies vocabularies, const JointParserOptions& options = {});
+  // Moving copies, so that a moved-from object still has its layers.
+  JointParser(const JointParser&) = default;
+  JointParser& operator=(const JointParser&) = default;
 
   /// The sum of the losses of all columns of all words. Shapes: {1}. Throws UsageError for a word
   /// without a head, and for a value that is not in its vocabulary.

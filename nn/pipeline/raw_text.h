@@ -32,6 +32,7 @@ class RawUnits {
  public:
   /// The stream must outlive the reader.
   explicit RawUnits(std::istream& stream) : stream_(stream) {}
+  RawUnits(const RawUnits&) = delete;
   /// The next unit; nothing at the end.
   std::optional<RawUnit> next();
 

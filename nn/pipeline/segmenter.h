@@ -71,6 +71,9 @@ class Segmenter {
   /// "segmenter". Throws UsageError for a vocabulary without an unknown character.
   Segmenter(ParameterCollection& model, Vocabulary characters,
             const SegmenterOptions& options = {});
+  // Moving copies, so that a moved-from object still has its layers.
+  Segmenter(const Segmenter&) = default;
+  Segmenter& operator=(const Segmenter&) = default;
 
   /// The characters that occur often in the text of some sentences, and a blank.
   static Vocabulary characters_of(std::span<const ConlluSentence> sentences);

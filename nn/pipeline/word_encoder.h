@@ -55,6 +55,9 @@ class WordEncoder {
   /// unknown word.
   WordEncoder(ParameterCollection& model, WordEncoderVocabularies vocabularies,
               const WordEncoderOptions& options);
+  // Moving copies, so that a moved-from object still has its layers.
+  WordEncoder(const WordEncoder&) = default;
+  WordEncoder& operator=(const WordEncoder&) = default;
 
   /// Shapes: {size(), words}. Throws UsageError for no words.
   Expression operator()(ComputationGraph& graph, std::span<const std::string> words) const;
