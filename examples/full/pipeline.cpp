@@ -69,6 +69,8 @@ po::options_description options_of_command(const std::string& command) {
 int train(const po::variables_map& values) {
   const auto text = [&](const char* name) { return values[name].as<std::string>(); };
   const auto whole = [&](const char* name) { return values[name].as<unsigned>(); };
+  if (!text("model").ends_with(".safetensors"))
+    throw UsageError("need a model whose name ends in .safetensors; got " + text("model"));
   const auto train = nn::read_conllu(text("train")), dev = nn::read_conllu(text("dev"));
   nn::PipelineOptions options;
   options.vectors = text("vectors");
@@ -164,7 +166,10 @@ int serve_model(const po::variables_map& values) {
 }
 
 int run(int argc, char** argv) {
-  const std::string command = argc > 1 ? argv[1] : "--help";
+  const std::string command = argc > 1 ? argv[1] : "nothing";
+  if (command != "train" && command != "apply" && command != "serve" && command != "--help") {
+    throw UsageError("need train, apply or serve; got " + command + "; see pipeline --help");
+  }
   const po::options_description all = options_of_command(command);
   po::positional_options_description files;
   if (command == "apply") files.add("files", -1);
@@ -182,8 +187,7 @@ int run(int argc, char** argv) {
   }
   if (command == "train") return train(values);
   if (command == "apply") return apply(values);
-  if (command == "serve") return serve_model(values);
-  throw UsageError("need train, apply or serve; got " + command + "; see pipeline --help");
+  return serve_model(values);
 }
 
 }  // namespace

@@ -60,8 +60,9 @@ PipelineOptions options_of(const SavedModel& saved) {
 
 void prepare(TrainingOptions& options, std::size_t samples, float rate) {
   options.sum_losses = false;
-  const CosineRate cosine = {.peak = rate, .updates = options.updates(samples), .floor = 1e-5f};
-  options.schedule = WarmUp{100, cosine};
+  const std::uint64_t updates = options.updates(samples);
+  options.schedule = WarmUp{std::min<std::uint64_t>(100, updates / 10 + 1),
+                            CosineRate{.peak = rate, .updates = updates, .floor = 1e-5f}};
 }
 
 }  // namespace

@@ -60,10 +60,11 @@ struct PipelineTest : testing::Test {
   ~PipelineTest() override { std::filesystem::remove_all(folder); }
 
   static void train(Pipeline& pipeline, unsigned epochs = 12) {
-    TrainingOptions options = {.epochs = epochs, .batch_size = 4, .lines = nullptr};
+    TrainingOptions options = {.epochs = 3 * epochs, .batch_size = 4, .lines = nullptr};
     options.watch_interrupts = false;
     options.graph.threads = 1;
     pipeline.train_segmenter(treebank(1, 300), treebank(2, 20), options);
+    options.epochs = epochs;
     options.batch_size = 8;
     pipeline.train_parser(treebank(1, 300), treebank(2, 20), options);
   }
