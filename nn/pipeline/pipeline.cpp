@@ -16,7 +16,7 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr char kKind[] = "pipeline.kind", kKindValue[] = "raw text to CoNLL-U, 1";
-constexpr std::size_t kTogether = 256;  // sentences
+constexpr std::size_t kWordsTogether = 4000;
 
 /// Calls use(name, number) for every size that a saved model needs.
 template <class Options, class Use>
@@ -179,7 +179,7 @@ TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
                                         std::span<const ConlluSentence> dev,
                                         TrainingOptions options) {
   AdamTrainer trainer(annotation_, 0.001f, 0.9f, 0.99f);
-  trainer.enable_clipping(75);
+  trainer.enable_clipping(10);
   prepare(options, train.size(), 0.002f);
   options.sizes = sizes_of(train);
   options.score_name = "LAS";
@@ -198,15 +198,21 @@ void Pipeline::annotate(std::istream& text, const RunSamples& run,
                         const std::function<void(std::span<const ConlluSentence>)>& use) const {
   TextReader reader(segmenter_, multiwords_, text);
   std::vector<ConlluSentence> waiting;
-  for (bool has_more = true; has_more;) {
-    std::vector<ConlluSentence> some = reader.next(run);
-    has_more = !some.empty();
-    std::ranges::move(some, std::back_inserter(waiting));
-    if (waiting.empty() || (has_more && waiting.size() < kTogether)) continue;
+  std::size_t words = 0;
+  const auto finish = [&] {
     annotate(std::span(waiting), run);
     use(waiting);
     waiting.clear();
+    words = 0;
+  };
+  for (auto some = reader.next(run); !some.empty(); some = reader.next(run)) {
+    for (ConlluSentence& sentence : some) {
+      words += sentence.words.size();
+      waiting.push_back(std::move(sentence));
+      if (words >= kWordsTogether) finish();
+    }
   }
+  if (!waiting.empty()) finish();
 }
 
 RunSamples run_by_predict(unsigned threads) {
