@@ -2,6 +2,8 @@
 //   pipeline train --model MODEL.safetensors --train TRAIN.conllu --dev DEV.conllu
 //   pipeline apply --model MODEL.safetensors TEXT.txt >TEXT.conllu
 //   pipeline serve --model MODEL.safetensors     curl -d "It works." http://127.0.0.1:8080/
+// From raw text of the English Web Treebank: UPOS 94.7 %, LAS 81.5 % (official F1), 11,000 words
+// per second and core; docs/pipeline.md has all figures and the commands.
 #include <fstream>
 #include <iostream>
 #include <sstream>

@@ -179,7 +179,7 @@ TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
                                         std::span<const ConlluSentence> dev,
                                         TrainingOptions options) {
   AdamTrainer trainer(annotation_, 0.001f, 0.9f, 0.99f);
-  trainer.enable_clipping(10);
+  trainer.enable_clipping(75);
   prepare(options, train.size(), 0.002f);
   options.sizes = sizes_of(train);
   options.score_name = "LAS";
