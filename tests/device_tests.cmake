@@ -2,8 +2,8 @@
 # (label cuda), gpu.X on the first GPU (label gpu; skipped where there is none). Left out is what
 # looks at nothing that a device does, what trains for seconds, and failing allocations, of which a device
 # makes too many.
-set(cpu_only_programs core_tests batching_tests data_tests distributed_tests failing_tests pages_tests serve_tests
-    cuda_tests)
+set(cpu_only_programs core_tests batching_tests data_tests distributed_tests failing_tests pages_tests
+    pipeline_tests serve_tests cuda_tests)
 set(cpu_only_cases *Learns* *EnsemblesAverage* All/OpThreadsTest.* LanesTest.* OpErrorsTest.* OpsPageTest.* OpPlacesTest.* OpTableTest.* PackedMatrices*
     PackedProducts* TapeTest.* UpdatesTest.*)
 

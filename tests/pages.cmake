@@ -49,6 +49,9 @@ if(TARGET dynet_like_serve AND Python3_FOUND)
   target_link_libraries(serving_program PRIVATE dynet_like::serve)
   unset(document_runner)
 endif()
+add_document_test(pipeline_program docs/pipeline.md "")
+set_tests_properties(pipeline_program PROPERTIES WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+                     PASS_REGULAR_EXPRESSION "# text = Anna waited in the kitchen \\.\n1\tAnna\t")
 add_document_test(explain_program docs/reports.md "" "## What did not batch")
 target_compile_options(explain_program PRIVATE -g)
 string(JOIN "\n" expected

@@ -125,23 +125,31 @@ char32_t small_letter(char32_t code) {
   return code + static_cast<char32_t>(found->to_small);
 }
 
+char32_t capital_letter(char32_t code) {
+  if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
+  for (const auto& [first, last, step, to_small] : kCapitalLetters) {
+    const char32_t capital = code - static_cast<char32_t>(to_small);
+    if (capital < first || capital > last) continue;
+    if ((capital - first) % static_cast<char32_t>(step) == 0) return capital;
+  }
+  return code;
+}
+
 char32_t without_value(char32_t code) {
   const auto* const begin = std::begin(kZeros);
   const auto* const after = std::upper_bound(begin, std::end(kZeros), code);
   return after != begin && code - *(after - 1) < 10 ? U'0' : code;
 }
 
-}  // namespace
-
-std::string normalised(std::string_view word, WordNormalisation normalisation) {
-  if (!normalisation) return std::string(word);
+/// The word with each character converted by itself. Bytes that are not UTF-8 stay unchanged.
+template <class Convert>
+std::string converted(std::string_view word, const Convert& convert) {
   std::string result;
   result.reserve(word.size());
   while (!word.empty()) {
     const auto [bytes, code, is_valid] = first_character(word);
     if (is_valid) {
-      const char32_t letter = normalisation.lower_case ? small_letter(code) : code;
-      append(normalisation.digits ? without_value(letter) : letter, result);
+      append(convert(code), result);
     } else {
       result += word.front();
     }
@@ -149,5 +157,17 @@ std::string normalised(std::string_view word, WordNormalisation normalisation) {
   }
   return result;
 }
+
+}  // namespace
+
+std::string normalised(std::string_view word, WordNormalisation normalisation) {
+  if (!normalisation) return std::string(word);
+  return converted(word, [&](char32_t code) {
+    const char32_t letter = normalisation.lower_case ? small_letter(code) : code;
+    return normalisation.digits ? without_value(letter) : letter;
+  });
+}
+
+std::string capitalised(std::string_view word) { return converted(word, capital_letter); }
 
 }  // namespace dynet_like::nn

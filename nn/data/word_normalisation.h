@@ -20,4 +20,7 @@ struct WordNormalisation {
 /// Bytes that are not UTF-8 stay unchanged. Normalising twice is the same as once.
 std::string normalised(std::string_view word, WordNormalisation normalisation);
 
+/// The word with its small letters made capital; the inverse of `lower_case`, where there is one.
+std::string capitalised(std::string_view word);
+
 }  // namespace dynet_like::nn

@@ -12,12 +12,14 @@
 
 namespace dynet_like::nn {
 
-/// The best model in a run's folder. The whole file is read at once, so replacing it later does no
-/// harm. All members throw FileError for anything that the file lacks.
+/// The best model in a run's folder, or a file of save_parameters, whose name ends in
+/// ".safetensors". The whole file is read at once, so replacing it later does no harm. All members
+/// throw FileError for anything that the file lacks.
 class SavedModel {
  public:
-  explicit SavedModel(const std::filesystem::path& folder)
-      : file_(SafetensorsFile::read(folder / "best.safetensors")) {}
+  explicit SavedModel(const std::filesystem::path& path)
+      : file_(SafetensorsFile::read(
+            path.extension() == ".safetensors" ? path : path / "best.safetensors")) {}
 
   /// TrainingOptions::settings and texts, and the run's own entries.
   const Metadata& metadata() const { return file_.metadata(); }

@@ -18,8 +18,8 @@ TEST_P(EmptyObjectsTest, AreRefusedOrGiveTheEmptyAnswer) {
   GetParam()(types);
 }
 
-constexpr Use kAll[] = {use_graphs,   use_parameters, use_files, use_layers,
-                        use_decoding, use_structured, use_data,  use_training};
+constexpr Use kAll[] = {use_graphs,     use_parameters, use_files,    use_layers,   use_decoding,
+                        use_structured, use_data,       use_training, use_pipelines};
 INSTANTIATE_TEST_SUITE_P(All, EmptyObjectsTest, ::testing::ValuesIn(kAll));
 
 // A new class is added to one of the files beside this one.

@@ -88,6 +88,7 @@ class Types {
 // By what they are for.
 void use_graphs(Types& types);
 void use_parameters(Types& types);
+void use_pipelines(Types& types);
 void use_files(Types& types);
 void use_layers(Types& types);
 void use_decoding(Types& types);

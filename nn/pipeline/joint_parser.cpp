@@ -1,0 +1,146 @@
+// The losses and the predictions of all columns.
+#include "nn/pipeline/joint_parser.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/largest.h"
+#include "dynet_like/graph/computation_graph.h"
+#include "nn/pipeline/edit_script.h"
+#include "nn/structured/dependency_trees.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+using Word = ConlluColumns;
+constexpr char kRoot[] = "root", kSameWord[] = "<word>";
+constexpr std::uint64_t kLeastScripts = 2;
+
+unsigned classes_of(const JointParserVocabularies& v) {
+  for (const Vocabulary* each : {&v.upos, &v.xpos, &v.feats, &v.lemmas, &v.labels}) {
+    if (each->size() == 0) throw UsageError("[JointParser] need values of every column; got none");
+  }
+  return v.upos.size() + v.xpos.size() + v.feats.size() + v.lemmas.size();
+}
+
+std::vector<std::string> lemma_scripts(const ConlluSentence& sentence) {
+  std::vector<std::string> scripts;
+  for (const Word& word : sentence.words) scripts.push_back(edit_script(word.form, word.lemma));
+  return scripts;
+}
+
+}  // namespace
+
+JointParserVocabularies JointParserVocabularies::of(std::span<const ConlluSentence> sentences) {
+  JointParserVocabularies v;
+  v.lemmas.set_unknown(kSameWord);
+  for (const ConlluSentence& sentence : sentences) {
+    v.upos.add_all(sentence.column(&Word::upos));
+    v.xpos.add_all(sentence.column(&Word::xpos));
+    v.feats.add_all(sentence.column(&Word::feats));
+    v.labels.add_all(sentence.column(&Word::deprel));
+    v.lemmas.add_all(lemma_scripts(sentence));
+  }
+  v.lemmas = v.lemmas.trimmed(kLeastScripts);
+  return v;
+}
+
+JointParser::JointParser(ParameterCollection& model, SentenceEncoder encoder,
+                         JointParserVocabularies vocabularies, const JointParserOptions& options)
+    : own_(add_layer(model, options.name, "joint_parser")),
+      encoder_(std::move(encoder)),
+      vocabularies_(std::move(vocabularies)),
+      arc_size_(options.arcs),
+      label_size_(options.labels),
+      root_(own_.add_parameters({encoder_.size}, "root")),
+      tag_layer_(own_, encoder_.size, options.tags, {.name = "tag_layer"}),
+      tags_(own_, options.tags, classes_of(vocabularies_), {.name = "tags"}),
+      roles_(own_, encoder_.size, 2 * (arc_size_ + label_size_), {.name = "roles"}),
+      arcs_(own_, arc_size_),
+      labels_(own_, label_size_, vocabularies_.labels.size()),
+      dropout_(options.dropout) {}
+
+JointParser::Scores JointParser::scores(ComputationGraph& graph,
+                                        const ConlluSentence& sentence) const {
+  const std::vector<std::string> words = sentence.column(&Word::form);
+  if (words.empty()) throw UsageError("[JointParser] need at least 1 word; got 0");
+  const Expression x = dropout(encoder_.encode(graph, words), dropout_);
+  const Expression hidden = dropout(relu(tag_layer_(x)), dropout_);
+  const Expression classes = tags_(hidden);
+  const Expression roles =
+      dropout(relu(roles_(concatenate_cols({parameter(graph, root_), x}))), dropout_);
+  unsigned next = 0;
+  const auto rows = [&](const Expression& of, unsigned count) {
+    next += count;
+    return pick_range(of, next - count, next);
+  };
+  Scores all;
+  const auto& v = vocabularies_;
+  all.upos = rows(classes, v.upos.size());
+  all.xpos = rows(classes, v.xpos.size());
+  all.feats = rows(classes, v.feats.size());
+  all.lemmas = rows(classes, v.lemmas.size());
+  next = 0;
+  const auto count = static_cast<unsigned>(words.size()) + 1;
+  const Expression arc_heads = rows(roles, arc_size_);
+  const Expression arc_dependants = pick_range(rows(roles, arc_size_), 1, count, 1);
+  all.label_heads = rows(roles, label_size_);
+  all.label_dependants = pick_range(rows(roles, label_size_), 1, count, 1);
+  all.arcs = arcs_(arc_heads, arc_dependants);
+  return all;
+}
+
+Expression JointParser::loss(ComputationGraph& graph, const ConlluSentence& sentence) const {
+  const Scores all = scores(graph, sentence);
+  const std::vector<std::uint32_t> heads = sentence.heads();
+  const auto& v = vocabularies_;
+  return sum_batches(
+      cross_entropy(all.arcs, heads) +
+      cross_entropy(labels_(select_cols(all.label_heads, heads), all.label_dependants),
+                    v.labels.ids(sentence.column(&Word::deprel))) +
+      cross_entropy(all.upos, v.upos.ids(sentence.column(&Word::upos))) +
+      cross_entropy(all.xpos, v.xpos.ids(sentence.column(&Word::xpos))) +
+      cross_entropy(all.feats, v.feats.ids(sentence.column(&Word::feats))) +
+      cross_entropy(all.lemmas, v.lemmas.ids(lemma_scripts(sentence))));
+}
+
+void JointParser::annotate(ComputationGraph& graph, ConlluSentence& sentence) const {
+  const Scores all = scores(graph, sentence);
+  const auto values = values_of({all.arcs, all.upos, all.xpos, all.feats, all.lemmas});
+  const std::vector<std::uint32_t> heads = chu_liu_edmonds(values[0]);
+  const auto& v = vocabularies_;
+  sentence.set_heads(heads);
+  sentence.set_column(&Word::upos, v.upos.words(argmax_of_columns(values[1])));
+  sentence.set_column(&Word::xpos, v.xpos.words(argmax_of_columns(values[2])));
+  sentence.set_column(&Word::feats, v.feats.words(argmax_of_columns(values[3])));
+  const std::vector<unsigned> scripts = argmax_of_columns(values[4]);
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    Word& word = sentence.words[i];
+    word.lemma = apply_edit_script(v.lemmas.word(scripts[i]), word.form);
+  }
+  // Now that the heads are known, only labels of their arcs are needed.
+  const Expression of_arcs = labels_(select_cols(all.label_heads, heads), all.label_dependants);
+  const std::vector<float> scores = as_vector(of_arcs.value());
+  const auto root = v.labels.find(kRoot);
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    if (root && heads[i] == 0) {
+      sentence.words[i].deprel = kRoot;
+      continue;
+    }
+    const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(i * v.labels.size());
+    std::vector<float> of_word(begin, begin + v.labels.size());
+    if (root) of_word[*root] = -std::numeric_limits<float>::infinity();
+    const auto best = std::ranges::max_element(of_word) - of_word.begin();
+    sentence.words[i].deprel = v.labels.word(static_cast<std::uint32_t>(best));
+  }
+}
+
+void JointParser::annotate(std::span<ConlluSentence> sentences, const RunSamples& run) const {
+  run(sizes_of(sentences),
+      [&](ComputationGraph& graph, std::size_t i) { annotate(graph, sentences[i]); });
+}
+
+}  // namespace dynet_like::nn

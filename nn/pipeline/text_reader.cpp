@@ -1,0 +1,134 @@
+// Labels characters by windows, and builds sentences of them.
+#include "nn/pipeline/text_reader.h"
+
+#include <utility>
+
+namespace dynet_like::nn {
+
+namespace {
+
+constexpr std::size_t kWindowsTogether = 64;
+
+}  // namespace
+
+ConlluColumns unknown_columns(std::string form) {
+  return {.form = std::move(form),
+          .lemma = "_",
+          .upos = "_",
+          .xpos = "_",
+          .feats = "_",
+          .deprel = "_",
+          .deps = "_",
+          .misc = "_"};
+}
+
+/// Reads until there are enough windows; returns false at the end of the text.
+bool TextReader::read_windows() {
+  while (windows_.size() < kWindowsTogether) {
+    std::optional<RawUnit> unit = units_.next();
+    if (!unit) {
+      windows_.end_paragraph();
+      return false;
+    }
+    if (unit->ends_paragraph()) {
+      windows_.end_paragraph();
+    } else {
+      windows_.add(segmenter_.id(*unit));
+    }
+    waiting_.push_back(std::move(*unit));
+  }
+  return true;
+}
+
+std::vector<ConlluSentence> TextReader::next(const RunSamples& run) {
+  for (bool has_more = true; has_more && complete_.empty();) {
+    has_more = read_windows();
+    const std::vector<TextWindow> windows = windows_.take();
+    std::vector<std::uint32_t> sizes;
+    for (const TextWindow& window : windows) {
+      sizes.push_back(static_cast<std::uint32_t>(window.characters.size()));
+    }
+    std::vector<std::vector<CharacterLabel>> labels(windows.size());
+    run(sizes, [&](ComputationGraph& graph, std::size_t i) {
+      labels[i] = segmenter_.labels(graph, windows[i]);
+    });
+    const auto add_first = [&](CharacterLabel label) {
+      add(waiting_.front(), label);
+      waiting_.pop_front();
+    };
+    const auto add_paragraph_ends = [&] {
+      while (!waiting_.empty() && waiting_.front().ends_paragraph()) {
+        add_first(CharacterLabel::inside);
+      }
+    };
+    for (const auto& of_window : labels) {
+      add_paragraph_ends();
+      for (const CharacterLabel label : of_window) add_first(label);
+    }
+    if (has_more) continue;
+    add_paragraph_ends();
+    if (!token_.empty()) end_token(false);
+    end_sentence();
+  }
+  return std::exchange(complete_, {});
+}
+
+void TextReader::add(const RawUnit& unit, CharacterLabel label) {
+  using enum CharacterLabel;
+  if (unit.is_space) {
+    if (!token_.empty()) end_token(false);
+    if (sentence_.words.empty()) {
+      spaces_before_ = unit.bytes;  // only at the beginning of the text
+    } else {
+      const bool is_multiword = !sentence_.multiwords.empty() &&
+                                sentence_.multiwords.back().last == sentence_.words.size();
+      std::string& misc =
+          (is_multiword ? sentence_.multiwords.back().columns : sentence_.words.back()).misc;
+      misc = misc_of_spaces(unit.bytes,
+                            unescaped_spaces(conllu_value(misc, "SpacesBefore").value_or("")));
+      has_space_ = true;
+    }
+    if (!unit.ends_paragraph()) return;
+    end_sentence();
+    begins_paragraph_ = true;
+    return;
+  }
+  if (ends_) end_sentence();
+  token_ += unit.bytes;
+  ++characters_;
+  if (label == inside && characters_ < kLongestToken) return;
+  end_token(label == multiword || label == multiword_and_sentence);
+  ends_ = label == sentence || label == multiword_and_sentence || ends_;
+}
+
+void TextReader::end_token(bool is_multiword) {
+  if (has_space_) text_ += ' ';
+  text_ += token_;
+  std::vector<std::string> words;
+  if (is_multiword) words = multiwords_.split(token_);
+  if (words.size() < 2) words = {token_};
+  ConlluColumns columns = unknown_columns(std::exchange(token_, {}));
+  columns.misc = misc_of_spaces("", std::exchange(spaces_before_, {}));
+  const auto first = static_cast<std::uint32_t>(sentence_.words.size()) + 1;
+  for (const std::string& word : words) sentence_.words.push_back(unknown_columns(word));
+  if (words.size() > 1) {
+    const auto last = static_cast<std::uint32_t>(sentence_.words.size());
+    sentence_.multiwords.push_back({first, last, std::move(columns)});
+  } else {
+    sentence_.words.back() = std::move(columns);
+  }
+  characters_ = 0;
+  has_space_ = false;
+  ends_ = sentence_.words.size() >= kLongestSentence;
+}
+
+void TextReader::end_sentence() {
+  ends_ = has_space_ = false;
+  if (sentence_.words.empty()) return;
+  if (std::exchange(begins_paragraph_, false)) sentence_.comments.push_back("# newpar");
+  sentence_.comments.push_back("# sent_id = " + std::to_string(++sentence_count_));
+  sentence_.comments.push_back("# text = " + std::exchange(text_, {}));
+  complete_.push_back(std::exchange(sentence_, {}));
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,66 @@
+// TextReader: sentences of raw text, one batch of windows after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <istream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/data/conllu.h"
+#include "nn/pipeline/multiwords.h"
+#include "nn/pipeline/segmenter.h"
+
+namespace dynet_like::nn {
+
+/// Calls f(graph, i) for samples of these sizes, in any order and in any graphs: with nn::predict
+/// for files, in the graph of a request for a server.
+using RunSamples =
+    std::function<void(std::span<const std::uint32_t> sizes,
+                       const std::function<void(ComputationGraph& graph, std::size_t i)>& f)>;
+
+/// Reads the text of a document as sentences with FORM and MISC, multi-word tokens, and the
+/// comments "# newpar", "# sent_id" and "# text". text_of() returns the text again, byte for byte,
+/// if it has anything but spaces. A blank line ends a sentence, and spaces end a token. A token has
+/// at most 256 characters and a sentence at most 256 words: longer ones are cut. Memory does not
+/// grow with the text, but with the spaces between two tokens.
+class TextReader {
+ public:
+  static constexpr std::size_t kLongestToken = 256, kLongestSentence = 256;
+
+  /// All arguments must outlive the reader.
+  TextReader(const Segmenter& segmenter, const Multiwords& multiwords, std::istream& text)
+      : segmenter_(segmenter), multiwords_(multiwords), units_(text) {}
+  TextReader(const TextReader&) = delete;
+
+  /// The next sentences; none at the end of the text. Sentences do not depend on how much a call
+  /// returns. Throws FileError if the stream cannot be read.
+  std::vector<ConlluSentence> next(const RunSamples& run);
+
+ private:
+  bool read_windows();
+  void add(const RawUnit& unit, CharacterLabel label);
+  void end_token(bool is_multiword);
+  void end_sentence();
+
+  const Segmenter& segmenter_;
+  const Multiwords& multiwords_;
+  RawUnits units_;
+  TextWindows windows_;
+  std::deque<RawUnit> waiting_;  ///< those that have no label yet
+  // The sentence that is not complete.
+  std::string token_, spaces_before_;
+  std::size_t characters_ = 0, sentence_count_ = 0;
+  bool ends_ = false, begins_paragraph_ = true, has_space_ = false;
+  ConlluSentence sentence_;
+  std::string text_;
+  std::vector<ConlluSentence> complete_;
+};
+
+/// The columns of a word of which only the form is known.
+ConlluColumns unknown_columns(std::string form);
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,79 @@
+// Raw text to CoNLL-U.
+#include "dynet_like/dynet_like.h"
+#include "nn/pipeline/pipeline.h"
+#include "tests/empty_objects/types.h"
+
+namespace dynet_like {
+
+namespace {
+
+nn::Vocabulary some_words() {
+  nn::Vocabulary words;
+  words.set_unknown("<unknown>");
+  return words;
+}
+
+void use_models(Types& types, ParameterCollection& model, ComputationGraph& graph) {
+  const std::vector<std::string> words = {"a"};
+  types.use("Segmenter", nn::Segmenter(model, some_words()), [&](const nn::Segmenter& segmenter) {
+    ATTEMPT(segmenter.labels(graph, {}));
+    ATTEMPT(segmenter.id({}));
+    ATTEMPT(segmenter.windows_of({}));
+    ATTEMPT(segmenter.characters().size());
+  });
+  types.use("WordEncoder", nn::WordEncoder(model, {some_words(), some_words()}, {}),
+            [&](const nn::WordEncoder& encoder) {
+              ATTEMPT(encoder(graph, {}));
+              ATTEMPT(encoder(graph, words));
+              ATTEMPT(encoder.size() + encoder.vocabularies().words.size());
+              ATTEMPT(encoder.pretrained().has_value());
+            });
+  const nn::Vocabulary some = some_words();
+  const nn::SentenceEncoder encoder = {
+      8, [](ComputationGraph& graph, std::span<const std::string> words) {
+        return zeros(graph, {8, static_cast<unsigned>(words.size())});
+      }};
+  types.use("JointParser", nn::JointParser(model, encoder, {some, some, some, some, some}),
+            [&](const nn::JointParser& parser) {
+              nn::ConlluSentence empty;
+              ATTEMPT(parser.loss(graph, empty));
+              ATTEMPT(parser.annotate(graph, empty));
+              ATTEMPT(parser.vocabularies().upos.size());
+            });
+}
+
+}  // namespace
+
+void use_pipelines(Types& types) {
+  ParameterCollection model;
+  ComputationGraph graph;
+  use_models(types, model, graph);
+  types.use("Multiwords", nn::Multiwords(), [](const nn::Multiwords& table) {
+    ATTEMPT(table.split("a"));
+    ATTEMPT(table.split(""));
+    ATTEMPT(table.to_text());
+  });
+  types.use("TextWindows", nn::TextWindows(), [](nn::TextWindows& windows) {
+    ATTEMPT(windows.take());
+    ATTEMPT(windows.end_paragraph());
+    ATTEMPT(windows.size());
+  });
+  types.use("RawUnit", nn::RawUnit(),
+            [](const nn::RawUnit& unit) { ATTEMPT(unit.ends_paragraph()); });
+  types.use("WordEncoderVocabularies", nn::WordEncoderVocabularies(),
+            [](const nn::WordEncoderVocabularies& all) { ATTEMPT(all.of({})); });
+  types.use("JointParserVocabularies", nn::JointParserVocabularies(),
+            [](const nn::JointParserVocabularies& all) { ATTEMPT(all.of({})); });
+  types.data<nn::JointParserOptions>("JointParserOptions");
+  types.data<nn::PipelineOptions>("PipelineOptions");
+  types.data<nn::SegmenterOptions>("SegmenterOptions");
+  types.data<nn::SentenceEncoder>("SentenceEncoder");
+  types.data<nn::TextToken>("TextToken");
+  types.data<nn::TextWindow>("TextWindow");
+  types.data<nn::WordEncoderOptions>("WordEncoderOptions");
+  types.stays<nn::Pipeline>("Pipeline");
+  types.stays<nn::RawUnits>("RawUnits");
+  types.stays<nn::TextReader>("TextReader");
+}
+
+}  // namespace dynet_like

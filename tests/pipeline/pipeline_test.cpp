@@ -1,0 +1,168 @@
+// A small pipeline: what it learns in seconds, its file, and how it is applied.
+#include "nn/pipeline/pipeline.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/train/metrics.h"
+#include "tests/pipeline/support.h"
+
+namespace dynet_like::nn {
+namespace {
+
+/// Sentences of a toy language, with a multi-word token and punctuation without spaces.
+std::vector<ConlluSentence> treebank(std::uint64_t seed, int count) {
+  Random random(seed);
+  const auto word = [](std::string form, std::string lemma, std::string upos, int head,
+                       std::string deprel) {
+    ConlluColumns columns = unknown_columns(std::move(form));
+    columns.lemma = std::move(lemma);
+    columns.upos = columns.xpos = std::move(upos);
+    columns.feats = columns.upos == "VERB" ? "VerbForm=Fin" : "_";
+    columns.head = head;
+    columns.deprel = std::move(deprel);
+    return columns;
+  };
+  const std::vector<std::string> nouns = {"dog", "cat", "king", "baker"},
+                                 verbs = {"run", "sing", "walk"};
+  std::vector<ConlluSentence> sentences;
+  for (int i = 0; i < count; ++i) {
+    const std::string noun = nouns[random.below(4)], verb = verbs[random.below(3)];
+    ConlluSentence& s = sentences.emplace_back();
+    s.words = {word(noun + "s", noun, "NOUN", 4, "nsubj"), word("do", "do", "AUX", 4, "aux"),
+               word("n't", "not", "PART", 4, "advmod"), word(verb, verb, "VERB", 0, "root"),
+               word(".", ".", "PUNCT", 4, "punct")};
+    s.multiwords.push_back({2, 3, unknown_columns("don't")});
+    s.words[3].misc = "SpaceAfter=No";
+    if (random.below(4) == 0) s.comments.push_back("# newpar");
+  }
+  return sentences;
+}
+
+PipelineOptions small() {
+  PipelineOptions options;
+  options.segmenter = {.embedding = 16, .hidden = 16, .layers = 1};
+  options.encoder = {.word = 16, .character = 8, .spelling = 16, .hidden = 24, .layers = 1};
+  options.parser = {.tags = 24, .arcs = 24, .labels = 16};
+  return options;
+}
+
+struct PipelineTest : testing::Test {
+  PipelineTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "pipeline_XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+  }
+  ~PipelineTest() override { std::filesystem::remove_all(folder); }
+
+  static void train(Pipeline& pipeline, unsigned epochs = 12) {
+    TrainingOptions options = {.epochs = 3 * epochs, .batch_size = 4, .lines = nullptr};
+    options.watch_interrupts = false;
+    options.graph.threads = 1;
+    pipeline.train_segmenter(treebank(1, 300), treebank(2, 20), options);
+    options.epochs = epochs;
+    options.batch_size = 8;
+    pipeline.train_parser(treebank(1, 300), treebank(2, 20), options);
+  }
+  static std::string annotated(const Pipeline& pipeline, const std::string& text,
+                               const RunSamples& run = run_by_predict(1)) {
+    std::istringstream stream(text);
+    std::string conllu;
+    pipeline.annotate(stream, run, [&](auto sentences) { conllu += to_conllu(sentences); });
+    return conllu;
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
+  Pipeline pipeline(treebank(1, 300), small());
+  train(pipeline);
+  const std::vector<ConlluSentence> gold = treebank(3, 50);
+  const std::string text = text_of(gold), conllu = annotated(pipeline, text);
+  std::istringstream stream(conllu);
+  const std::vector<ConlluSentence> found = read_conllu(stream, "output");
+  EXPECT_EQ(text_of(found), text);
+  ASSERT_EQ(found.size(), gold.size());
+  EXPECT_EQ(found[0].multiwords.size(), 1u);
+  EXPECT_GE(AttachmentScores(gold, found).labelled(), 0.95);
+  for (std::size_t i = 0; i < gold.size(); ++i) {
+    EXPECT_EQ(found[i].column(&ConlluColumns::lemma), gold[i].column(&ConlluColumns::lemma));
+    EXPECT_EQ(found[i].column(&ConlluColumns::feats), gold[i].column(&ConlluColumns::feats));
+  }
+
+  const std::string file = folder / "model.safetensors";
+  pipeline.save(file);
+  const Pipeline loaded{SavedModel(file)};
+  EXPECT_EQ(annotated(loaded, text, run_by_predict(2)), conllu);
+  Minibatch batch(GraphOptions{.inference = true});
+  EXPECT_EQ(annotated(loaded, text, run_in(batch.new_graph())), conllu);
+  Random random(4);
+  for (const std::string& hostile : {random_text(random, 2000), std::string(3000, 'x')}) {
+    std::istringstream output(annotated(loaded, hostile + "x"));
+    EXPECT_EQ(text_of(read_conllu(output, "output")), hostile + "x");
+  }
+  EXPECT_EQ(annotated(loaded, ""), "");
+}
+
+TEST_F(PipelineTest, TheSameSeedGivesTheSameModel) {
+  std::string files[2];
+  for (std::string& file : files) {
+    Pipeline pipeline(treebank(1, 50), small());
+    train(pipeline, 1);
+    pipeline.save(folder / "model.safetensors");
+    std::ifstream stream(folder / "model.safetensors", std::ios::binary);
+    file.assign(std::istreambuf_iterator<char>(stream), {});
+  }
+  EXPECT_TRUE(files[0] == files[1]);
+}
+
+TEST_F(PipelineTest, UsesPretrainedVectors) {
+  std::ofstream(folder / "some.vec") << "dogs 1 2 3\nunicorns 4 5 6\n";
+  PipelineOptions options = small();
+  options.vectors = folder / "some.vec";
+  Pipeline pipeline(treebank(1, 50), options);
+  train(pipeline, 1);
+  pipeline.save(folder / "model.safetensors");
+  const Pipeline loaded{SavedModel(folder / "model.safetensors")};
+  const std::string text = "unicorns don't run. dogs don't sing.";
+  EXPECT_EQ(annotated(loaded, text), annotated(pipeline, text));
+}
+
+TEST_F(PipelineTest, RefusesOtherFiles) {
+  const std::string file = folder / "model.safetensors";
+  EXPECT_THROW(Pipeline{SavedModel(file)}, FileError);
+  ParameterCollection other;
+  other.add_parameters({2}, "W");
+  save_parameters(file, other);
+  EXPECT_THROW(Pipeline{SavedModel(file)}, FileError);
+  save_parameters(file, other, {{"pipeline.kind", "another"}});
+  EXPECT_THROW(Pipeline{SavedModel(file)}, UsageError);
+}
+
+TEST(TreebankTextTest, EveryByteOfARealTreebank) {
+  const char* const data = std::getenv("DYNET_LIKE_DATA");
+  const std::string file =
+      std::string(data != nullptr ? data : "") + "/ud_english_ewt/en_ewt-ud-test.conllu";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "needs " << file;
+  const std::vector<ConlluSentence> gold = read_conllu(file);
+  const Pipeline pipeline(gold, small());
+  const std::string text = text_of(gold);
+  std::istringstream stream(text);
+  std::vector<ConlluSentence> found;
+  pipeline.annotate(stream, run_by_predict(2), [&](std::span<const ConlluSentence> some) {
+    found.insert(found.end(), some.begin(), some.end());
+  });
+  EXPECT_TRUE(text_of(found) == text);
+  for (const ConlluSentence& sentence : gold) {
+    const std::string own = text_of(std::span(&sentence, 1));
+    EXPECT_EQ(own.substr(0, own.find_last_not_of(' ') + 1), sentence.comment("text").value_or(""));
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
