@@ -9,6 +9,7 @@
 //       88.8 %, LAS 86.6 %; 4.5 minutes of processor time, which two threads share
 // Words are columns of matrices: so an operation on each word runs for all words of all sentences
 // of a minibatch at once, whatever their lengths are.
+#include "examples/full/support/encoder.h"
 #include "examples/full/support/parsing.h"
 #include "examples/full/support/program.h"
 #include "examples/full/support/word_vectors.h"
@@ -39,20 +40,25 @@ const Program kProgram = {
      kVectors,
      kMoreWords,
      kLowerCase,
-     kDigits},
+     kDigits,
+     kEncoder,
+     kEncoderRate,
+     kFrozen,
+     kAdapters},
     {{"8", "15"}, {"32", "32"}, {"0.01", "0.002"}}};
 
 struct Model {
   ParameterCollection& parameters;
   const Options& options;
   TreeVocabularies v;
+  std::optional<nn::TextEncoder> pretrained;
   float rate = options.real("dropout");
   unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = 2 * hidden / 5;
   nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
   nn::Embedding tags{parameters, v.tags.size(), hidden / 4, {.name = "tags"}};
   nn::BidirectionalLSTM encoder{
-      parameters, size + hidden / 4, hidden, {.layers = 2, .dropout = rate}};
+      parameters, size + hidden / 4 + size_of(pretrained), hidden, {.layers = 2, .dropout = rate}};
   nn::Linear arc_heads{parameters, 2 * hidden, hidden, {.name = "arc_heads"}};
   nn::Linear arc_dependants{parameters, 2 * hidden, hidden, {.name = "arc_dependants"}};
   nn::Linear label_heads{parameters, 2 * hidden, small, {.name = "label_heads"}};
@@ -64,11 +70,17 @@ struct Model {
   struct Encoded {
     Expression arc_heads, arc_dependants, label_heads, label_dependants;
   };
+  /// What a pretrained encoder finds: zeros for the root, and a column per word.
+  Expression read(ComputationGraph& graph, const Sentence& sentence) const {
+    const std::vector<std::string> forms = sentence.column(&nn::ConlluColumns::form);
+    return concatenate_cols({zeros(graph, {size_of(pretrained)}), pretrained->words(graph, forms)});
+  }
   Encoded encode(ComputationGraph& graph, const Sentence& sentence) const {
     // Drops a whole word, or its part of speech.
     const Expression word = dropout_dim(words.columns(graph, v.word_ids(sentence)), 0, rate);
     const Expression tag = dropout_dim(tags.columns(graph, v.tag_ids(sentence)), 0, rate);
-    const Expression x = concatenate({word, tag});
+    Expression x = concatenate({word, tag});
+    if (pretrained) x = concatenate({x, dropout(read(graph, sentence), rate)});
     std::vector<Expression> xs;
     for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
     const Expression all = dropout(concatenate_cols(encoder(xs)), rate);
@@ -102,11 +114,13 @@ struct Model {
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load_trees(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, TreeVocabularies(data.train, options)};
+  const auto encoder = load_encoder(options, parameters);
+  const Model model{parameters, options, TreeVocabularies(data.train, options), encoder};
   load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(75);
-  const nn::TrainingOptions training = parser_training(options, model, data.train, data.dev);
+  nn::TrainingOptions training = parser_training(options, model, data.train, data.dev);
+  tune(encoder, options, data.train.size(), training);
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
@@ -119,7 +133,8 @@ int train(const Options& options) {
 int apply(Options& options) {
   const nn::SavedModel saved = options.load_model();
   ParameterCollection parameters;
-  const Model model{parameters, options, TreeVocabularies(saved)};
+  const Model model{parameters, options, TreeVocabularies(saved),
+                    saved_encoder(options, saved, parameters)};
   saved.load(parameters);
   fmt::print("{}", nn::to_conllu(model.parse(nn::read_conllu(std::cin, kStandardInput))));
   return 0;

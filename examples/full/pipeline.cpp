@@ -48,6 +48,10 @@ po::options_description options_of_command(const std::string& command) {
     add("vectors", po::value<std::string>()->default_value(""),
         "word vectors as text of word2vec, GloVe or fastText");
     add("most-vectors", po::value<unsigned>()->default_value(50000), "use the first N of them");
+    add("encoder", po::value<std::string>()->default_value(""),
+        "the folder of a pretrained encoder, which is tuned; see docs/encoders.md");
+    add("encoder-rate", po::value<float>()->default_value(0.05f),
+        "the encoder's factor of the learning rate");
     add("epochs", po::value<unsigned>()->default_value(30), "epochs of tags and trees");
     add("segmenter-epochs", po::value<unsigned>()->default_value(20), "epochs of the segmenter");
     add("hidden", po::value<unsigned>()->default_value(256), "size of an LSTM over words");
@@ -77,6 +81,8 @@ int train(const po::variables_map& values) {
   nn::PipelineOptions options;
   options.vectors = text("vectors");
   options.most_vectors = whole("most-vectors");
+  options.pretrained_encoder = text("encoder");
+  options.tuning.rate = values["encoder-rate"].as<float>();
   options.seed = values["seed"].as<std::uint64_t>();
   options.encoder.hidden = whole("hidden");
   options.encoder.layers = whole("layers");

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <optional>
 
+#include "examples/full/support/encoder.h"
 #include "examples/full/support/program.h"
 #include "examples/full/support/tagging.h"
 #include "examples/full/support/word_vectors.h"
@@ -70,7 +71,11 @@ const Program kProgram = {
       {-100, 100}},
      kVectors,
      kMoreWords,
-     kDigits},
+     kDigits,
+     kEncoder,
+     kEncoderRate,
+     kFrozen,
+     kAdapters},
     {{"10", "20"}, {"32", "10"}, {"0.003", "0.003"}, {"0.8", "0.93"}}};
 
 /// Numbers of the words, characters and labels of the training sentences. Rare and new ones are
@@ -99,11 +104,13 @@ struct Model {
   ParameterCollection& parameters;
   const Options& options;
   Vocabularies v;
+  std::optional<nn::TextEncoder> encoder;
   unsigned size = options.whole("embedding"), letter_size = options.whole("characters");
   unsigned letter_hidden = options.whole("character-hidden"), hidden = options.whole("hidden");
   nn::Embedding words{parameters, v.words.size(), size, {.name = "words"}};
   nn::Embedding characters{parameters, v.characters.size(), letter_size, {.name = "characters"}};
-  unsigned layers = options.whole("layers"), word_size = size + 2 * letter_hidden;
+  unsigned layers = options.whole("layers"),
+           word_size = size + 2 * letter_hidden + size_of(encoder);
   float rate = options.real("dropout");
   nn::BidirectionalLSTM spelling{
       parameters, letter_size, letter_hidden, {.name = "character_lstm"}};
@@ -130,7 +137,9 @@ struct Model {
   Expression scores(ComputationGraph& graph, const Strings& sentence) const {
     std::vector<Expression> xs;
     for (const std::string& word : sentence) xs.push_back(dropout(read_word(graph, word), rate));
-    return output(dropout(word_lstm(concatenate_cols(xs)), rate));
+    Expression x = concatenate_cols(xs);
+    if (encoder) x = concatenate({x, dropout(encoder->words(graph, sentence), rate)});
+    return output(dropout(word_lstm(x), rate));
   }
   /// The sum of the losses of a sentence's words.
   Expression loss(ComputationGraph& graph, const nn::TaggedSentence& sentence) const {
@@ -157,7 +166,8 @@ struct Model {
 int train(const Options& options) {
   const TaggedData data = load_sentences(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  const auto encoder = load_encoder(options, parameters);
+  const Model model{parameters, options, vocabularies_of(data.train, options), encoder};
   load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("sentences", data.score_name);
@@ -169,6 +179,7 @@ int train(const Options& options) {
                     {"characters", model.v.characters.to_text()},
                     {"labels", model.v.labels.to_text()}};
   training.sizes = nn::sizes_of(data.train);
+  tune(encoder, options, data.train.size(), training);
   const auto labels = [&](const auto& sentences) { return model.labels(sentences); };
   training.dev_score = [&] {
     return data.has_entities() ? span_scores(data.dev, labels).f1()
@@ -199,10 +210,12 @@ int train(const Options& options) {
 int apply(Options& options) {
   const nn::SavedModel saved = options.load_model();
   ParameterCollection parameters;
+  const auto encoder = saved_encoder(options, saved, parameters);
   const Model model{
       parameters,
       options,
-      {saved.vocabulary("words"), saved.vocabulary("characters"), saved.vocabulary("labels")}};
+      {saved.vocabulary("words"), saved.vocabulary("characters"), saved.vocabulary("labels")},
+      encoder};
   saved.load(parameters);
   return tag_lines([&](const auto& sentences) { return model.labels(sentences); });
 }

@@ -7,6 +7,7 @@
 //   for part in train dev; do sed -E '
 //     s/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g
 //     /^2/d; s/^[01]/negative/; s/^[34]/positive/' ../shared/data/sst/$part.txt > $part.tsv; done
+#include "examples/full/support/encoder.h"
 #include "examples/full/support/generated.h"
 #include "examples/full/support/program.h"
 #include "examples/full/support/word_vectors.h"
@@ -39,7 +40,11 @@ const Program kProgram = {
      kVectors,
      kMoreWords,
      kLowerCase,
-     kDigits},
+     kDigits,
+     kEncoder,
+     kEncoderRate,
+     kFrozen,
+     kAdapters},
     {{"10", "10"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 nn::Splits<Text> load(const Options& options) {
@@ -71,13 +76,14 @@ struct Model {
   ParameterCollection& parameters;
   const Options& options;
   Vocabularies v;
+  std::optional<nn::TextEncoder> encoder;
   unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
   nn::Embedding embedding{parameters, v.words.size(), size};
   nn::Linear before{parameters, size, hidden, {.bias = false, .name = "before"}};
   nn::Linear here{parameters, size, hidden, {.name = "here"}};
   nn::Linear behind{parameters, size, hidden, {.bias = false, .name = "behind"}};
   Parameter query = parameters.add_parameters({hidden}, "query");  ///< tells which windows matter
-  nn::Linear output{parameters, hidden, v.labels.size()};
+  nn::Linear output{parameters, hidden + size_of(encoder), v.labels.size()};
   float rate = options.real("dropout");
 
   /// The scores of the classes.
@@ -92,8 +98,9 @@ struct Model {
     const Expression windows =
         relu(before(pick_range(x, 0, end - 2, 1)) + here(pick_range(x, 1, end - 1, 1)) +
              behind(pick_range(x, 2, end, 1)));
-    return output(
-        dropout(attention(query, windows, windows, {.heads = options.whole("heads")}), rate));
+    Expression read = attention(query, windows, windows, {.heads = options.whole("heads")});
+    if (encoder) read = concatenate({read, encoder->text(graph, text)});
+    return output(dropout(read, rate));
   }
   Expression loss(ComputationGraph& graph, const Text& sample) const {
     return cross_entropy(scores(graph, sample.text), v.labels.id(sample.label));
@@ -110,13 +117,15 @@ struct Model {
 int train(const Options& options) {
   const nn::Splits<Text> data = load(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  const auto encoder = load_encoder(options, parameters);
+  const Model model{parameters, options, vocabularies_of(data.train, options), encoder};
   load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("texts", "accuracy");
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
+  tune(encoder, options, data.train.size(), training);
   training.dev_score = [&] { return accuracy(data.dev, model.labels(data.dev)); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Text& sample) { return model.loss(graph, sample); };
@@ -131,7 +140,10 @@ int train(const Options& options) {
 int apply(Options& options) {
   const nn::SavedModel saved = options.load_model();
   ParameterCollection parameters;
-  const Model model{parameters, options, {saved.vocabulary("words"), saved.vocabulary("labels")}};
+  const Model model{parameters,
+                    options,
+                    {saved.vocabulary("words"), saved.vocabulary("labels")},
+                    saved_encoder(options, saved, parameters)};
   saved.load(parameters);
   const auto parse = [](const auto& line, auto) { return Text{"", line}; };
   const auto label = [&](const Texts& texts) { return model.labels(texts); };

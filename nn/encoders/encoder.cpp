@@ -1,7 +1,7 @@
 // Encoder: its parameters, and what it records for a sequence.
 #include "nn/encoders/encoder.h"
 
-#include <cmath>
+#include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -59,8 +59,14 @@ EncoderParameters make_parameters(ParameterCollection own, const EncoderConfig& 
 // Records an encoder for one sequence. Columns are minibatch elements, {size} each.
 class Pass {
  public:
-  Pass(const EncoderParameters& own, ComputationGraph& graph, ListOf<std::uint32_t> ids)
-      : own_(own), config_(own.config), graph_(graph), ids_(ids.begin(), ids.end()) {
+  Pass(const EncoderParameters& own, ComputationGraph& graph, ListOf<std::uint32_t> ids,
+       ListOf<std::uint32_t> types)
+      : own_(own),
+        config_(own.config),
+        graph_(graph),
+        ids_(ids.begin(), ids.end()),
+        types_(types.begin(), types.end()) {
+    if (types_.empty()) types_.resize(ids_.size());
     if (own.family->positions == Positions::rotary) {
       global_ = Rotation(graph, config_, count(), config_.global_theta);
       local_ = Rotation(graph, config_, count(), config_.local_theta);
@@ -72,19 +78,17 @@ class Pass {
   }
 
   Expression embed() const {
-    const auto rows = [&](Part part, std::uint32_t first, std::uint32_t step) {
-      std::vector<unsigned> places(count());
-      for (unsigned i = 0; i < count(); ++i) places[i] = first + i * step;
-      return lookup(graph_, own_.of(part).table, places);
+    std::vector<Expression> terms;
+    const auto add = [&](Part part, const std::vector<unsigned>& rows) {
+      const LookupParameter& table = own_.of(part).table;
+      if (table.p != nullptr) terms.push_back(lookup(graph_, table, rows));
     };
-    std::vector<Expression> terms = {lookup(graph_, own_.of(Part::words).table, ids_)};
-    if (own_.of(Part::positions).table.p != nullptr) {
-      const unsigned first = own_.family->counts_from_padding ? config_.padding + 1 : 0;
-      terms.push_back(rows(Part::positions, first, 1));
-    }
-    if (own_.of(Part::token_types).table.p != nullptr) {
-      terms.push_back(rows(Part::token_types, 0, 0));
-    }
+    std::vector<unsigned> places(count());
+    std::iota(places.begin(), places.end(),
+              own_.family->counts_from_padding ? config_.padding + 1 : 0u);
+    add(Part::words, ids_);
+    add(Part::positions, places);
+    add(Part::token_types, types_);
     const Expression x = norm(own_.of(Part::embedding_norm), sum(terms));
     const PartParameters& projection = own_.of(Part::projection);
     const Expression y = dropout(x, config_.embedding_dropout);
@@ -113,8 +117,10 @@ class Pass {
   unsigned count() const { return static_cast<unsigned>(ids_.size()); }
 
   Expression map(const PartParameters& part, const Expression& x) const {
-    if (part.bias.p == nullptr) return part.weights * x;
-    return affine_transform({part.bias, part.weights, x});
+    Expression y =
+        part.bias.p == nullptr ? part.weights * x : affine_transform({part.bias, part.weights, x});
+    if (part.adapter_a.p == nullptr) return y;
+    return affine_transform({y, part.adapter_b, part.adapter_a * x * own_.adapter_scale});
   }
 
   // x itself if the encoder lacks this norm.
@@ -162,33 +168,34 @@ class Pass {
   const EncoderParameters& own_;
   const EncoderConfig& config_;
   ComputationGraph& graph_;
-  std::vector<unsigned> ids_;
+  std::vector<unsigned> ids_, types_;
   Rotation global_, local_;
   Expression distances_;
 };
 
-// Checks the ids of a sequence, and calls visit(layer) for the embeddings and every layer.
-template <class F>
-void encode(const EncoderParameters& own, unsigned most, ComputationGraph& graph,
-            ListOf<std::uint32_t> ids, const F& visit) {
+// Throws UsageError unless the encoder can read this sequence.
+void check(const EncoderConfig& config, unsigned most, ListOf<std::uint32_t> ids,
+           ListOf<std::uint32_t> types) {
   if (ids.size() == 0) throw UsageError("[Encoder] need at least 1 id; got 0");
   if (most > 0 && ids.size() > most) {
     throw UsageError(
-        fmt::format("[Encoder] need at most {}, the positions of this {}; got {}: split the text",
-                    dynet_like::detail::counted(most, "piece"), own.config.model_type, ids.size()));
+        fmt::format("[Encoder] need at most {}, the positions of this {}; got {}: split the text, "
+                    "or use a TextEncoder",
+                    dynet_like::detail::counted(most, "piece"), config.model_type, ids.size()));
   }
   for (const std::uint32_t id : ids) {
-    if (id < own.config.vocabulary) continue;
+    if (id < config.vocabulary) continue;
     throw UsageError(fmt::format("[Encoder] need ids below {}, the vocabulary of this {}; got {}",
-                                 own.config.vocabulary, own.config.model_type, id));
+                                 config.vocabulary, config.model_type, id));
   }
-  const Pass pass(own, graph, ids);
-  Expression x = pass.embed();
-  visit(pass, x);
-  for (unsigned i = 0; i < own.config.layers; ++i) {
-    x = pass.layer(i, x);
-    if (i + 1 == own.config.layers) x = pass.last(x);
-    visit(pass, x);
+  if (types.size() > 0 && types.size() != ids.size()) {
+    throw UsageError(
+        fmt::format("[Encoder] need as many types as ids, {}; got {}", ids.size(), types.size()));
+  }
+  for (const std::uint32_t type : types) {
+    if (type < std::max(config.token_types, 1u)) continue;
+    throw UsageError(fmt::format("[Encoder] need types below {}, those of this {}; got {}",
+                                 std::max(config.token_types, 1u), config.model_type, type));
   }
 }
 
@@ -201,17 +208,31 @@ Encoder::Encoder(ParameterCollection& model, const EncoderConfig& config,
       make_parameters(add_layer(model, options.name, "encoder"), config));
 }
 
-Expression Encoder::operator()(ComputationGraph& graph, ListOf<std::uint32_t> ids) const {
-  Expression result;
-  encode(*parameters_, most_pieces(), graph, ids,
-         [&](const Pass& pass, const Expression& x) { result = pass.as_matrix(x); });
-  return result;
+Encoder Encoder::without_weights(ParameterCollection& model, const EncoderConfig& config,
+                                 const LayerOptions& options) {
+  EncoderConfig zeros = config;
+  zeros.initial_deviation = 0;
+  Encoder encoder(model, zeros, options);
+  encoder.parameters_->config = config;
+  return encoder;
 }
 
-std::vector<Expression> Encoder::layers(ComputationGraph& graph, ListOf<std::uint32_t> ids) const {
-  std::vector<Expression> results;
-  encode(*parameters_, most_pieces(), graph, ids,
-         [&](const Pass& pass, const Expression& x) { results.push_back(pass.as_matrix(x)); });
+Expression Encoder::operator()(ComputationGraph& graph, ListOf<std::uint32_t> ids,
+                               ListOf<std::uint32_t> types) const {
+  return layers(graph, ids, types).back();
+}
+
+std::vector<Expression> Encoder::layers(ComputationGraph& graph, ListOf<std::uint32_t> ids,
+                                        ListOf<std::uint32_t> types) const {
+  check(config(), most_pieces(), ids, types);
+  const Pass pass(*parameters_, graph, ids, types);
+  Expression x = pass.embed();
+  std::vector<Expression> results = {pass.as_matrix(x)};
+  for (unsigned i = 0; i < config().layers; ++i) {
+    x = pass.layer(i, x);
+    if (i + 1 == config().layers) x = pass.last(x);
+    results.push_back(pass.as_matrix(x));
+  }
   return results;
 }
 

@@ -146,10 +146,7 @@ Encoder load_encoder(ParameterCollection& model, const std::string& folder,
   const Tensors tensors(folder, family);
   const std::vector<EncoderTensor> wanted = tensors_of(family, config);
   tensors.check(wanted, model.dtype());
-  EncoderConfig without_weights = config;
-  without_weights.initial_deviation = 0;  // draws no numbers
-  Encoder encoder(model, without_weights, options);
-  encoder.parameters_->config = config;
+  const Encoder encoder = Encoder::without_weights(model, config, options);
   for (const EncoderTensor& tensor : wanted) {
     tensors.load(tensor, encoder.parameters_->storage_of(tensor));
   }
@@ -157,6 +154,10 @@ Encoder load_encoder(ParameterCollection& model, const std::string& folder,
 }
 
 void Encoder::save(const std::string& folder) const {
+  if (has_unmerged_adapters(*parameters_)) {
+    throw UsageError("[Encoder] need adapters that are merged to save " + folder +
+                     "; got others: call merge_adapters()");
+  }
   namespace files = dynet_like::detail::tensor_file;
   const std::vector<EncoderTensor> own = tensors_of(*parameters_->family, config());
   files::Parameters storages;

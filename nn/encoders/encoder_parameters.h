@@ -14,6 +14,7 @@ namespace dynet_like::nn::encoders {
 struct PartParameters {
   Parameter weights, bias;
   LookupParameter table;
+  Parameter adapter_a, adapter_b;  ///< of a matrix with an adapter, {rank, inputs}, {outputs, rank}
 };
 
 using Parts = std::array<PartParameters, kParts>;
@@ -25,6 +26,7 @@ struct EncoderParameters {
   Activation activation = nullptr;
   Parts common;
   std::vector<Parts> layers;
+  float adapter_scale = 0;  ///< 0: there are no adapters
 
   const PartParameters& of(Part part) const { return common[static_cast<std::size_t>(part)]; }
   const PartParameters& of(Part part, unsigned layer) const {
@@ -36,5 +38,8 @@ struct EncoderParameters {
     return tensor.is_table ? own.table.p : tensor.is_bias ? own.bias.p : own.weights.p;
   }
 };
+
+/// Whether there is an adapter whose B is not all 0.
+bool has_unmerged_adapters(const EncoderParameters& own);
 
 }  // namespace dynet_like::nn::encoders

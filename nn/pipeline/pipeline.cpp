@@ -90,14 +90,14 @@ struct Pipeline::Parts {
   }
 };
 
-Pipeline::Pipeline(Parts parts, const PipelineOptions& options)
+Pipeline::Pipeline(Parts parts, const PipelineOptions& options, const Context& context)
     : parameters_(options.seed),
       segmentation_(parameters_.add_subcollection("segmentation")),
       annotation_(parameters_.add_subcollection("annotation")),
       options_(options),
       multiwords_(std::move(parts.multiwords)),
       segmenter_(segmentation_, std::move(parts.characters), options.segmenter),
-      encoder_(annotation_, std::move(parts.encoder), options.encoder),
+      encoder_(annotation_, std::move(parts.encoder), options.encoder, context(annotation_)),
       parser_(annotation_,
               {encoder_.size(),
                [this](ComputationGraph& graph, std::span<const std::string> words) {
@@ -128,13 +128,22 @@ Pipeline::Pipeline(std::span<const ConlluSentence> sentences, const PipelineOpti
             add_words_with_vectors(options.vectors, known, options.most_vectors);
             return parts;
           }(),
-          with_size(options)) {
+          with_size(options),
+          [&](ParameterCollection& model) -> std::optional<TextEncoder> {
+            if (options.pretrained_encoder.empty()) return {};
+            return TextEncoder::load(model, options.pretrained_encoder);
+          }) {
   if (options.vectors.empty()) return;
   read_word_vectors(options.vectors, encoder_.vocabularies().pretrained,
                     encoder_.pretrained()->table());
 }
 
-Pipeline::Pipeline(const SavedModel& saved) : Pipeline(Parts(saved), options_of(saved)) {
+Pipeline::Pipeline(const SavedModel& saved)
+    : Pipeline(Parts(saved), options_of(saved),
+               [&](ParameterCollection& model) -> std::optional<TextEncoder> {
+                 if (!TextEncoder::is_in(saved.metadata())) return {};
+                 return TextEncoder(model, saved.metadata());
+               }) {
   saved.load(parameters_);
 }
 
@@ -148,6 +157,7 @@ void Pipeline::save(const std::string& path) const {
       [&](const char* name, const Vocabulary& vocabulary) { texts[name] = vocabulary.to_text(); });
   const Vocabulary& pretrained = encoder_.vocabularies().pretrained;
   if (pretrained.size() > 0) texts["pretrained"] = pretrained.to_text();
+  if (encoder_.context()) texts.merge(encoder_.context()->texts());
   save_parameters(path, parameters_, texts);
 }
 
@@ -181,6 +191,9 @@ TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
   AdamTrainer trainer(annotation_, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(75);
   prepare(options, train.size(), 0.002f);
+  if (encoder_.context()) {
+    options.groups = {{1, encoder_.context()->encoder().groups(options_.tuning)}};
+  }
   options.sizes = sizes_of(train);
   options.score_name = "LAS";
   options.dev_score = [&] {

@@ -27,13 +27,19 @@ struct PipelineOptions {
   /// A text file of word vectors, and how many of its words are used; empty: none.
   std::string vectors = {};
   std::uint32_t most_vectors = 50'000;
+  /// The folder of a pretrained encoder, which is tuned (see TextEncoder); empty: none.
+  std::string pretrained_encoder = {};
+  /// How it is tuned. The rate is a factor of that of the other parameters, 0.002.
+  FineTuning tuning = {.rate = 0.05f};
   std::uint64_t seed = 1;
 };
 
-/// A Segmenter, a table of multi-word tokens, and a JointParser on a WordEncoder.
+/// A Segmenter, a table of multi-word tokens, and a JointParser on a WordEncoder, which may read a
+/// pretrained encoder.
 class Pipeline {
  public:
-  /// A model for a treebank, before training. Throws FileError for the file of vectors.
+  /// A model for a treebank, before training. Throws FileError for the file of vectors and the
+  /// folder of the encoder.
   Pipeline(std::span<const ConlluSentence> sentences, const PipelineOptions& options);
   /// A model that save() has written. Throws FileError for another file.
   explicit Pipeline(const SavedModel& saved);
@@ -67,7 +73,8 @@ class Pipeline {
 
  private:
   struct Parts;
-  Pipeline(Parts parts, const PipelineOptions& options);
+  using Context = std::function<std::optional<TextEncoder>(ParameterCollection& model)>;
+  Pipeline(Parts parts, const PipelineOptions& options, const Context& context);
 
   ParameterCollection parameters_, segmentation_, annotation_;
   PipelineOptions options_;

@@ -19,6 +19,20 @@ const WordEncoderVocabularies& checked(const WordEncoderVocabularies& all) {
   throw UsageError("[WordEncoder] need an unknown word and an unknown character; got none");
 }
 
+/// The words, where bytes that are no UTF-8 become replacement characters.
+std::vector<std::string> in_utf8(std::span<const std::string> words) {
+  std::vector<std::string> result;
+  for (const std::string& word : words) {
+    std::string& text = result.emplace_back();
+    for (const std::string& character : split_line(word, TextUnit::character)) {
+      const bool is_wrong =
+          character.size() == 1 && static_cast<unsigned char>(character[0]) >= 128;
+      text += is_wrong ? "\uFFFD" : character;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 WordEncoderVocabularies WordEncoderVocabularies::of(std::span<const ConlluSentence> sentences) {
@@ -34,15 +48,17 @@ WordEncoderVocabularies WordEncoderVocabularies::of(std::span<const ConlluSenten
 }
 
 WordEncoder::WordEncoder(ParameterCollection& model, WordEncoderVocabularies vocabularies,
-                         const WordEncoderOptions& options)
+                         const WordEncoderOptions& options, std::optional<TextEncoder> context)
     : own_(add_layer(model, options.name, "word_encoder")),
       vocabularies_(checked(vocabularies)),
+      context_(std::move(context)),
       words_(own_, vocabularies_.words.size(), options.word, {.name = "words"}),
       spelling_(own_, vocabularies_.characters.size(), options.character,
                 {.hidden = options.spelling, .name = "spelling"}),
-      lstm_(own_, options.word + spelling_.outputs(), options.hidden,
+      input_size_(options.word + spelling_.outputs() +
+                  (context_ ? context_->encoder().config().size : 0)),
+      lstm_(own_, input_size_, options.hidden,
             {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
-      word_size_(options.word),
       dropout_(options.dropout) {
   if (options.pretrained == 0) return;
   const EmbeddingOptions zeros = {.init = ParameterInitConst(0), .name = "pretrained"};
@@ -71,7 +87,8 @@ Expression WordEncoder::operator()(ComputationGraph& graph,
   std::vector<Expression> spellings;
   for (const std::string& each : words) spellings.push_back(spelling_of(graph, each));
   const Expression spelling = dropout_dim(concatenate_cols(spellings), 0, dropout_);
-  const Expression x = concatenate({word, spelling});
+  Expression x = concatenate({word, spelling});
+  if (context_) x = concatenate({x, dropout(context_->words(graph, in_utf8(words)), dropout_)});
   return concatenate({lstm_(x), x});
 }
 

@@ -13,6 +13,7 @@
 #include "nn/data/conllu.h"
 #include "nn/data/vocabulary.h"
 #include "nn/embedding.h"
+#include "nn/encoders/text_encoder.h"
 #include "nn/linear.h"
 
 namespace dynet_like::nn {
@@ -44,17 +45,17 @@ struct WordEncoderVocabularies {
   static WordEncoderVocabularies of(std::span<const ConlluSentence> sentences);
 };
 
-/// The vector of a word is the sum of its own and its pretrained one, and what two LSTMs read in
-/// its characters (Ling et al. 2015, Dozat and Manning 2017). LSTMs from both ends read the
-/// sentence. The result has what they found, and below it the vector of the word itself, whose
-/// spelling decides its lemma.
+/// The vector of a word is the sum of its own and its pretrained one, what two LSTMs read in its
+/// characters (Ling et al. 2015, Dozat and Manning 2017), and its column of a pretrained encoder,
+/// if there is one. LSTMs from both ends read the sentence. The result has what they found, and
+/// below it the vector of the word itself, whose spelling decides its lemma.
 class WordEncoder {
  public:
   /// Adds its layers to a subcollection of `model`, by default "word_encoder". Pretrained vectors
   /// are 0 until they are loaded, and never updated. Throws UsageError for a vocabulary without an
-  /// unknown word.
+  /// unknown word. `context` may have its parameters anywhere.
   WordEncoder(ParameterCollection& model, WordEncoderVocabularies vocabularies,
-              const WordEncoderOptions& options);
+              const WordEncoderOptions& options, std::optional<TextEncoder> context = {});
   // Moving copies, so that a moved-from object still has its layers.
   WordEncoder(const WordEncoder&) = default;
   WordEncoder& operator=(const WordEncoder&) = default;
@@ -62,23 +63,25 @@ class WordEncoder {
   /// Shapes: {size(), words}. Throws UsageError for no words.
   Expression operator()(ComputationGraph& graph, std::span<const std::string> words) const;
 
-  /// 2 * hidden + word + 2 * spelling.
-  unsigned size() const { return 2 * lstm_.hidden() + word_size_ + spelling_.outputs(); }
+  /// 2 * hidden + word + 2 * spelling, and the size of the pretrained encoder.
+  unsigned size() const { return 2 * lstm_.hidden() + input_size_; }
   const WordEncoderVocabularies& vocabularies() const { return vocabularies_; }
   /// The table of pretrained vectors; nothing if there are none.
   const std::optional<Embedding>& pretrained() const { return pretrained_; }
+  const std::optional<TextEncoder>& context() const { return context_; }
 
  private:
   Expression spelling_of(ComputationGraph& graph, const std::string& word) const;
 
   ParameterCollection own_;  // with the parameters of the members below
   WordEncoderVocabularies vocabularies_;
+  std::optional<TextEncoder> context_;
   Embedding words_;
   CharacterLSTM spelling_;
+  unsigned input_size_;
   BidirectionalLSTM lstm_;
   std::optional<Embedding> pretrained_;
   std::optional<Linear> to_word_;
-  unsigned word_size_;
   float dropout_;
 };
 

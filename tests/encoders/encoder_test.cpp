@@ -18,12 +18,7 @@ class EncoderTest : public ::testing::TestWithParam<std::string> {
   EncoderConfig config() const { return small_config(GetParam()); }
 };
 
-std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::erase(name, '-');
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Families, EncoderTest, ::testing::ValuesIn(kFamilies), name_of);
+INSTANTIATE_TEST_SUITE_P(Families, EncoderTest, ::testing::ValuesIn(kFamilies), family_name);
 
 // A loss that has no symmetry.
 Expression loss_of(const Expression& y) {
@@ -113,6 +108,26 @@ TEST_P(EncoderTest, DropoutIsForTraining) {
   EXPECT_EQ(numbers_of(false, 1), numbers_of(false, 1));
 }
 
+TEST_P(EncoderTest, ReadsTypesOfTokens) {
+  ParameterCollection model;
+  const Encoder encoder(model, config());
+  ComputationGraph graph;
+  const auto numbers = [&](const Ids& types) {
+    return as_vector(encoder(graph, {1, 2, 3}, types).value());
+  };
+  EXPECT_EQ(numbers({}), numbers({0, 0, 0}));
+  EXPECT_THROW(numbers({0, 0}), UsageError);
+  const unsigned types = std::max(config().token_types, 1u);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              numbers({0, 0, types});
+            }),
+            "[Encoder] need types below " + std::to_string(types) + ", those of this " +
+                GetParam() + "; got " + std::to_string(types));
+  if (types > 1) {
+    EXPECT_NE(numbers({0, 0, 1}), numbers({}));
+  }
+}
+
 TEST_P(EncoderTest, RefusesIdsThatDoNotFit) {
   ParameterCollection model;
   const Encoder encoder(model, config());
@@ -134,7 +149,7 @@ TEST_P(EncoderTest, RefusesIdsThatDoNotFit) {
   const std::string limit = std::to_string(most), more = std::to_string(most + 1);
   EXPECT_EQ(message_of<UsageError>([&] { encoder(graph, Ids(most + 1, 1)); }),
             "[Encoder] need at most " + limit + " pieces, the positions of this " + GetParam() +
-                "; got " + more + ": split the text");
+                "; got " + more + ": split the text, or use a TextEncoder");
 }
 
 // A subcollection in a model with others.
@@ -147,11 +162,11 @@ TEST(EncoderNamesTest, ArePathsOfParts) {
         "/encoder/embedding_norm/g", "/encoder/layer_1/query/W", "/encoder/layer_1/query/b",
         "/encoder/layer_0/network_norm/b", "/encoder_1/layer_0/query_key_value/W",
         "/encoder_1/layer_1/attention_norm/g", "/encoder_1/final_norm/g", "/reader/projection/W"}) {
-    EXPECT_NE(model.find(name), nullptr) << name;
+    EXPECT_NO_THROW(model.find(name)) << name;
   }
-  EXPECT_EQ(model.find("/encoder_1/layer_0/attention_norm/g"), nullptr);
-  EXPECT_EQ(model.find("/encoder_1/layer_0/query_key_value/b"), nullptr);
-  EXPECT_EQ(model.find("/encoder/projection/W"), nullptr);
+  EXPECT_THROW(model.find("/encoder_1/layer_0/attention_norm/g"), UsageError);
+  EXPECT_THROW(model.find("/encoder_1/layer_0/query_key_value/b"), UsageError);
+  EXPECT_THROW(model.find("/encoder/projection/W"), UsageError);
 }
 
 // Pieces that are further away than the window reach an output only through other layers.

@@ -19,6 +19,13 @@ using Ids = std::vector<std::uint32_t>;
 inline const std::vector<std::string> kFamilies = {
     "bert", "roberta", "xlm-roberta", "distilbert", "electra", "modernbert", "deberta-v2"};
 
+/// The name of a test for a family, which has no "-".
+inline std::string family_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
+
 /// Without dropout; in ModernBERT, pieces see one on each side.
 inline EncoderConfig small_config(const std::string& family) {
   EncoderConfig config = EncoderConfig::of(family);

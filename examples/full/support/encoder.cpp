@@ -1,0 +1,43 @@
+// A pretrained encoder: where it comes from, and how it is tuned.
+#include "examples/full/support/encoder.h"
+
+namespace dynet_like::examples {
+
+namespace {
+
+nn::TextEncoder adapted(const nn::TextEncoder& encoder, const Options& options,
+                        ParameterCollection& model) {
+  const unsigned rank = options.whole("adapters");
+  return rank == 0 ? encoder : encoder.with_adapters(model, {.rank = rank});
+}
+
+}  // namespace
+
+std::optional<nn::TextEncoder> load_encoder(const Options& options, ParameterCollection& model) {
+  if (!options.has("encoder")) return {};
+  return adapted(nn::TextEncoder::load(model, options.text("encoder")), options, model);
+}
+
+std::optional<nn::TextEncoder> saved_encoder(const Options& options, const nn::SavedModel& saved,
+                                             ParameterCollection& model) {
+  if (!nn::TextEncoder::is_in(saved.metadata())) return {};
+  return adapted(nn::TextEncoder(model, saved.metadata()), options, model);
+}
+
+unsigned size_of(const std::optional<nn::TextEncoder>& encoder) {
+  return encoder ? encoder->encoder().config().size : 0;
+}
+
+void tune(const std::optional<nn::TextEncoder>& encoder, const Options& options,
+          std::size_t samples, nn::TrainingOptions& training) {
+  if (!encoder) return;
+  training.groups = {{1, encoder->encoder().groups({.rate = options.real("encoder-rate"),
+                                                    .frozen = options.whole("frozen")})}};
+  const std::uint64_t updates = training.updates(samples);
+  training.schedule = nn::WarmUp{
+      updates / 10 + 1, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};
+  training.schedule_by_epoch = false;
+  training.texts.merge(encoder->texts());
+}
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,61 @@
+// TextEncoder: a pretrained encoder with its tokenizer, for words and texts.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "dynet_like/io/model_file.h"
+#include "nn/encoders/encoder.h"
+#include "nn/encoders/pooling.h"
+#include "nn/text/tokenizer.h"
+
+namespace dynet_like::nn {
+
+/// Vectors of words and texts in context, from a folder with an encoder and its tokenizer.json.
+/// Texts may have any length. If one has more pieces than the encoder has positions, it is read in
+/// parts that overlap: each has the most pieces, and begins half of them behind the part before. A
+/// piece gets its column from the part in which it is farther from both ends.
+class TextEncoder {
+ public:
+  /// Throws what load_encoder and Tokenizer::load throw, and FileError for a tokenizer with ids
+  /// that the encoder does not have.
+  static TextEncoder load(ParameterCollection& model, const std::string& folder,
+                          const LayerOptions& options = {});
+  /// An encoder for the parameters of a saved model, which are 0 until they are loaded. `texts` are
+  /// the result of texts(), such as SavedModel::metadata(). Throws FileError, for example for a
+  /// text that is missing.
+  TextEncoder(ParameterCollection& model, const Metadata& texts, const LayerOptions& options = {});
+
+  /// Whether `texts` have what texts() returns.
+  static bool is_in(const Metadata& texts);
+
+  /// A column for every word, from its pieces in the text of all words with blanks between them;
+  /// zeros for a word without any, such as "". Shapes:
+  /// n words -> {size, n}. Throws UsageError for no words, and what Tokenizer::encode throws.
+  Expression words(ComputationGraph& graph, std::span<const std::string> words,
+                   Pooling pooling = Pooling::first) const;
+  /// The vector of a text: the mean of its pieces, or the first, such as [CLS]. Shape: {size}.
+  Expression text(ComputationGraph& graph, std::string_view text,
+                  Pooling pooling = Pooling::mean) const;
+  /// A column for every piece. Shapes: n pieces -> {size, n}.
+  Expression pieces(ComputationGraph& graph, const EncodedText& text) const;
+
+  const Encoder& encoder() const { return encoder_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+  /// config.json and tokenizer.json, for TrainingOptions::texts or save_parameters.
+  Metadata texts() const;
+  /// Encoder::save, with tokenizer.json.
+  void save(const std::string& folder) const;
+  /// A copy with Encoder::with_adapters.
+  TextEncoder with_adapters(ParameterCollection& model, const AdapterOptions& options = {}) const;
+
+ private:
+  TextEncoder(Encoder encoder, std::string tokenizer_json, const std::string& file);
+
+  Encoder encoder_;
+  std::shared_ptr<const std::string> tokenizer_json_;
+  Tokenizer tokenizer_;
+};
+
+}  // namespace dynet_like::nn

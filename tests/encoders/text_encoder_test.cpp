@@ -1,0 +1,164 @@
+// Encoders with their tokenizers: words, texts of any length, files.
+#include "nn/encoders/text_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/io/safetensors.h"
+#include "nn/train/saved_model.h"
+#include "tests/encoders/small_encoders.h"
+#include "tests/support/layers.h"
+#include "tests/support/message_of.h"
+#include "tests/text/tokenizer_json.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Pieces: "a" 3, "b" 4, "c" 5, and "##x" 6 to "##z" 8, between [CLS] 1 and [SEP] 2.
+std::string tokenizer_json(const std::string& more = "") {
+  const std::string special = R"(,"single_word":false,"lstrip":false,"rstrip":false,
+      "normalized":false,"special":true})";
+  TokenizerJson json;
+  json.pre_tokenizer = R"({"type":"WhitespaceSplit"})";
+  json.post_processor = R"({"type":"BertProcessing","sep":["[SEP]",2],"cls":["[CLS]",1]})";
+  json.added_tokens =
+      R"([{"id":1,"content":"[CLS]")" + special + R"(,{"id":2,"content":"[SEP]")" + special + "]";
+  json.model = R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",
+      "max_input_chars_per_word":100,"vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"a":3,"b":4,"c":5,
+      "##x":6,"##y":7,"##z":8)" +
+               more + "}}";
+  return json.text();
+}
+
+class TextEncoderTest : public EncoderFolder {
+ protected:
+  void make_folder(const std::string& family = "bert", const std::string& more = "") {
+    make(family);
+    write_text("tokenizer.json", tokenizer_json(more));
+  }
+};
+
+TEST_F(TextEncoderTest, PoolsThePiecesOfWords) {
+  make_folder();
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  ComputationGraph graph;
+  const Expression pieces = encoder.encoder()(graph, {1, 3, 6, 5, 4, 7, 8, 2});
+  const Words words = {"ax", "c", "", "byz"};
+  for (const Pooling pooling : {Pooling::first, Pooling::mean}) {
+    EXPECT_EQ(as_vector(encoder.words(graph, words, pooling).value()),
+              as_vector(pool_words(pieces, std::vector<std::int32_t>{-1, 0, 0, 1, 3, 3, 3, -1}, 4,
+                                   pooling)
+                            .value()));
+  }
+  EXPECT_EQ(as_vector(encoder.text(graph, " ax c byz").value()),
+            as_vector(pool_sentence(pieces, Pooling::mean).value()));
+  EXPECT_EQ(as_vector(encoder.text(graph, "ax c byz", Pooling::first).value()),
+            as_vector(pool_sentence(pieces, Pooling::first).value()));
+  EXPECT_EQ(as_vector(encoder.words(graph, Words{"", ""}).value()), std::vector<float>(16, 0.0f));
+  EXPECT_EQ(message_of<UsageError>([&] { encoder.words(graph, Words()); }),
+            "[TextEncoder] need at least 1 word; got 0");
+}
+
+TEST_F(TextEncoderTest, SecondTextsHaveTheirTypes) {
+  make_folder();
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  ComputationGraph graph;
+  const EncodedText pair = encoder.tokenizer().encode("ax", "c");
+  EXPECT_EQ(as_vector(encoder.pieces(graph, pair).value()),
+            as_vector(encoder.encoder()(graph, {1, 3, 6, 2, 5, 2}, {0, 0, 0, 0, 1, 1}).value()));
+}
+
+// With 12 positions, a part has 10 pieces, and begins 5 behind the one before.
+TEST_F(TextEncoderTest, LongTextsAreReadInParts) {
+  make_folder();
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  ComputationGraph graph;
+  const auto id_of = [](unsigned i) { return 3 + (i * i + i / 3) % 3; };
+  for (unsigned count = 8; count <= 33; ++count) {
+    Words words(count);
+    for (unsigned i = 0; i < count; ++i) words[i] = std::string(1, "abc"[id_of(i) - 3]);
+    const std::vector<float> found = as_vector(encoder.words(graph, words).value());
+    ASSERT_EQ(found.size(), 8 * count);
+    // The part that gives a word: the first, unless a later one has more pieces in front of it.
+    for (unsigned i = 0; i < count; ++i) {
+      unsigned begin = 0;
+      while (begin + 10 < count && begin + 7 <= i) begin += 5;
+      Ids ids = {1};
+      for (unsigned j = begin; j < std::min(begin + 10, count); ++j) ids.push_back(id_of(j));
+      ids.push_back(2);
+      const Expression column = pick(encoder.encoder()(graph, ids), i - begin + 1, 1);
+      EXPECT_EQ(std::vector<float>(found.begin() + 8 * i, found.begin() + 8 * (i + 1)),
+                as_vector(column.value()))
+          << i << " of " << count;
+    }
+  }
+}
+
+TEST_F(TextEncoderTest, BatchingChangesNoBit) {
+  make_folder();
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  expect_same_bits_in_batches(model, 7, [&](ComputationGraph& graph, unsigned sample) {
+    const Words all = {"a", "", "bx", "cyz", "b", "ax", "c", "a", "b", "c", "by", "cx", "a", "b"};
+    return squared_norm(sin(encoder.words(graph, std::span(all).first(2 * sample + 1))));
+  });
+}
+
+TEST_F(TextEncoderTest, IsSavedInAModelAndInAFolder) {
+  make_folder("deberta-v2");
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  const Words words = {"ax", "c"};
+  const auto numbers = [&](const TextEncoder& own) {
+    ComputationGraph graph;
+    return as_vector(own.words(graph, words).value());
+  };
+  save_parameters(path("model.all.safetensors"), model, encoder.texts());
+  const SavedModel saved(path("model.all.safetensors"));
+  EXPECT_TRUE(TextEncoder::is_in(saved.metadata()));
+  ParameterCollection again;
+  const TextEncoder loaded(again, saved.metadata());
+  saved.load(again);
+  EXPECT_EQ(numbers(loaded), numbers(encoder));
+  loaded.save(path("copy"));
+  ParameterCollection third;
+  const TextEncoder copied = TextEncoder::load(third, path("copy"));
+  EXPECT_EQ(numbers(copied), numbers(encoder));
+  EXPECT_EQ(copied.texts(), encoder.texts());
+}
+
+TEST_F(TextEncoderTest, RefusesFilesThatDoNotFit) {
+  make_folder("bert", R"(,"##w":11)");
+  ParameterCollection model;
+  EXPECT_EQ(message_of<FileError>([&] { TextEncoder::load(model, path()); }),
+            path("tokenizer.json") +
+                ": [TextEncoder] need ids below 11, the encoder's vocabulary; "
+                "got 11");
+  std::filesystem::remove(path("tokenizer.json"));
+  EXPECT_THROW(TextEncoder::load(model, path()), FileError);
+  Metadata texts = {{"encoder.config", "{}"}};
+  EXPECT_EQ(message_of<FileError>([&] { TextEncoder(model, texts); }),
+            "saved model: [TextEncoder] need the texts of an encoder; got none for "
+            "encoder.tokenizer");
+  EXPECT_FALSE(TextEncoder::is_in({}));
+}
+
+TEST_F(TextEncoderTest, RefusesPositionsThatAreNotEnough) {
+  EncoderConfig config = small_config("bert");
+  config.positions = 2;
+  ParameterCollection model;
+  Encoder(model, config).save(path());
+  write_text("tokenizer.json", tokenizer_json());
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  ComputationGraph graph;
+  EXPECT_EQ(message_of<UsageError>([&] { encoder.text(graph, "a"); }),
+            "[TextEncoder] need positions for more pieces than the 2 that the tokenizer adds; got "
+            "2");
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
