@@ -14,6 +14,7 @@
 #include "nn/embedding.h"
 #include "nn/encoders/encoder.h"
 #include "nn/encoders/pooling.h"
+#include "nn/encoders/text_encoder.h"
 #include "nn/gru.h"
 #include "nn/highway.h"
 #include "nn/layer_norm.h"

@@ -53,7 +53,7 @@ std::set<std::string> shard_names(std::string_view json, const std::string& file
   std::set<std::string> names;
   for (const auto& [tensor, shard] : map->items()) {
     const std::string name = shard.is_string() ? shard.get<std::string>() : "";
-    const bool is_plain = name.find_first_of("/\\:") == std::string::npos && name.front() != '.';
+    const bool is_plain = name.find_first_of("/\\:") == std::string::npos && !name.starts_with('.');
     if (name.empty() || !is_plain || !name.ends_with(".safetensors")) {
       throw FileError(file,
                       "[load_encoder] need a file of this folder that ends with .safetensors "

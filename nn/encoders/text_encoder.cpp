@@ -123,7 +123,7 @@ Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::stri
   }
   const EncodedText text = tokenizer_.encode(joined);
   const auto count = static_cast<unsigned>(words.size());
-  if (text.ids.empty()) return zeros(graph, {encoder_.config().size, count});
+  if (text.ids.empty()) return zeros(graph, {size(), count});
   std::vector<std::int32_t> word_of_piece;
   std::int32_t word = 0;
   for (const PieceSource& source : text.sources) {
@@ -140,7 +140,7 @@ Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::stri
 Expression TextEncoder::text(ComputationGraph& graph, std::string_view text,
                              Pooling pooling) const {
   const EncodedText encoded = tokenizer_.encode(text);
-  if (encoded.ids.empty()) return zeros(graph, {encoder_.config().size});
+  if (encoded.ids.empty()) return zeros(graph, {size()});
   return pool_sentence(pieces(graph, encoded), pooling);
 }
 

@@ -41,6 +41,8 @@ class TextEncoder {
   /// A column for every piece. Shapes: n pieces -> {size, n}.
   Expression pieces(ComputationGraph& graph, const EncodedText& text) const;
 
+  /// Of a column.
+  unsigned size() const { return encoder_.config().size; }
   const Encoder& encoder() const { return encoder_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   /// config.json and tokenizer.json, for TrainingOptions::texts or save_parameters.

@@ -107,40 +107,58 @@ Expression JointParser::loss(ComputationGraph& graph, const ConlluSentence& sent
       cross_entropy(all.lemmas, v.lemmas.ids(lemma_scripts(sentence))));
 }
 
-void JointParser::annotate(ComputationGraph& graph, ConlluSentence& sentence) const {
-  const Scores all = scores(graph, sentence);
-  const auto values = values_of({all.arcs, all.upos, all.xpos, all.feats, all.lemmas});
-  const std::vector<std::uint32_t> heads = chu_liu_edmonds(values[0]);
+// Values are the scores of upos, xpos, feats and lemmas.
+void JointParser::set_tags(ConlluSentence& sentence, std::span<const Tensor> values) const {
   const auto& v = vocabularies_;
-  sentence.set_heads(heads);
-  sentence.set_column(&Word::upos, v.upos.words(argmax_of_columns(values[1])));
-  sentence.set_column(&Word::xpos, v.xpos.words(argmax_of_columns(values[2])));
-  sentence.set_column(&Word::feats, v.feats.words(argmax_of_columns(values[3])));
-  const std::vector<unsigned> scripts = argmax_of_columns(values[4]);
+  sentence.set_column(&Word::upos, v.upos.words(argmax_of_columns(values[0])));
+  sentence.set_column(&Word::xpos, v.xpos.words(argmax_of_columns(values[1])));
+  sentence.set_column(&Word::feats, v.feats.words(argmax_of_columns(values[2])));
+  const std::vector<unsigned> scripts = argmax_of_columns(values[3]);
   for (std::size_t i = 0; i < scripts.size(); ++i) {
     Word& word = sentence.words[i];
     word.lemma = apply_edit_script(v.lemmas.word(scripts[i]), word.form);
   }
-  // Now that the heads are known, only labels of their arcs are needed.
-  const Expression of_arcs = labels_(select_cols(all.label_heads, heads), all.label_dependants);
-  const std::vector<float> scores = as_vector(of_arcs.value());
-  const auto root = v.labels.find(kRoot);
+}
+
+void JointParser::set_labels(ConlluSentence& sentence, const Tensor& of_arcs) const {
+  const Vocabulary& names = vocabularies_.labels;
+  const std::vector<float> scores = as_vector(of_arcs);
+  const std::vector<std::uint32_t> heads = sentence.heads();
+  const auto root = names.find(kRoot);
   for (std::size_t i = 0; i < heads.size(); ++i) {
     if (root && heads[i] == 0) {
       sentence.words[i].deprel = kRoot;
       continue;
     }
-    const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(i * v.labels.size());
-    std::vector<float> of_word(begin, begin + v.labels.size());
+    const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(i * names.size());
+    std::vector<float> of_word(begin, begin + names.size());
     if (root) of_word[*root] = -std::numeric_limits<float>::infinity();
     const auto best = std::ranges::max_element(of_word) - of_word.begin();
-    sentence.words[i].deprel = v.labels.word(static_cast<std::uint32_t>(best));
+    sentence.words[i].deprel = names.word(static_cast<std::uint32_t>(best));
   }
 }
 
 void JointParser::annotate(std::span<ConlluSentence> sentences, const RunSamples& run) const {
-  run(sizes_of(sentences),
-      [&](ComputationGraph& graph, std::size_t i) { annotate(graph, sentences[i]); });
+  constexpr std::size_t kColumns = 5;
+  run(sizes_of(sentences), [&](ComputationGraph& graph, std::span<const std::size_t> some) {
+    std::vector<Scores> all;
+    std::vector<Expression> columns, of_arcs;
+    for (const std::size_t i : some) {
+      const Scores& own = all.emplace_back(scores(graph, sentences[i]));
+      columns.insert(columns.end(), {own.arcs, own.upos, own.xpos, own.feats, own.lemmas});
+    }
+    const std::vector<Tensor> values = values_of(columns);
+    // Once the heads are known, only labels of their arcs are needed.
+    for (std::size_t k = 0; k < some.size(); ++k) {
+      const std::span own = std::span(values).subspan(k * kColumns, kColumns);
+      const std::vector<std::uint32_t> heads = chu_liu_edmonds(own[0]);
+      sentences[some[k]].set_heads(heads);
+      set_tags(sentences[some[k]], own.subspan(1));
+      of_arcs.push_back(labels_(select_cols(all[k].label_heads, heads), all[k].label_dependants));
+    }
+    const std::vector<Tensor> labels = values_of(of_arcs);
+    for (std::size_t k = 0; k < some.size(); ++k) set_labels(sentences[some[k]], labels[k]);
+  });
 }
 
 }  // namespace dynet_like::nn

@@ -47,9 +47,8 @@ class JointParser {
   /// The sum of the losses of all columns of all words. Shapes: {1}. Throws UsageError for a word
   /// without a head, and for a value that is not in its vocabulary.
   Expression loss(ComputationGraph& graph, const ConlluSentence& sentence) const;
-  /// Sets LEMMA, UPOS, XPOS, FEATS, HEAD and DEPREL of a sentence. One word depends on the root,
-  /// with the label "root" if there is one.
-  void annotate(ComputationGraph& graph, ConlluSentence& sentence) const;
+  /// Sets LEMMA, UPOS, XPOS, FEATS, HEAD and DEPREL of sentences. One word depends on the root, with
+  /// the label "root" if there is one.
   void annotate(std::span<ConlluSentence> sentences, const RunSamples& run) const;
 
   const JointParserVocabularies& vocabularies() const { return vocabularies_; }
@@ -61,6 +60,8 @@ class JointParser {
     Expression arcs, upos, xpos, feats, lemmas, label_heads, label_dependants;
   };
   Scores scores(ComputationGraph& graph, const ConlluSentence& sentence) const;
+  void set_tags(ConlluSentence& sentence, std::span<const Tensor> values) const;
+  void set_labels(ConlluSentence& sentence, const Tensor& of_arcs) const;
 
   ParameterCollection own_;  // with the parameters of the members below
   SentenceEncoder encoder_;

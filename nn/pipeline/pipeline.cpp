@@ -2,6 +2,7 @@
 #include "nn/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
@@ -174,7 +175,7 @@ TrainingProgress Pipeline::train_segmenter(std::span<const ConlluSentence> train
   options.score_name = "F1 of tokens and sentences";
   options.dev_score = [&] {
     const auto labels_of = [&](ComputationGraph& graph, const TextWindow& window) {
-      return segmenter_.labels(graph, window);
+      return best_labels(segmenter_.scores(graph, window).value());
     };
     return segmentation_score(dev_windows,
                               predict(dev_windows, labels_of, {.graph = options.graph}));
@@ -230,13 +231,16 @@ void Pipeline::annotate(std::istream& text, const RunSamples& run,
 
 RunSamples run_by_predict(unsigned threads) {
   return [threads](std::span<const std::uint32_t> sizes, const auto& f) {
-    predict_samples(sizes.size(), {.run = f}, {.sizes = sizes, .graph = {.threads = threads}});
+    const auto run_one = [&](ComputationGraph& graph, std::size_t i) { f(graph, {&i, 1}); };
+    predict_samples(sizes.size(), {.run = run_one}, {.sizes = sizes, .graph = {.threads = threads}});
   };
 }
 
 RunSamples run_in(ComputationGraph& graph) {
   return [&graph](std::span<const std::uint32_t> sizes, const auto& f) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) f(graph, i);
+    std::vector<std::size_t> all(sizes.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    f(graph, all);
   };
 }
 

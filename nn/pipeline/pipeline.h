@@ -86,7 +86,7 @@ class Pipeline {
 
 /// Runs samples by predict, in minibatches of similar sizes.
 RunSamples run_by_predict(unsigned threads);
-/// Runs samples one after the other in a graph, such as that of a server's request.
+/// Runs all samples in one graph, such as that of a server's request.
 RunSamples run_in(ComputationGraph& graph);
 
 }  // namespace dynet_like::nn

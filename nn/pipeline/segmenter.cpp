@@ -110,10 +110,9 @@ Expression Segmenter::loss(ComputationGraph& graph, const TextWindow& window) co
   return sum_batches(cross_entropy(reshape(scores(graph, window), Dim({kLabels}, count)), gold));
 }
 
-std::vector<CharacterLabel> Segmenter::labels(ComputationGraph& graph,
-                                              const TextWindow& window) const {
+std::vector<CharacterLabel> best_labels(const Tensor& scores) {
   std::vector<CharacterLabel> labels;
-  for (const unsigned label : argmax_of_columns(scores(graph, window).value())) {
+  for (const unsigned label : argmax_of_columns(scores)) {
     labels.push_back(static_cast<CharacterLabel>(label));
   }
   return labels;

@@ -86,14 +86,12 @@ class Segmenter {
   }
   /// The sum of the losses of a window's own characters. Shapes: {1}.
   Expression loss(ComputationGraph& graph, const TextWindow& window) const;
-  /// The labels of a window's own characters.
-  std::vector<CharacterLabel> labels(ComputationGraph& graph, const TextWindow& window) const;
+  /// The scores of the labels of a window's own characters. Shapes: {labels, characters}.
+  Expression scores(ComputationGraph& graph, const TextWindow& window) const;
 
   const Vocabulary& characters() const { return characters_; }
 
  private:
-  Expression scores(ComputationGraph& graph, const TextWindow& window) const;
-
   ParameterCollection own_;  // with the parameters of the members below
   Vocabulary characters_;
   Embedding embedding_;
@@ -101,6 +99,9 @@ class Segmenter {
   Linear output_;
   float dropout_;
 };
+
+/// The best label of each character.
+std::vector<CharacterLabel> best_labels(const Tensor& scores);
 
 /// The mean of the F1 of ends of tokens and of ends of sentences, for windows with labels.
 double segmentation_score(std::span<const TextWindow> gold,

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "dynet_like/graph/computation_graph.h"
+
 namespace dynet_like::nn {
 
 namespace {
@@ -49,8 +51,11 @@ std::vector<ConlluSentence> TextReader::next(const RunSamples& run) {
       sizes.push_back(static_cast<std::uint32_t>(window.characters.size()));
     }
     std::vector<std::vector<CharacterLabel>> labels(windows.size());
-    run(sizes, [&](ComputationGraph& graph, std::size_t i) {
-      labels[i] = segmenter_.labels(graph, windows[i]);
+    run(sizes, [&](ComputationGraph& graph, std::span<const std::size_t> some) {
+      std::vector<Expression> scores;
+      for (const std::size_t i : some) scores.push_back(segmenter_.scores(graph, windows[i]));
+      const std::vector<Tensor> values = values_of(scores);
+      for (std::size_t k = 0; k < some.size(); ++k) labels[some[k]] = best_labels(values[k]);
     });
     const auto add_first = [&](CharacterLabel label) {
       add(waiting_.front(), label);

@@ -16,11 +16,11 @@
 
 namespace dynet_like::nn {
 
-/// Calls f(graph, i) for samples of these sizes, in any order and in any graphs: with nn::predict
-/// for files, in the graph of a request for a server.
-using RunSamples =
-    std::function<void(std::span<const std::uint32_t> sizes,
-                       const std::function<void(ComputationGraph& graph, std::size_t i)>& f)>;
+/// Calls f(graph, some) for all samples of these sizes: some at a time, in any order and in any
+/// graphs. For files that is nn::predict, for a server the graph of a request.
+using RunSamples = std::function<void(
+    std::span<const std::uint32_t> sizes,
+    const std::function<void(ComputationGraph& graph, std::span<const std::size_t> some)>& f)>;
 
 /// Reads the text of a document as sentences with FORM and MISC, multi-word tokens, and the
 /// comments "# newpar", "# sent_id" and "# text". text_of() returns the text again, byte for byte,

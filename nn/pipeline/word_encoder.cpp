@@ -56,7 +56,7 @@ WordEncoder::WordEncoder(ParameterCollection& model, WordEncoderVocabularies voc
       spelling_(own_, vocabularies_.characters.size(), options.character,
                 {.hidden = options.spelling, .name = "spelling"}),
       input_size_(options.word + spelling_.outputs() +
-                  (context_ ? context_->encoder().config().size : 0)),
+                  (context_ ? context_->size() : 0)),
       lstm_(own_, input_size_, options.hidden,
             {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
       dropout_(options.dropout) {

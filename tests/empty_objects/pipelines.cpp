@@ -16,7 +16,7 @@ nn::Vocabulary some_words() {
 void use_models(Types& types, ParameterCollection& model, ComputationGraph& graph) {
   const std::vector<std::string> words = {"a"};
   types.use("Segmenter", nn::Segmenter(model, some_words()), [&](const nn::Segmenter& segmenter) {
-    ATTEMPT(segmenter.labels(graph, {}));
+    ATTEMPT(segmenter.scores(graph, {}));
     ATTEMPT(segmenter.id({}));
     ATTEMPT(segmenter.windows_of({}));
     ATTEMPT(segmenter.characters().size());
@@ -37,7 +37,7 @@ void use_models(Types& types, ParameterCollection& model, ComputationGraph& grap
             [&](const nn::JointParser& parser) {
               nn::ConlluSentence empty;
               ATTEMPT(parser.loss(graph, empty));
-              ATTEMPT(parser.annotate(graph, empty));
+              ATTEMPT(parser.annotate({&empty, 1}, nn::run_in(graph)));
               ATTEMPT(parser.vocabularies().upos.size());
             });
 }

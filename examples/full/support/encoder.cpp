@@ -25,7 +25,7 @@ std::optional<nn::TextEncoder> saved_encoder(const Options& options, const nn::S
 }
 
 unsigned size_of(const std::optional<nn::TextEncoder>& encoder) {
-  return encoder ? encoder->encoder().config().size : 0;
+  return encoder ? encoder->size() : 0;
 }
 
 void tune(const std::optional<nn::TextEncoder>& encoder, const Options& options,
