@@ -69,6 +69,7 @@ const Program kProgram = {
       "lower the score of O by X, so that more names are found",
       {-100, 100}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kDigits},
     {{"10", "20"}, {"32", "10"}, {"0.003", "0.003"}, {"0.8", "0.93"}}};
@@ -158,8 +159,8 @@ int train(const Options& options) {
   const TaggedData data = load_sentences(options);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, vocabularies_of(data.train, options)};
-  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters);
+  load_vectors(options, model.v.words, model.words, trainer);
   nn::TrainingOptions training = options.training("sentences", data.score_name);
   training.sum_losses = true;
   // Averages over about the last epoch are better than the last values, and depend less on chance.

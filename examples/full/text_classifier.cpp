@@ -37,6 +37,7 @@ const Program kProgram = {
      {"heads", "N", "4", "4", "attention heads", {1, 64}},
      {"dropout", "X", "0.4", "0.4", "dropout rate of words and texts", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits},
@@ -111,8 +112,8 @@ int train(const Options& options) {
   const nn::Splits<Text> data = load(options);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, vocabularies_of(data.train, options)};
-  load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
+  load_vectors(options, model.v.words, model.embedding, trainer);
   nn::TrainingOptions training = options.training("texts", "accuracy");
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
