@@ -75,17 +75,20 @@ float half_value(std::uint16_t bits, bool is_brain_float) {
   return std::copysign(value, bits >> 15 == 0 ? 1.0f : -1.0f);
 }
 
+float half_at(const TensorEntry& entry, std::size_t i) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, entry.bytes.data() + i * sizeof(bits), sizeof(bits));
+  return half_value(bits, entry.dtype == "BF16");
+}
+
 // Fills a tensor from 16-bit numbers of a file.
 void widen(const TensorEntry& entry, const NamedTensor& tensor) {
   const Rows rows(tensor);
   const std::size_t size = tensor.values.d.size() / rows.count;
   Tensor values = tensor.values;
-  const bool is_brain_float = entry.dtype == "BF16";
   for (std::size_t i = 0; i < rows.count; ++i) {
     for_each_place(rows.shape(), [&](std::uint64_t row_major, std::uint64_t column_major) {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, entry.bytes.data() + (i * size + row_major) * sizeof(bits), sizeof(bits));
-      values.set(i * size + column_major, half_value(bits, is_brain_float));
+      values.set(i * size + column_major, half_at(entry, i * size + row_major));
     });
   }
 }
@@ -177,6 +180,15 @@ void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters) {
   read(file, tensors);
   for (const auto& parameter : parameters) parameter->values_written();
+}
+
+std::vector<float> floats_of(const TensorEntry& entry) {
+  const bool half = is_half(entry);
+  if (!half && entry.dtype != "F32") return {};
+  std::vector<float> floats(entry.bytes.size() / (half ? 2 : sizeof(float)));
+  if (!half) std::memcpy(floats.data(), entry.bytes.data(), entry.bytes.size());
+  for (std::size_t i = 0; half && i < floats.size(); ++i) floats[i] = half_at(entry, i);
+  return floats;
 }
 
 void check_keys(const std::map<std::string, std::string>& metadata) {

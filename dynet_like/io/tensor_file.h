@@ -1,4 +1,4 @@
-// Tensors as they are in files; internal to model files and checkpoints.
+// Tensors as they are in files; internal to model files, checkpoints and word vectors.
 #pragma once
 
 #include <filesystem>
@@ -53,6 +53,10 @@ void read(const TensorEntries& file, std::span<const NamedTensor> tensors);
 /// The same for the tensors of parameters, and counts up their versions.
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters);
+
+/// The numbers of an F32, F16 or BF16 entry in the order of the file, which is row-major; empty for
+/// other types.
+std::vector<float> floats_of(const TensorEntry& entry);
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& need,
                        const std::string& got);

@@ -38,6 +38,7 @@ const Program kProgram = {
      {"hidden", "N", "32", "200", "size of an LSTM; a tag's vector has a quarter of it", {4, 4096}},
      {"dropout", "X", "0.33", "0.33", "dropout rate, also of whole words", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits,
@@ -116,11 +117,11 @@ int train(const Options& options) {
   ParameterCollection parameters(options.seed());
   const auto encoder = load_encoder(options, parameters);
   const Model model{parameters, options, TreeVocabularies(data.train, options), encoder};
-  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
+  load_vectors(options, model.v.words, model.words, trainer);
   trainer.enable_clipping(75);
   nn::TrainingOptions training = parser_training(options, model, data.train, data.dev);
-  tune(encoder, options, data.train.size(), training);
+  tune(encoder, options, data.train.size(), trainer, training);
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);

@@ -42,6 +42,7 @@ const Program kProgram = {
      {"hidden", "N", "32", "200", "size of a state", {1, 4096}},
      {"dropout", "X", "0.3", "0.3", "dropout rate of words, states and the network", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits},
@@ -124,8 +125,8 @@ int train(const Options& options) {
   const nn::Splits<Sentence> data = load(options);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, vocabularies_of(data.train, options)};
-  load_vectors(options, model.v.words, model.embedding);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
+  load_vectors(options, model.v.words, model.embedding, trainer);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("trees", "accuracy");
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),

@@ -48,7 +48,7 @@ po::options_description options_of_command(const std::string& command) {
     add("train", po::value<std::string>()->required(), "a treebank to train on, in CoNLL-U");
     add("dev", po::value<std::string>()->required(), "a treebank to choose the best epoch on");
     add("vectors", po::value<std::string>()->default_value(""),
-        "word vectors as text of word2vec, GloVe or fastText");
+        "word vectors: an .npz file, or text of word2vec or GloVe");
     add("most-vectors", po::value<unsigned>()->default_value(50000), "use the first N of them");
     add("encoder", po::value<std::string>()->default_value(""),
         "the folder of a pretrained encoder, which is tuned; see docs/encoders.md");

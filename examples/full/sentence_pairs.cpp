@@ -36,6 +36,7 @@ const Program kProgram = {
      {"embedding", "N", "32", "32", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "64", "64", "size of a node's h and c", {1, 4096}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits},
@@ -119,8 +120,8 @@ int train(const Options& options) {
   const nn::Splits<Pair> data = load(options);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, vocabularies_of(data.train, options)};
-  load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
+  load_vectors(options, model.v.words, model.embedding, trainer);
   nn::TrainingOptions training = options.training("pairs", "accuracy");
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};

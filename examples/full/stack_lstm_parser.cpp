@@ -45,6 +45,7 @@ const Program kProgram = {
      {"hidden", "N", "32", "100", "size of an LSTM", {4, 4096}},
      {"dropout", "X", "0.2", "0.33", "dropout rate", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits},
@@ -150,9 +151,9 @@ int train(const Options& options) {
   const nn::Splits<Sentence> data = load_trees(options);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, TreeVocabularies(data.train, options)};
-  load_vectors(options, model.v.words, model.words);
   const Sentences trees = projective_trees(data.train);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
+  load_vectors(options, model.v.words, model.words, trainer);
   trainer.enable_clipping(75);
   const nn::TrainingOptions training = parser_training(options, model, trees, data.dev);
   begin_training(options, parameters, data);

@@ -70,6 +70,7 @@ const Program kProgram = {
       "lower the score of O by X, so that more names are found",
       {-100, 100}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kDigits,
      kEncoder,
@@ -168,8 +169,8 @@ int train(const Options& options) {
   ParameterCollection parameters(options.seed());
   const auto encoder = load_encoder(options, parameters);
   const Model model{parameters, options, vocabularies_of(data.train, options), encoder};
-  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters);
+  load_vectors(options, model.v.words, model.words, trainer);
   nn::TrainingOptions training = options.training("sentences", data.score_name);
   training.sum_losses = true;
   // Averages over about the last epoch are better than the last values, and depend less on chance.
@@ -179,7 +180,7 @@ int train(const Options& options) {
                     {"characters", model.v.characters.to_text()},
                     {"labels", model.v.labels.to_text()}};
   training.sizes = nn::sizes_of(data.train);
-  tune(encoder, options, data.train.size(), training);
+  tune(encoder, options, data.train.size(), trainer, training);
   const auto labels = [&](const auto& sentences) { return model.labels(sentences); };
   training.dev_score = [&] {
     return data.has_entities() ? span_scores(data.dev, labels).f1()

@@ -38,6 +38,7 @@ const Program kProgram = {
      {"heads", "N", "4", "4", "attention heads", {1, 64}},
      {"dropout", "X", "0.4", "0.4", "dropout rate of words and texts", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits,
@@ -119,13 +120,13 @@ int train(const Options& options) {
   ParameterCollection parameters(options.seed());
   const auto encoder = load_encoder(options, parameters);
   const Model model{parameters, options, vocabularies_of(data.train, options), encoder};
-  load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
+  load_vectors(options, model.v.words, model.embedding, trainer);
   nn::TrainingOptions training = options.training("texts", "accuracy");
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
-  tune(encoder, options, data.train.size(), training);
+  tune(encoder, options, data.train.size(), trainer, training);
   training.dev_score = [&] { return accuracy(data.dev, model.labels(data.dev)); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Text& sample) { return model.loss(graph, sample); };

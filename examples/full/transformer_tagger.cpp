@@ -50,6 +50,7 @@ const Program kProgram = {
      {"embedding", "N", "", "", "add a vector of this size for the whole word", {1, 4096}},
      {"dropout", "X", "0.3", "0.3", "dropout rate in the encoder", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits},
@@ -151,8 +152,8 @@ int train(const Options& options) {
   const nn::Splits<Sentence> data = load(options);
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, vocabularies_of(data.train, options)};
-  if (model.words) load_vectors(options, model.v.words, model.words->vectors);
   AdamWTrainer trainer(parameters);
+  if (model.words) load_vectors(options, model.v.words, model.words->vectors, trainer);
   trainer.exponential_moving_average(0.999f);
   nn::TrainingOptions training = options.training("sentences", "accuracy");
   const std::uint64_t updates = training.updates(data.train.size());

@@ -47,6 +47,7 @@ const Program kProgram = {
      {"hidden", "N", "96", "150", "size of a node's h and c", {1, 4096}},
      {"dropout", "X", "0", "0.5", "dropout rate of words and outputs", {0, 0.95}},
      kVectors,
+     kVectorsRate,
      kMoreWords,
      kLowerCase,
      kDigits},
@@ -124,8 +125,8 @@ int train(const Options& options) {
   const nn::Vocabulary words =
       known_words(nn::vocabulary_of(data.train, 1, normalisation_of(options)), options);
   const Model model{parameters, options, words};
-  load_vectors(options, words, model.embedding);
   AdamTrainer trainer(parameters);
+  load_vectors(options, words, model.embedding, trainer);
   nn::TrainingOptions training = options.training("trees", "accuracy");
   training.sizes = nn::sizes_of(data.train);
   training.sum_losses = true;

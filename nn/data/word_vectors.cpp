@@ -1,16 +1,22 @@
-// Word vectors: lines are parsed from the end, where the numbers are.
+// Word vectors: lines are parsed from the end, where the numbers are; arrays are checked at once.
 #include "nn/data/word_vectors.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/tensor_file.h"
 
 namespace dynet_like::nn {
 
@@ -46,6 +52,24 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   return number;
 }
 
+// "F32 [2, 3]", for messages.
+std::string shown(const TensorEntry* entry) {
+  if (entry == nullptr) return "none";
+  return fmt::format("{} [{}]", entry->dtype, fmt::join(entry->shape, ", "));
+}
+
+// The whole numbers of an array of I32 or I64; empty for other types. Negative ones become large.
+std::vector<std::size_t> whole_numbers(const TensorEntry& entry) {
+  const bool is_long = entry.dtype == "I64";
+  if (!is_long && entry.dtype != "I32") return {};
+  const std::size_t bytes = is_long ? sizeof(std::int64_t) : sizeof(std::int32_t);
+  std::vector<std::size_t> numbers(entry.bytes.size() / bytes);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    std::memcpy(&numbers[i], entry.bytes.data() + i * bytes, bytes);
+  }
+  return numbers;
+}
+
 void check_rows(const Vocabulary& words, const LookupParameter& table) {
   if (table.rows() < words.size()) {
     throw UsageError("word vectors need a table with a row for each of " +
@@ -58,7 +82,14 @@ void check_rows(const Vocabulary& words, const LookupParameter& table) {
 
 WordVectorReader::WordVectorReader(const std::string& path, const WordVectorOptions& options)
     : WordVectorReader(std::make_unique<std::ifstream>(open_text(path, options.limits)), path,
-                       options) {}
+                       options) {
+  if (path.ends_with(".npz")) take(NumpyFile::read(path));
+}
+
+WordVectorReader::WordVectorReader(const NumpyFile& arrays, const WordVectorOptions& options)
+    : WordVectorReader(std::make_unique<std::istringstream>(), arrays.name(), options) {
+  take(arrays);
+}
 
 WordVectorReader::WordVectorReader(std::istream& stream, const std::string& file,
                                    const WordVectorOptions& options)
@@ -74,8 +105,52 @@ void WordVectorReader::fail(const std::string& what) const {
   throw FileError(file_, what, lines_.number());
 }
 
+// Checks the arrays of a file before it copies them.
+void WordVectorReader::take(const NumpyFile& file) {
+  const TensorEntry *const vectors = file.find("vectors"), *const rows = file.find("rows");
+  const TensorEntry* const keys = file.find("keys");
+  const bool is_table = vectors != nullptr && vectors->shape.size() == 2 && vectors->shape[1] > 0;
+  arrays_.emplace();
+  if (is_table) arrays_->vectors = detail::tensor_file::floats_of(*vectors);
+  if (!is_table || arrays_->vectors.empty()) {
+    fail("need an array \"vectors\" [n, size] of F32 or F16; got " + shown(vectors));
+  }
+  const auto finite = [](float number) { return std::isfinite(number); };
+  if (!std::all_of(arrays_->vectors.begin(), arrays_->vectors.end(), finite)) {
+    fail("need finite numbers in \"vectors\"; got others");
+  }
+  if (rows != nullptr) arrays_->rows = whole_numbers(*rows);
+  if (rows != nullptr && (rows->shape.size() != 1 || arrays_->rows.empty())) {
+    fail("need an array \"rows\" [words] of I32 or I64; got " + shown(rows));
+  }
+  const std::uint64_t count = (rows == nullptr ? vectors : rows)->shape[0];
+  if (keys != nullptr && (keys->shape.size() != 1 || keys->shape[0] != count)) {
+    fail(fmt::format("need \"keys\" [{}], one per {}; got {}", count,
+                     rows == nullptr ? "vector" : "row", shown(keys)));
+  }
+  for (const std::size_t row : arrays_->rows) {
+    if (row < vectors->shape[0]) continue;
+    fail(fmt::format("need rows below {}, the number of vectors; got {} in \"rows\"",
+                     vectors->shape[0], static_cast<std::int64_t>(row)));
+  }
+  arrays_->keys = file.texts("keys");
+  size_ = vectors->shape[1];
+}
+
+bool WordVectorReader::next_key() {
+  if (count_ == arrays_->keys.size()) return false;
+  word_ = arrays_->keys[count_];
+  if (word_.empty()) fail(fmt::format("need words in \"keys\"; got an empty one at {}", count_));
+  const std::size_t row = arrays_->rows.empty() ? count_ : arrays_->rows[count_];
+  const auto first = arrays_->vectors.begin() + static_cast<std::ptrdiff_t>(row * size_);
+  vector_.assign(first, first + static_cast<std::ptrdiff_t>(size_));
+  ++count_;
+  return true;
+}
+
 bool WordVectorReader::next() {
   if (count_ == options_.most_words) return false;
+  if (arrays_) return next_key();
   std::string_view line;
   do {
     if (!lines_.next(line)) return end();

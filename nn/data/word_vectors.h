@@ -1,4 +1,4 @@
-// Word vectors in the text format of word2vec, GloVe and fastText, read and written.
+// Word vectors as text of word2vec, GloVe and fastText, read and written, and as arrays of numpy.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/npz.h"
 #include "dynet_like/params/parameter.h"
 #include "nn/data/text_lines.h"
 #include "nn/data/vocabulary.h"
@@ -34,13 +35,17 @@ struct WordVectorOptions {
   TextLimits limits = kWordVectorLimits;
 };
 
-/// Reads a file line by line. A line is a word and some finite numbers, the same number in every
-/// line, separated by spaces or tabs. The first line may be two whole numbers, the number of words
-/// and the size of a vector, as word2vec and fastText write; these are checked. The numbers are the
-/// last ones of a line, so that a word may contain spaces and numbers, such as "May 5", or be a
-/// single space. But without a line of sizes the first word may not contain spaces; and with one,
-/// the next line may not have one number too many, which would mean that the sizes are wrong. A
-/// repeated word is returned again.
+/// Reads text line by line, or an .npz file. A line is a word and some finite numbers, the same
+/// number in every line, separated by spaces or tabs. The first line may be two whole numbers, the
+/// number of words and the size of a vector, as word2vec and fastText write; these are checked. The
+/// numbers are the last ones of a line, so that a word may contain spaces and numbers, such as "May
+/// 5", or be a single space. But without a line of sizes the first word may not contain spaces; and
+/// with one, the next line may not have one number too many, which would mean that the sizes are
+/// wrong. A repeated word is returned again.
+///
+/// An .npz file has the words as an array of texts "keys", and an array "vectors" [n, size] of F32
+/// or F16. If it has an array "rows" of I32 or I64, many words may share a vector: that of word i
+/// is vectors[rows[i]], otherwise vectors[i]. The whole file is read at once.
 class WordVectorReader {
  public:
   /// Throws FileError, as next() does, if the file is missing, malformed or over a limit.
@@ -48,6 +53,8 @@ class WordVectorReader {
   /// The same for a stream, which must outlive the reader; `file` is its name in messages.
   WordVectorReader(std::istream& stream, const std::string& file,
                    const WordVectorOptions& options = {});
+  /// The same for arrays in memory.
+  explicit WordVectorReader(const NumpyFile& arrays, const WordVectorOptions& options = {});
   WordVectorReader(const WordVectorReader&) = delete;  // members refer to each other
   WordVectorReader& operator=(const WordVectorReader&) = delete;
 
@@ -56,15 +63,24 @@ class WordVectorReader {
   /// Word and vector of the current line, valid until the next call.
   std::string_view word() const { return word_; }
   std::span<const float> vector() const { return vector_; }
-  /// The size of all vectors; 0 until it is known from the first line.
+  /// The size of all vectors; 0 until it is known from the first line, if there are lines.
   std::size_t size() const { return size_; }
-  /// The line of the current word, from 1.
+  /// The line of the current word, from 1; 0 in an .npz file.
   std::size_t line() const { return lines_.number(); }
 
  private:
+  /// The arrays of an .npz file.
+  struct Arrays {
+    std::vector<std::string> keys;
+    std::vector<std::size_t> rows;  ///< of each word
+    std::vector<float> vectors;     ///< one after the other
+  };
+
   WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
                    const WordVectorOptions& options);
   [[noreturn]] void fail(const std::string& what) const;
+  void take(const NumpyFile& file);
+  bool next_key();
   bool end() const;
   bool parse_header(std::string_view line);
   bool parse(std::string_view line);
@@ -79,6 +95,7 @@ class WordVectorReader {
   bool has_sizes_ = false;                 // whether the first line is a line of sizes
   std::uint64_t count_ = 0;
   std::size_t size_ = 0;
+  std::optional<Arrays> arrays_;  // instead of lines
   std::string_view word_;
   std::vector<float> vector_;
 };

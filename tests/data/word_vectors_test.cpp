@@ -15,7 +15,9 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
+#include "dynet_like/io/zip.h"
 #include "dynet_like/params/parameter_collection.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -160,6 +162,31 @@ TEST(WordVectorReader, HasLimits) {
   expect_error(text, 0, "50 bytes in the file", limits);
 }
 
+/// An array of numpy: its name, its type, its shape as Python writes it, and its bytes.
+struct Array {
+  std::string name, type, shape, bytes;
+};
+
+template <class Number>
+std::string bytes_of(const std::vector<Number>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)};
+}
+
+void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
+  detail::AtomicFile file(path);
+  detail::zip::Writer writer(file);
+  for (const auto& [name, type, shape, bytes] : arrays) {
+    const std::string dictionary =
+        "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + "}\n";
+    const std::string header = "\x93NUMPY" + std::string("\1\0", 2) +
+                               static_cast<char>(dictionary.size()) + std::string(1, '\0') +
+                               dictionary;
+    writer.add(name + ".npy", std::as_bytes(std::span(header)), std::as_bytes(std::span(bytes)));
+  }
+  writer.finish();
+  file.commit();
+}
+
 /// A file name in the temporary folder that is removed at the end.
 class WordVectorFile : public testing::Test {
  protected:
@@ -244,6 +271,74 @@ TEST_F(WordVectorFile, ChangesNothingIfItIsBad) {
   vocabulary_.add("e");
   EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), UsageError);
   EXPECT_THROW(write_word_vectors(path_, vocabulary_, table_), UsageError);
+}
+
+/// Four words, three of which share a vector.
+const Array kKeys = {"keys", "|S3", "(4,)", std::string("b\0\0thea\0\0c\0\0", 12)};
+const Array kVectors = {"vectors", "<f4", "(2, 2)", bytes_of(Floats{1, 2, 3, 4})};
+const Array kRows = {"rows", "<i8", "(4,)", bytes_of(std::vector<std::int64_t>{1, 0, 1, 1})};
+
+TEST_F(WordVectorFile, MayBeArraysWithVectorsThatWordsShare) {
+  const std::string path = path_ + ".npz";
+  write_arrays(path, {kVectors, kKeys, kRows});
+  EXPECT_EQ(read_word_vectors(path, vocabulary_, table_), 3u);
+  EXPECT_EQ(as_vector(table_.all_values()), (Floats{3, 4, 3, 4, 3, 4, 9, 9}));
+  EXPECT_EQ(add_words_with_vectors(path, vocabulary_, 9, {.most_words = 1}), 0u);
+  EXPECT_EQ(add_words_with_vectors(path, vocabulary_, 9), 1u);
+  EXPECT_EQ(vocabulary_.word(3), "the");
+  std::filesystem::remove(path);
+}
+
+TEST_F(WordVectorFile, ArraysMayHaveAVectorPerWord) {
+  const std::string path = path_ + ".npz";
+  const std::vector<std::uint32_t> keys = {U'é', U'b', U'c', 0};
+  const std::vector<std::uint16_t> halves = {0x3C00, 0xC500};
+  write_arrays(path, {{"keys", "<U2", "(2,)", bytes_of(keys)},
+                      {"vectors", "<f2", "(2, 1)", bytes_of(halves)}});
+  WordVectorReader reader(path);
+  EXPECT_EQ(reader.size(), 1u) << "known at once";
+  EXPECT_TRUE(reader.next());
+  EXPECT_EQ(reader.word(), "éb");
+  EXPECT_EQ(reader.vector()[0], 1.0f);
+  EXPECT_TRUE(reader.next());
+  EXPECT_EQ(reader.vector()[0], -5.0f);
+  EXPECT_FALSE(reader.next());
+  std::filesystem::remove(path);
+}
+
+TEST_F(WordVectorFile, RefusesArraysThatDoNotFit) {
+  const std::string path = path_ + ".npz";
+  const auto expect_refused = [&](const std::vector<Array>& arrays, const std::string& part) {
+    write_arrays(path, arrays);
+    const std::string message =
+        message_of<FileError>([&] { read_word_vectors(path, vocabulary_, table_); });
+    EXPECT_NE(message.find(path), message.npos) << message;
+    EXPECT_NE(message.find(part), message.npos) << message;
+    EXPECT_EQ(as_vector(table_.all_values()), Floats(8, 9)) << part;
+  };
+  const auto rows = [](std::int32_t last) {
+    return Array{"rows", "<i4", "(4,)", bytes_of(std::vector<std::int32_t>{0, 1, 1, last})};
+  };
+  expect_refused({kKeys, kRows}, "need an array \"vectors\" [n, size] of F32 or F16; got none");
+  expect_refused({kKeys, {"vectors", "<f8", "(1, 1)", std::string(8, '\0')}}, "got F64 [1, 1]");
+  expect_refused({kKeys, {"vectors", "<f4", "(4,)", bytes_of(Floats{1, 2, 3, 4})}}, "got F32 [4]");
+  expect_refused({kKeys, {"vectors", "<f4", "(4, 0)", ""}}, "got F32 [4, 0]");
+  expect_refused({kKeys, {"vectors", "<f4", "(2, 1)", bytes_of(Floats{1, INFINITY})}, kRows},
+                 "need finite numbers in \"vectors\"");
+  expect_refused({kVectors, kRows}, "need an array of texts named \"keys\"; got none");
+  expect_refused({{"keys", "<i4", "(4,)", std::string(16, '\0')}, kVectors, kRows}, "\"I32\"");
+  expect_refused({kKeys, kVectors}, "need \"keys\" [2], one per vector; got |S3 [4]");
+  expect_refused({kKeys, kVectors, {"rows", "<i4", "(1,)", std::string(4, '\0')}},
+                 "need \"keys\" [1], one per row; got |S3 [4]");
+  expect_refused({kKeys, kVectors, {"rows", "<f4", "(4,)", std::string(16, '\0')}},
+                 "need an array \"rows\" [words] of I32 or I64; got F32 [4]");
+  expect_refused({kKeys, kVectors, rows(2)}, "need rows below 2, the number of vectors; got 2");
+  expect_refused({kKeys, kVectors, rows(-1)}, "need rows below 2");
+  expect_refused({{"keys", "|S3", "(4,)", "b" + std::string(11, '\0')}, kVectors, rows(0)},
+                 "need words in \"keys\"; got an empty one at 1");
+  std::ofstream(path) << "a 1 2\n";
+  EXPECT_THROW(WordVectorReader{path}, FileError) << "text under this name";
+  std::filesystem::remove(path);
 }
 
 TEST_F(WordVectorFile, WritesWhatItReads) {

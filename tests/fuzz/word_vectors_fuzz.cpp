@@ -1,5 +1,5 @@
-// Fuzzes the reader of word vectors: equal sizes, finite numbers, no more words than are announced
-// or wanted, and what is skipped is counted.
+// Fuzzes the reader of word vectors, as text and as arrays: equal sizes, finite numbers, no more
+// words than are announced or wanted, and skipped lines are counted.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "nn/data/word_vectors.h"
+#include "tests/fuzz/archive.h"
 
 namespace {
 
@@ -52,10 +53,37 @@ std::size_t words_of(const std::string& text, std::uint64_t* skipped, std::uint6
   }
 }
 
+/// Reads arrays. Each is a length of two bytes, and then a file of numpy.
+void read_arrays(std::string_view data) {
+  std::vector<std::pair<std::string, dynet_like::fuzz::Bytes>> arrays;
+  for (const char* name : {"keys.npy", "vectors.npy", "rows.npy"}) {
+    if (data.size() < 2) break;
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(data[i]); };
+    const std::size_t size = std::min<std::size_t>(byte(0) | byte(1) << 8, data.size() - 2);
+    const auto bytes = std::as_bytes(std::span(data.substr(2, size)));
+    arrays.emplace_back(name, dynet_like::fuzz::Bytes(bytes.begin(), bytes.end()));
+    data.remove_prefix(2 + size);
+  }
+  try {
+    const auto file = dynet_like::NumpyFile::parse(dynet_like::fuzz::archive_of(arrays), "fuzz", 0);
+    std::size_t words = 0;
+    dynet_like::nn::WordVectorReader reader(file);
+    for (; reader.next(); ++words) {
+      require(!reader.word().empty() && reader.size() > 0);
+      require(reader.vector().size() == reader.size());
+      for (const float number : reader.vector()) require(std::isfinite(number));
+    }
+    require(words == file.find("keys")->shape[0]);
+  } catch (const dynet_like::FileError& error) {
+    require(error.file() == "fuzz");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
+  read_arrays(text);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   std::uint64_t skipped = 0, ignored = 0;
   const std::size_t all = words_of(text, nullptr, lines), most = words_of(text, &skipped, lines);

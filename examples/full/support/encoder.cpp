@@ -29,10 +29,13 @@ unsigned size_of(const std::optional<nn::TextEncoder>& encoder) {
 }
 
 void tune(const std::optional<nn::TextEncoder>& encoder, const Options& options,
-          std::size_t samples, nn::TrainingOptions& training) {
+          std::size_t samples, Trainer& trainer, nn::TrainingOptions& training) {
   if (!encoder) return;
-  training.groups = {{1, encoder->encoder().groups({.rate = options.real("encoder-rate"),
-                                                    .frozen = options.whole("frozen")})}};
+  std::vector<ParameterGroup> groups = encoder->encoder().groups(
+      {.rate = options.real("encoder-rate"), .frozen = options.whole("frozen")});
+  groups.insert(groups.end(), trainer.groups().begin(), trainer.groups().end());
+  trainer.set_groups({});
+  training.groups = {{1, groups}};
   const std::uint64_t updates = training.updates(samples);
   training.schedule = nn::WarmUp{
       updates / 10 + 1, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};

@@ -41,9 +41,9 @@ std::optional<nn::TextEncoder> saved_encoder(const Options& options, const nn::S
 /// Its size; 0 if there is none.
 unsigned size_of(const std::optional<nn::TextEncoder>& encoder);
 
-/// Sets how an encoder is tuned, if there is one: its groups, a warm-up and a decay of rates, and
-/// its texts for the saved model.
+/// Sets how an encoder is tuned, if there is one: its groups beside those of the trainer, a warm-up
+/// and a decay of rates, and its texts for the saved model.
 void tune(const std::optional<nn::TextEncoder>& encoder, const Options& options,
-          std::size_t samples, nn::TrainingOptions& training);
+          std::size_t samples, Trainer& trainer, nn::TrainingOptions& training);
 
 }  // namespace dynet_like::examples

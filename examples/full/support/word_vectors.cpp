@@ -20,11 +20,15 @@ nn::Vocabulary known_words(const nn::Vocabulary& counted, const Options& options
   return words;
 }
 
-void load_vectors(const Options& options, const nn::Vocabulary& words, const nn::Embedding& table) {
+void load_vectors(const Options& options, const nn::Vocabulary& words, const nn::Embedding& table,
+                  Trainer& trainer) {
   if (!options.has("vectors")) return;
   const std::string& file = options.text("vectors");
   const unsigned found = nn::read_word_vectors(file, words, table.table());
   fmt::print("{} of {} words have vectors in {}\n", found, words.size(), file);
+  const float rate = options.real("vectors-rate");
+  trainer.set_groups(
+      {{.pattern = table.table().get_fullname(), .rate = rate, .frozen = rate == 0}});
 }
 
 }  // namespace dynet_like::examples

@@ -3,26 +3,47 @@
 
 #include <utility>
 
+#include "dynet_like/core/text.h"
+#include "examples/full/support/tagging.h"
 #include "examples/full/tagger/generator.h"
+#include "nn/data/text.h"
+#include "nn/text/characters.h"
 
 namespace dynet_like::examples {
 
 namespace {
 
-/// Splits "@name" and "#name" into two words, both inside an entity or both outside. Only the
-/// training file of WNUT-17 has them as one word: "@" is followed by a place there.
-nn::TaggedSentence with_split_marks(const nn::TaggedSentence& sentence) {
+/// The parts of a word that are words of their own in the development and test data of WNUT-17:
+/// letters with their hyphens, digits, and every other character. Addresses of pages are one word.
+Strings parts_of(const std::string& word) {
+  if (word.starts_with("http") || !detail::is_utf8(word)) return {word};
+  Strings parts;
+  char before = ' ';
+  for (const std::string& character : nn::split_line(word, nn::TextUnit::character)) {
+    const char32_t code = nn::text::character_at(character, 0);
+    const bool is_letter =
+        nn::text::is_letter(code) || nn::text::is_mark(code) || (code == '-' && before == 'a');
+    const char kind = is_letter ? 'a' : nn::text::is_number(code) ? '0' : '.';
+    if (kind == '.' || kind != before) parts.emplace_back();
+    parts.back() += character;
+    before = kind;
+  }
+  return parts;
+}
+
+/// Splits words as parts_of() does. A "@" or "#" in front of a name does not belong to the name.
+nn::TaggedSentence with_split_words(const nn::TaggedSentence& sentence) {
   nn::TaggedSentence result;
   for (std::size_t i = 0; i < sentence.words.size(); ++i) {
-    std::string word = sentence.words[i], tag = sentence.tags[i];
-    if (word.size() > 1 && (word[0] == '@' || word[0] == '#')) {
-      result.words.push_back(word.substr(0, 1));
-      result.tags.push_back(tag);
-      word.erase(0, 1);
-      if (tag.starts_with("B-")) tag[0] = 'I';
+    std::string tag = sentence.tags[i];
+    const Strings parts = parts_of(sentence.words[i]);
+    for (const std::string& part : parts) {
+      const bool is_mark = parts.size() > 1 && &part == &parts[0] && (part == "@" || part == "#");
+      const bool is_outside = is_mark && tag.starts_with("B-");
+      result.words.push_back(part);
+      result.tags.push_back(is_outside ? "O" : tag);
+      if (!is_outside && tag.starts_with("B-")) tag[0] = 'I';
     }
-    result.words.push_back(std::move(word));
-    result.tags.push_back(std::move(tag));
   }
   return result;
 }
@@ -34,7 +55,7 @@ TaggedData read_files(const std::string& train, const std::string& dev, const st
   TaggedData data{{read(train), read(dev), read(test)}};
   if (is_conllu) data.score_name = "upos_accuracy";
   if (train.ends_with("wnut17train.conll")) {
-    for (nn::TaggedSentence& sentence : data.train) sentence = with_split_marks(sentence);
+    for (nn::TaggedSentence& sentence : data.train) sentence = with_split_words(sentence);
   }
   for (const nn::TaggedSentence& sentence : data.train) {
     for (const std::string& tag : sentence.tags) {

@@ -87,8 +87,9 @@ TEST(SentencesTest, FilesAreWhatTheirNamesSay) {
   };
   EXPECT_THROW(load("none", "none", "none"), FileError);
 
-  // Marked words are split only in the training file of WNUT-17.
-  write_file(folder / "wnut17train.conll", "@ann\tB-x\n@\tO\n#b\tO\nLee\tI-x\n");
+  // Words are split only in the training file of WNUT-17.
+  write_file(folder / "wnut17train.conll",
+             "@ann\tB-x\n@\tO\n#b\tO\nLee’s\tI-x\nnon-EU9\tB-y\nhttp://a.b\tO\n");
   write_file(folder / "emerging.dev.conll", "@ann\tO\n");
   write_file(folder / "emerging.test.annotated", "Lee\tB-y\n\nlee\tO\n");
   const TaggedData entities =
@@ -96,7 +97,8 @@ TEST(SentencesTest, FilesAreWhatTheirNamesSay) {
   EXPECT_EQ(entities.score_name, "entity_f1");
   EXPECT_EQ(entities.train,
             (std::vector<nn::TaggedSentence>{
-                {{"@", "ann", "@", "#", "b", "Lee"}, {"B-x", "I-x", "O", "O", "O", "I-x"}}}));
+                {{"@", "ann", "@", "#", "b", "Lee", "’", "s", "non-EU", "9", "http://a.b"},
+                 {"O", "B-x", "O", "O", "O", "I-x", "I-x", "I-x", "B-y", "I-y", "O"}}}));
   EXPECT_EQ(entities.dev[0].words, Labels{"@ann"});
   EXPECT_EQ(entities.test.size(), 2u);
 
