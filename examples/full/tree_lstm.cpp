@@ -51,7 +51,7 @@ const Program kProgram = {
      kMoreWords,
      kLowerCase,
      kDigits},
-    {{"4", "10"}, {"32", "25"}, {"0.003", "0.001"}, {"0.5", "0.8"}}};
+    {{"4", "8"}, {"32", "25"}, {"0.003", "0.002"}, {"0.5", "0.8"}}};
 
 nn::TreeSplits load(const Options& options) {
   if (options.is_special()) {
@@ -130,6 +130,7 @@ int train(const Options& options) {
   nn::TrainingOptions training = options.training("trees", "accuracy");
   training.sizes = nn::sizes_of(data.train);
   training.sum_losses = true;
+  average_last_epoch(trainer, training, data.train.size());
   training.dev_score = [&] { return accuracies(model, data.dev).first; };
   training.texts["words"] = words.to_text();
   begin_training(options, parameters, data);
