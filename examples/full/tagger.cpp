@@ -10,7 +10,7 @@
 //       test words; 3 minutes
 //   tagger --train wnut17train.conll --dev emerging.dev.conll --test emerging.test.annotated --crf
 //       named entities of WNUT-17 (Derczynski et al. 2017): F1 20.7 % of the test sentences, where
-//       most names are new; with pretrained vectors 29.9 % (docs/data.md); 1 to 2 minutes
+//       most names are new; with pretrained vectors 32.2 % (docs/data.md); 1 to 2 minutes
 #include <optional>
 
 #include "examples/full/support/program.h"
