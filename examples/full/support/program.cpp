@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -82,6 +83,12 @@ void begin_training(const Options& options, const ParameterCollection& model,
   if (ranks > 1) fmt::print(" in each of {} processes", ranks);
   fmt::print("\n");
   flush_output();
+}
+
+void average_last_epoch(Trainer& trainer, const nn::TrainingOptions& training,
+                        std::size_t samples) {
+  const auto updates = static_cast<double>(training.updates(samples) / training.epochs);
+  trainer.exponential_moving_average(static_cast<float>(1 - 1 / std::max(updates, 2.0)));
 }
 
 int stopped(const Options& options) {

@@ -48,6 +48,10 @@ std::optional<nn::Splits<Sample>> read_splits(const Options& options, const Read
   return data;
 }
 
+/// Makes the trainer average parameters over about the last epoch of so many samples. Averages are
+/// better than the last values, and depend less on chance.
+void average_last_epoch(Trainer& trainer, const nn::TrainingOptions& training, std::size_t samples);
+
 /// Prints how to resume after Ctrl-C, and returns the exit status for programs that it ended.
 int stopped(const Options& options);
 
