@@ -76,6 +76,9 @@ Layers layers_of(const fs::path& root) {
        matches(umbrella, std::regex("#include \"(nn/[\\w/]+\\.h)\""))) {
     headers += source_text(root / include.str(1));
   }
+  for (std::size_t begin = 0; (begin = headers.find("\n private:")) != std::string::npos;) {
+    headers.erase(begin, headers.find("\n};", begin) - begin);
+  }
   const Options options = options_of(headers);
   for (const std::smatch& alias : matches(headers, std::regex(R"(\nusing (\w+) = \w+<\w+>;)"))) {
     layers.names.insert(alias[1]);
