@@ -301,9 +301,8 @@ Expression average_cols(const Expression& x);
 /// The sum of all x^2, and its square root (whose gradient is 0 at 0).
 Expression squared_norm(const Expression& x);
 Expression l2_norm(const Expression& x);
-/// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016); `epsilon` is added
-/// to the variance. Without it, a column of equal numbers becomes b, with gradient 0. Shapes: {n}
-/// or {n, k}, {n} {n} -> that of x.
+/// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016). `epsilon` is added
+/// to the variance; equal numbers become b. Shapes: {n} or {n, k}, {n} {n} -> that of x.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
                       float epsilon = 0);
 /// g w / |w| (Salimans and Kingma 2016). If all of w is 0, the result is NaN. Shapes: any, {1} ->

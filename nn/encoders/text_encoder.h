@@ -27,6 +27,10 @@ class TextEncoder {
   /// text that is missing.
   TextEncoder(ParameterCollection& model, const Metadata& texts, const LayerOptions& options = {});
 
+  // Moving copies, so that a moved-from object still has its encoder.
+  TextEncoder(const TextEncoder&) = default;
+  TextEncoder& operator=(const TextEncoder&) = default;
+
   /// Whether `texts` have what texts() returns.
   static bool is_in(const Metadata& texts);
 

@@ -47,8 +47,8 @@ class JointParser {
   /// The sum of the losses of all columns of all words. Shapes: {1}. Throws UsageError for a word
   /// without a head, and for a value that is not in its vocabulary.
   Expression loss(ComputationGraph& graph, const ConlluSentence& sentence) const;
-  /// Sets LEMMA, UPOS, XPOS, FEATS, HEAD and DEPREL of sentences. One word depends on the root, with
-  /// the label "root" if there is one.
+  /// Sets LEMMA, UPOS, XPOS, FEATS, HEAD and DEPREL of sentences. One word depends on the root,
+  /// with the label "root" if there is one.
   void annotate(std::span<ConlluSentence> sentences, const RunSamples& run) const;
 
   const JointParserVocabularies& vocabularies() const { return vocabularies_; }

@@ -232,7 +232,8 @@ void Pipeline::annotate(std::istream& text, const RunSamples& run,
 RunSamples run_by_predict(unsigned threads) {
   return [threads](std::span<const std::uint32_t> sizes, const auto& f) {
     const auto run_one = [&](ComputationGraph& graph, std::size_t i) { f(graph, {&i, 1}); };
-    predict_samples(sizes.size(), {.run = run_one}, {.sizes = sizes, .graph = {.threads = threads}});
+    predict_samples(sizes.size(), {.run = run_one},
+                    {.sizes = sizes, .graph = {.threads = threads}});
   };
 }
 

@@ -55,8 +55,7 @@ WordEncoder::WordEncoder(ParameterCollection& model, WordEncoderVocabularies voc
       words_(own_, vocabularies_.words.size(), options.word, {.name = "words"}),
       spelling_(own_, vocabularies_.characters.size(), options.character,
                 {.hidden = options.spelling, .name = "spelling"}),
-      input_size_(options.word + spelling_.outputs() +
-                  (context_ ? context_->size() : 0)),
+      input_size_(options.word + spelling_.outputs() + (context_ ? context_->size() : 0)),
       lstm_(own_, input_size_, options.hidden,
             {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
       dropout_(options.dropout) {

@@ -196,6 +196,22 @@ void use_encoders(Types& types, Inputs& in) {
     ATTEMPT(layer(in.graph, std::vector<std::uint32_t>()));
     ATTEMPT(layer.config().size);
     ATTEMPT(layer.most_pieces());
+    ATTEMPT(layer.groups().size());
+    ATTEMPT(layer.with_adapters(in.model).merge_adapters());
+  });
+  types.data<nn::FineTuning>("FineTuning");
+  types.data<nn::AdapterOptions>("AdapterOptions");
+  const Metadata texts = {
+      {"encoder.config", config.to_text()},
+      {"encoder.tokenizer", R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"}};
+  types.use("TextEncoder", nn::TextEncoder(in.model, texts), [&](const nn::TextEncoder& layer) {
+    const std::vector<std::string> words = {"a", ""};
+    ATTEMPT(layer.words(in.graph, words).value());
+    ATTEMPT(layer.words(in.graph, {}));
+    ATTEMPT(layer.text(in.graph, "").value());
+    ATTEMPT(layer.pieces(in.graph, {}));
+    ATTEMPT(layer.texts().size());
+    ATTEMPT(layer.with_adapters(in.model).size());
   });
   types.use("ScalarMix", nn::ScalarMix(in.model, 2), [&](const nn::ScalarMix& layer) {
     ATTEMPT(layer(in.xs).value());

@@ -19,4 +19,4 @@ sed -n 's/^# text = //p' "$folder/test.conllu" >"$folder/test.txt"
 scripts/ud_scores.sh "$folder/test.conllu" "$folder/found.conllu" | tee "$folder/scores"
 # least METRIC VALUE: the F1 must be at least that.
 least() { awk -v name="$1" -v least="$2" '$1 == name && $7 < least { exit 1 }' "$folder/scores"; }
-least Tokens 90 && least UPOS 70 && least LAS 30
+least Tokens 90 && least UPOS 65 && least LAS 30
