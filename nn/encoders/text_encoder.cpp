@@ -30,6 +30,12 @@ const std::string& text_of(const Metadata& texts, const char* key) {
                   fmt::format("[TextEncoder] need the texts of an encoder; got none for {}", key));
 }
 
+// Throws before an encoder is made if there is no tokenizer for it.
+const std::string& config_of(const Metadata& texts) {
+  text_of(texts, kTokenizer);
+  return text_of(texts, kConfig);
+}
+
 // A part of a long text: its pieces, and those whose columns it gives.
 struct TextPart {
   std::size_t begin = 0, end = 0, first = 0, last = 0;
@@ -71,7 +77,7 @@ TextEncoder TextEncoder::load(ParameterCollection& model, const std::string& fol
 TextEncoder::TextEncoder(ParameterCollection& model, const Metadata& texts,
                          const LayerOptions& options)
     : TextEncoder(Encoder::without_weights(
-                      model, EncoderConfig::from_text(text_of(texts, kConfig), kConfig), options),
+                      model, EncoderConfig::from_text(config_of(texts), kConfig), options),
                   text_of(texts, kTokenizer), kTokenizer) {}
 
 bool TextEncoder::is_in(const Metadata& texts) { return texts.contains(kConfig); }
