@@ -48,11 +48,13 @@ void for_vocabularies(Encoder& encoder, Parser& parser, const Use& use) {
   use("labels", parser.labels);
 }
 
+const SavedModel& checked(const SavedModel& saved) {
+  if (saved.text(kKind) == kKindValue) return saved;
+  throw UsageError("[Pipeline] need a model of this kind: " + std::string(kKindValue) + "; got " +
+                   saved.text(kKind));
+}
+
 PipelineOptions options_of(const SavedModel& saved) {
-  if (saved.text(kKind) != kKindValue) {
-    throw UsageError("[Pipeline] need a model of this kind: " + std::string(kKindValue) + "; got " +
-                     saved.text(kKind));
-  }
   PipelineOptions options;
   for_sizes(options,
             [&](const char* name, unsigned& size) { size = saved.number<unsigned>(name); });
@@ -140,7 +142,7 @@ Pipeline::Pipeline(std::span<const ConlluSentence> sentences, const PipelineOpti
 }
 
 Pipeline::Pipeline(const SavedModel& saved)
-    : Pipeline(Parts(saved), options_of(saved),
+    : Pipeline(Parts(checked(saved)), options_of(checked(saved)),
                [&](ParameterCollection& model) -> std::optional<TextEncoder> {
                  if (!TextEncoder::is_in(saved.metadata())) return {};
                  return TextEncoder(model, saved.metadata());

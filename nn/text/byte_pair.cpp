@@ -83,7 +83,8 @@ class BytePair final : public Model {
       const auto& [left, right] = merges[rank];
       const std::size_t prefix = options_.continuing_subword_prefix.size();
       const std::string whole = left + right.substr(std::min(prefix, right.size()));
-      merges_.set(id_of(left), id_of(right), {static_cast<std::uint32_t>(rank), id_of(whole)});
+      const std::uint32_t first = id_of(left), second = id_of(right), both = id_of(whole);
+      merges_.set(first, second, {static_cast<std::uint32_t>(rank), both});
     }
     if (options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty()) {
       for (char32_t code = 0; code < first_ids_.size(); ++code) {

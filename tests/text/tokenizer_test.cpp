@@ -131,7 +131,7 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
        R"(post_processor.special_tokens: need the key "x")"},
       {{.model = R"({"type":"WordLevel"})"}, "model.type: need a component that is supported"},
       {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"},
-       R"(model.merges: BPE needs merges of pieces that it has; got "ab")"},
+       R"(model.merges: BPE needs merges of pieces that it has; got "b")"},
       {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b c"]})"},
        "model.merges[0]: need two pieces, with one space between"},
       {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1})"},
