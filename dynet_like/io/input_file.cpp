@@ -62,6 +62,18 @@ std::vector<std::byte> InputFile::read(std::uint64_t size) {
   return bytes;
 }
 
+std::string read_text(const std::filesystem::path& path, const char* format,
+                      std::uint64_t most_bytes) {
+  InputFile file(path, format);
+  if (file.size() > most_bytes) {
+    throw FileError(path.string(), fmt::format("[{}] need a file of at most {}; got {}", format,
+                                               counted(most_bytes, "byte"), file.size()));
+  }
+  std::string text(file.size(), ' ');
+  file.read(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
 void InputFile::fail(const std::string& need, const std::string& got) const {
   throw FileError(name_, fmt::format("[{}] need {}; got {}", format_, need, got));
 }

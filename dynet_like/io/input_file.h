@@ -31,4 +31,8 @@ class InputFile {
   int descriptor_;
 };
 
+/// The contents of a file of at most so many bytes. Throws what InputFile throws.
+std::string read_text(const std::filesystem::path& path, const char* format,
+                      std::uint64_t most_bytes);
+
 }  // namespace dynet_like::detail

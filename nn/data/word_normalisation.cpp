@@ -2,11 +2,11 @@
 #include "nn/data/word_normalisation.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <iterator>
 
 #include "dynet_like/core/text.h"
+#include "nn/text/characters.h"
 
 namespace dynet_like::nn {
 
@@ -88,34 +88,6 @@ constexpr char32_t kZeros[] = {
 };
 // clang-format on
 
-/// The first character of a text that is not empty. A byte that is not UTF-8 has no code point.
-struct Character {
-  std::size_t bytes = 1;
-  char32_t code = 0;
-  bool is_valid = false;
-};
-
-Character first_character(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const int ones = std::countl_one(first);
-  if (ones == 0) return {1, first, true};
-  const std::string_view bytes = text.substr(0, static_cast<std::size_t>(ones));
-  if (!detail::is_utf8(bytes)) return {};
-  char32_t code = first & (0xFFu >> (ones + 1));
-  for (const char c : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-  return {bytes.size(), code, true};
-}
-
-void append(char32_t code, std::string& text) {
-  const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  if (more == 0) {
-    text += static_cast<char>(code);
-    return;
-  }
-  text += static_cast<char>((0xF00u >> (more + 1) & 0xFFu) | code >> 6 * more);
-  for (int i = more; i-- > 0;) text += static_cast<char>(0x80u | (code >> 6 * i & 0x3Fu));
-}
-
 char32_t small_letter(char32_t code) {
   const auto ends_before = [](const auto& letters, char32_t c) { return letters.last < c; };
   const auto *const begin = std::begin(kCapitalLetters), *const end = std::end(kCapitalLetters);
@@ -147,13 +119,13 @@ std::string converted(std::string_view word, const Convert& convert) {
   std::string result;
   result.reserve(word.size());
   while (!word.empty()) {
-    const auto [bytes, code, is_valid] = first_character(word);
-    if (is_valid) {
-      append(convert(code), result);
+    const auto [bytes, code] = detail::first_character(word);
+    if (bytes > 0) {
+      text::append_character(convert(code), result);
     } else {
       result += word.front();
     }
-    word.remove_prefix(bytes);
+    word.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   return result;
 }

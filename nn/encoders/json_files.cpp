@@ -1,8 +1,6 @@
 // JSON files: their size and depth, and the index of shards.
 #include "nn/encoders/json_files.h"
 
-#include <span>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -15,15 +13,7 @@ namespace dynet_like::nn::encoders {
 using dynet_like::detail::counted;
 
 std::string read_text(const std::string& path, const char* user) {
-  constexpr std::uint64_t kMostBytes = 1 << 26;
-  dynet_like::detail::InputFile file(path, user);
-  if (file.size() > kMostBytes) {
-    throw FileError(path, fmt::format("[{}] need a file of at most {}; got {}", user,
-                                      counted(kMostBytes, "byte"), file.size()));
-  }
-  std::string text(file.size(), ' ');
-  file.read(std::as_writable_bytes(std::span(text)));
-  return text;
+  return dynet_like::detail::read_text(path, user, std::uint64_t{1} << 26);
 }
 
 void check_json(std::string_view text, const std::string& file, const char* user) {

@@ -11,7 +11,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/io/atomic_file.h"
-#include "nn/encoders/json_files.h"
+#include "nn/text/tokenizer_parts.h"
 
 namespace dynet_like::nn {
 
@@ -70,7 +70,7 @@ TextEncoder::TextEncoder(Encoder encoder, std::string tokenizer_json, const std:
 TextEncoder TextEncoder::load(ParameterCollection& model, const std::string& folder,
                               const LayerOptions& options) {
   const std::string file = tokenizer_file(folder);
-  std::string json = encoders::read_text(file, "TextEncoder");
+  std::string json = text::read_tokenizer_file(file);
   return TextEncoder(load_encoder(model, folder, options), std::move(json), file);
 }
 

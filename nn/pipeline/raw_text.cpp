@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "nn/data/text.h"
+#include "nn/text/characters.h"
 
 namespace dynet_like::nn {
 
@@ -32,10 +33,9 @@ std::string numbered_character(std::string_view text) {
   if (!text.starts_with("\\u") || text.size() < 6) return {};
   const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, code, 16);
   if (error != std::errc{} || end != text.data() + 6) return {};
-  const auto byte = [](unsigned bits) { return static_cast<char>(bits); };
-  if (code < 0x80) return {byte(code)};
-  if (code < 0x800) return {byte(0xC0 | code >> 6), byte(0x80 | (code & 0x3F))};
-  return {byte(0xE0 | code >> 12), byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
+  std::string character;
+  nn::text::append_character(code, character);
+  return character;
 }
 
 std::string escaped_spaces(std::string_view spaces) {

@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/io/input_file.h"
 #include "nn/text/tokenizer_parts.h"
 
 namespace dynet_like::nn {
 
 namespace {
-
-constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 28;
 
 void check_text(std::string_view text) {
   text::check_size(text.size());
@@ -137,14 +133,7 @@ Tokenizer::Tokenizer(std::shared_ptr<const text::TokenizerParts> parts)
     : parts_(std::move(parts)) {}
 
 Tokenizer Tokenizer::load(const std::string& path) {
-  detail::InputFile file(path, "tokenizer.json");
-  const std::uint64_t size = file.size();
-  if (size > kMostFileBytes) {
-    throw FileError(path, "need at most " + detail::counted(kMostFileBytes, "byte") + "; got " +
-                              std::to_string(size));
-  }
-  const std::vector<std::byte> bytes = file.read(size);
-  return from_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  return from_text(text::read_tokenizer_file(path), path);
 }
 
 Tokenizer Tokenizer::from_text(std::string_view json, const std::string& file) {

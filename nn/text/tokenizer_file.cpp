@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dynet_like/core/text.h"
+#include "dynet_like/io/input_file.h"
 #include "nn/text/components.h"
 #include "nn/text/tokenizer_parts.h"
 
@@ -49,6 +50,10 @@ void check_ids(const Template& items, const Pieces& pieces, const Entry& entry) 
 }
 
 }  // namespace
+
+std::string read_tokenizer_file(const std::string& path) {
+  return dynet_like::detail::read_text(path, "tokenizer.json", std::uint64_t{1} << 28);
+}
 
 std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
                                                       const std::string& file) {

@@ -24,6 +24,9 @@ struct TokenizerParts {
   Pieces pieces;  // of the model, and added tokens
 };
 
+/// The contents of a tokenizer.json. Throws FileError for more than 256 MiB.
+std::string read_tokenizer_file(const std::string& path);
+
 /// Reads them from tokenizer.json. Throws FileError with the key.
 std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
                                                       const std::string& file);
