@@ -6,12 +6,12 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/input_file.h"
 #include "nn/encoders/family.h"
-#include "nn/encoders/json_files.h"
+#include "nn/text/json.h"
 
 namespace dynet_like::nn {
 
@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr unsigned kMostLayers = 1000;
+constexpr std::uint64_t kMostConfigBytes = 1 << 26;
 
 const Family& family_of(std::string_view model_type) {
   if (const Family* const family = find_family(model_type)) return *family;
@@ -110,12 +111,12 @@ EncoderConfig EncoderConfig::of(std::string_view model_type) {
 }
 
 EncoderConfig EncoderConfig::read(const std::string& path) {
-  return from_text(read_text(path, "EncoderConfig"), path);
+  return from_text(dynet_like::detail::read_text(path, "EncoderConfig", kMostConfigBytes), path);
 }
 
 EncoderConfig EncoderConfig::from_text(std::string_view json, const std::string& file) {
-  check_json(json, file, "EncoderConfig");
-  const Json all = Json::parse(json);
+  const Json all = text::parse_json(json, file);
+  if (!all.is_object()) throw FileError(file, "need a JSON object; got another value");
   const ConfigReader reader(all, file);
   EncoderConfig config;
   config.model_type.clear();

@@ -12,11 +12,12 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/input_file.h"
 #include "dynet_like/io/model_file.h"
 #include "dynet_like/io/tensor_file.h"
 #include "nn/encoders/encoder.h"
 #include "nn/encoders/encoder_parameters.h"
-#include "nn/encoders/json_files.h"
+#include "nn/encoders/shards.h"
 
 namespace dynet_like::nn {
 
@@ -28,6 +29,7 @@ namespace {
 constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kConfig = "config.json";
+constexpr std::uint64_t kMostIndexBytes = 1 << 26;
 
 // Names, after a family's prefix, of what belongs to a task or is computed: poolers, heads, and
 // tables of numbers.
@@ -60,9 +62,11 @@ class Tensors {
                                                     "save_pretrained(..., safe_serialization=True)"
                                                   : "neither");
     }
-    const std::set<std::string> names = is_whole
-                                            ? std::set<std::string>{kWeights}
-                                            : shard_names(read_text(name_, "load_encoder"), name_);
+    std::set<std::string> names = {kWeights};
+    if (!is_whole) {
+      names =
+          shard_names(dynet_like::detail::read_text(name_, "load_encoder", kMostIndexBytes), name_);
+    }
     for (const std::string& name : names) {
       files_.push_back(SafetensorsFile::read(folder / name));
     }

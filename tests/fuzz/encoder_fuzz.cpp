@@ -8,7 +8,7 @@
 #include "dynet_like/core/errors.h"
 #include "nn/encoders/encoder_config.h"
 #include "nn/encoders/family.h"
-#include "nn/encoders/json_files.h"
+#include "nn/encoders/shards.h"
 
 namespace {
 
