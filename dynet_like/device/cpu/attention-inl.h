@@ -60,26 +60,6 @@ std::size_t end_of_readers(const Call& call, std::size_t begin, const Destinatio
   return end;
 }
 
-// Row c of `to` gets element c of all columns, followed by zeros up to `stride`.
-template <class E>
-void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::size_t stride,
-                       E* to) {
-  for (std::size_t j = 0; j < n; j += kSquare) {
-    const std::size_t width = HWY_MIN(kSquare, n - j);
-    for (std::size_t c = 0; c < rows; c += kSquare) {
-      const E* const from = columns + j * rows + c;
-      E* const square = to + c * stride + j;
-      if (width == kSquare && c + kSquare <= rows) {
-        transpose_square(from, rows, square, stride);
-      } else {
-        transpose_block(from, rows, width, HWY_MIN(kSquare, rows - c), square, stride);
-      }
-    }
-  }
-  for (std::size_t c = 0; c < rows; ++c)
-    std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
-}
-
 // The number of queries that run side by side: a single one would wait for its own sums.
 constexpr int kAbreast = 4;
 
@@ -180,13 +160,22 @@ HWY_INLINE Lanes<E> exponentiate(E* scores, std::size_t n, Lanes<E>& top) {
   });
 }
 
+// The transpose of n columns, each row followed by zeros up to `stride`.
+template <class E, class Call>
+E* transposed(const Call& call, const E* columns, std::size_t rows, std::size_t n,
+              std::size_t stride) {
+  E* const to = call.workspace->template elements<E>(rows * stride);
+  transpose_columns(columns, rows, n, stride, to);
+  for (std::size_t r = 0; r < rows; ++r)
+    std::fill(to + r * stride + n, to + (r + 1) * stride, E(0));
+  return to;
+}
+
 // The keys of an item, transposed.
 template <class E, class Call>
 E* transposed_keys(const Call& call, const AttentionShape<E>& shape, std::size_t i, std::size_t n,
                    std::size_t stride) {
-  E* const to = call.workspace->template elements<E>(shape.key_rows * stride);
-  transpose_columns(call.in[1].template at<E>(i), shape.key_rows, n, stride, to);
-  return to;
+  return transposed(call, call.in[1].template at<E>(i), shape.key_rows, n, stride);
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE

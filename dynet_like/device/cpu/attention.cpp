@@ -186,8 +186,8 @@ void attention_backward(const BackwardCall& call) {
     end = end_of_readers(call, begin, call.dx);
     const std::size_t keys = SeenKeys(call, begin).all, stride = padded<E>(keys);
     E* const own_keys = transposed_keys(call, shape, begin, keys, stride);
-    E* const transposed_values = call.workspace->elements<E>(shape.value_rows * stride);
-    transpose_columns(call.in[2].at<E>(begin), shape.value_rows, keys, stride, transposed_values);
+    const E* const values = call.in[2].at<E>(begin);
+    E* const transposed_values = transposed(call, values, shape.value_rows, keys, stride);
     E* const probabilities = call.workspace->elements<E>((end - begin) * stride);
     E* const scores = call.workspace->elements<E>((end - begin) * stride);
     for (std::size_t h = 0; h < shape.heads; ++h) {

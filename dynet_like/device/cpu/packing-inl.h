@@ -27,7 +27,7 @@ constexpr int kTileColumns = 6;
 template <class E>
 constexpr std::size_t kPanelRows = kPanelVectors* Lanes<E>::size;
 
-/// Rows of a packed matrix: rounded up to whole vectors, padded with zeros.
+/// Rows of a packed matrix: rounded up to whole vectors, padded.
 template <class E>
 constexpr std::size_t padded_rows(std::size_t rows) {
   return (rows + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
@@ -58,56 +58,80 @@ HWY_INLINE void pack(const E* matrix, std::size_t rows, std::size_t k_count, std
   }
 }
 
-// A block of up to kSquare columns and rows: to[r * width + at] = from[at * rows + r].
-constexpr std::size_t kSquare = 4;
-template <class E>
-HWY_INLINE void transpose_block(const E* from, std::size_t rows, std::size_t columns,
-                                std::size_t count, E* to, std::size_t width) {
-  for (std::size_t at = 0; at < columns; ++at) {
-    for (std::size_t r = 0; r < count; ++r) to[r * width + at] = from[at * rows + r];
+// Calls f(lanes) for the elements k = 0, 1, ... of as many columns as there are lanes.
+#if HWY_TARGET == HWY_SCALAR
+template <class E, class F>
+HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
+  for (std::size_t k = 0; k < k_count; ++k) f(Lanes<E>::load(*x + k));
+}
+#else
+// Loads blocks of 16 bytes: block b begins at element k of column b * 16 / sizeof(E).
+template <class D, class E>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const E* const* x, std::size_t k) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(E) == 16) {
+    return hn::LoadU(d, *x + k);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_blocks(half, x + hn::MaxLanes(half), k), load_blocks(half, x, k));
   }
 }
-#if HWY_TARGET != HWY_SCALAR
-HWY_INLINE void transpose_square(const float* from, std::size_t rows, float* to,
-                                 std::size_t width) {
-  const hn::FixedTag<float, kSquare> d;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + rows);
-  const auto c = hn::LoadU(d, from + 2 * rows), e = hn::LoadU(d, from + 3 * rows);
-  const auto ac = hn::InterleaveLower(d, a, c), be = hn::InterleaveLower(d, b, e);
-  const auto ac_high = hn::InterleaveUpper(d, a, c), be_high = hn::InterleaveUpper(d, b, e);
-  hn::StoreU(hn::InterleaveLower(d, ac, be), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, ac, be), d, to + width);
-  hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, to + 2 * width);
-  hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * width);
+// Transposes square blocks of columns and elements.
+template <class F>
+HWY_INLINE void transpose_blocks(const float* const* x, std::size_t k, const F& f) {
+  const Lanes<float>::Tag d;
+  const auto v0 = load_blocks(d, x, k), v1 = load_blocks(d, x + 1, k);
+  const auto v2 = load_blocks(d, x + 2, k), v3 = load_blocks(d, x + 3, k);
+  const auto even = hn::InterleaveLower(d, v0, v2), odd = hn::InterleaveLower(d, v1, v3);
+  const auto even_high = hn::InterleaveUpper(d, v0, v2), odd_high = hn::InterleaveUpper(d, v1, v3);
+  f(Lanes<float>(hn::InterleaveLower(d, even, odd)));
+  f(Lanes<float>(hn::InterleaveUpper(d, even, odd)));
+  f(Lanes<float>(hn::InterleaveLower(d, even_high, odd_high)));
+  f(Lanes<float>(hn::InterleaveUpper(d, even_high, odd_high)));
+}
+template <class F>
+HWY_INLINE void transpose_blocks(const double* const* x, std::size_t k, const F& f) {
+  const Lanes<double>::Tag d;
+  const auto v0 = load_blocks(d, x, k), v1 = load_blocks(d, x + 1, k);
+  f(Lanes<double>(hn::InterleaveLower(d, v0, v1)));
+  f(Lanes<double>(hn::InterleaveUpper(d, v0, v1)));
+}
+template <class E, class F>
+HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
+  constexpr std::size_t kBlock = 16 / sizeof(E);
+  std::size_t k = 0;
+  for (; k + kBlock <= k_count; k += kBlock) transpose_blocks(x, k, f);
+  for (; k < k_count; ++k) {
+    alignas(64) E numbers[Lanes<E>::size];
+    for (std::size_t c = 0; c < Lanes<E>::size; ++c) numbers[c] = x[c][k];
+    f(Lanes<E>::load(numbers));
+  }
 }
 #endif
+
+/// Row r of `to` gets element r of n columns: to[r * stride + c] = columns[c * rows + r]. Lanes
+/// without a column, up to padded_rows(n) of them, repeat the last one.
 template <class E>
-HWY_INLINE void transpose_square(const E* from, std::size_t rows, E* to, std::size_t width) {
-  transpose_block(from, rows, kSquare, kSquare, to, width);
+HWY_INLINE void transpose_columns(const E* columns, std::size_t rows, std::size_t n,
+                                  std::size_t stride, E* to) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  for (std::size_t at = 0; at < n; at += kLanes) {
+    const E* some[kLanes];
+    for (std::size_t c = 0; c < kLanes; ++c) some[c] = columns + HWY_MIN(at + c, n - 1) * rows;
+    E* next = to + at;
+    for_elements(some, rows, [&](Lanes<E> row) DYNET_LIKE_BODY {
+      row.store(next);
+      next += stride;
+    });
+  }
 }
 
 /// Packs the transpose {k, rows} of a matrix {rows, k}, which gradients of right sides multiply
 /// with.
 template <class E>
 HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k_count, E* to) {
-  for (std::size_t k = 0, width; k < k_count; k += width) {
+  for (std::size_t k = 0, width; k < k_count; k += width, to += rows * width) {
     width = panel_width<E>(k_count - k);
-    const std::size_t have = HWY_MIN(width, k_count - k);
-    for (std::size_t row = 0; row < rows; row += kSquare, to += kSquare * width) {
-      const std::size_t count = HWY_MIN(kSquare, rows - row);
-      for (std::size_t at = 0; at < have; at += kSquare) {
-        const E* from = matrix + (k + at) * rows + row;
-        const std::size_t columns = HWY_MIN(kSquare, have - at);
-        if (count == kSquare && columns == kSquare) {
-          transpose_square(from, rows, to + at, width);
-        } else {
-          transpose_block(from, rows, columns, count, to + at, width);
-        }
-      }
-      for (std::size_t r = 0; r < count; ++r)
-        std::fill(to + r * width + have, to + (r + 1) * width, E(0));
-      if (count < kSquare) to -= (kSquare - count) * width;
-    }
+    transpose_columns(matrix + k * rows, rows, HWY_MIN(width, k_count - k), width, to);
   }
 }
 

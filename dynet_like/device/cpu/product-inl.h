@@ -59,34 +59,37 @@ HWY_INLINE void unrolled(F&& f) {
   (std::make_integer_sequence<int, n>());
 }
 
-// The rows of one panel: V vectors, the last of which has `tail` rows. kMasked: only these may be
+// The rows of P panels of V vectors, of which the last has `tail` rows. kMasked: only these may be
 // read. Aligned, because the short loop for one column would be a few percent slower if it crossed
 // a line of the instruction cache.
-template <class E, int V, int C, bool kMasked>
+template <class E, int P, int V, int C, bool kMasked>
 HWY_NOINLINE __attribute__((aligned(64))) void multiply_panel(const Product<E>& product,
                                                               std::size_t row, std::size_t tail,
                                                               const ColumnBlock<E>& block) {
   constexpr std::size_t kLanes = Lanes<E>::size;
   const typename Lanes<E>::Tag d;
-  Lanes<E> acc[V][C];
-  unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+  Lanes<E> acc[P * V][C];
+  unrolled<P * V>([&](auto v) DYNET_LIKE_BODY {
     unrolled<C>([&](auto c) DYNET_LIKE_BODY { acc[v][c] = Lanes<E>(0.0); });
   });
   for (std::size_t p = 0; p < product.factor_count; ++p) {
     const Factor<E>& factor = product.factors[p];
     const std::size_t stride = factor.packed ? V * kLanes : product.rows, k_count = factor.k;
     const E* HWY_RESTRICT w = factor.matrix + (factor.packed ? row * k_count : row);
+    const std::size_t next_panel = V * kLanes * (factor.packed ? k_count : 1);
     const E* right[C];
     unrolled<C>([&](auto c) DYNET_LIKE_BODY { right[c] = block.x[p][c]; });
     for (std::size_t k = 0; k < k_count; ++k, w += stride) {
-      Lanes<E> left[V];
-      unrolled<V>([&](auto v) DYNET_LIKE_BODY {
-        const bool is_tail = kMasked && v == V - 1;
-        left[v] = is_tail ? Lanes<E>::load(w + v * kLanes, tail) : Lanes<E>::load(w + v * kLanes);
+      Lanes<E> left[P * V];
+      unrolled<P * V>([&](auto v) DYNET_LIKE_BODY {
+        const E* const from = w + v / V * next_panel + v % V * kLanes;
+        const bool is_tail = kMasked && v == P * V - 1;
+        left[v] = is_tail ? Lanes<E>::load(from, tail) : Lanes<E>::load(from);
       });
       unrolled<C>([&](auto c) DYNET_LIKE_BODY {
         const Lanes<E> number(hn::Set(d, right[c][k]));
-        unrolled<V>([&](auto v) DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
+        unrolled<P * V>([&](auto v)
+                            DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
       });
     }
   }
@@ -94,26 +97,45 @@ HWY_NOINLINE __attribute__((aligned(64))) void multiply_panel(const Product<E>& 
     E* out = block.out[c] + row;
     const E* bias = block.bias[c];
     const bool add = block.add[c];
-    unrolled<V>([&](auto v) DYNET_LIKE_BODY {
-      const std::size_t at = v * kLanes, count = v == V - 1 ? tail : kLanes;
+    unrolled<P * V>([&](auto v) DYNET_LIKE_BODY {
+      const std::size_t at = v * kLanes, count = v == P * V - 1 ? tail : kLanes;
       if (bias != nullptr) acc[v][c] = acc[v][c] + load(bias + row + at, count);
       put(acc[v][c], out + at, count, add);
     });
   });
 }
 
+// So many sums keep two units busy whose multiply-adds take four cycles. A panel with few columns
+// has fewer, so several panels are multiplied at once.
+constexpr int kBusySums = 8;
+
+// Multiplies P panels at once while there are so many whole ones, from `row` on, which moves.
+template <class E, int P, int C>
+HWY_INLINE void multiply_whole_panels(const Product<E>& product, std::size_t& row, std::size_t end,
+                                      const ColumnBlock<E>& block) {
+  constexpr std::size_t kOthers = (P - 1) * kPanelRows<E>, kAll = P * kPanelRows<E>;
+  while (row + kAll <= end && panel_width<E>(end - row - kOthers) == kPanelRows<E>) {
+    multiply_panel<E, P, kPanelVectors, C, false>(product, row, Lanes<E>::size, block);
+    row += kAll;
+  }
+  if constexpr (P >= 4) multiply_whole_panels<E, P / 2, C>(product, row, end, block);
+}
+
 template <class E, int C>
 HWY_INLINE void multiply_panels(const Product<E>& product, std::size_t begin, std::size_t end,
                                 const ColumnBlock<E>& block) {
   constexpr std::size_t kLanes = Lanes<E>::size;
-  for (std::size_t row = begin, width; row < end; row += width) {
+  constexpr int kAtOnce = kBusySums / (kPanelVectors * C);
+  std::size_t row = begin;
+  if constexpr (kAtOnce > 1) multiply_whole_panels<E, kAtOnce, C>(product, row, end, block);
+  for (std::size_t width; row < end; row += width) {
     width = panel_width<E>(end - row);
     const auto multiply = [&]<int V>() DYNET_LIKE_BODY {
       const std::size_t tail = HWY_MIN(end - row, width) - (V - 1) * kLanes;
       if (tail == kLanes || product.all_packed) {
-        multiply_panel<E, V, C, false>(product, row, tail, block);
+        multiply_panel<E, 1, V, C, false>(product, row, tail, block);
       } else {
-        multiply_panel<E, V, C, true>(product, row, tail, block);
+        multiply_panel<E, 1, V, C, true>(product, row, tail, block);
       }
     };
     if (width == kLanes) multiply.template operator()<1>();
@@ -149,56 +171,6 @@ template <class E>
 constexpr int kFewRows = static_cast<int>(Lanes<E>::size / 2);
 template <class E>
 using LaneBlock = ColumnBlock<E, static_cast<int>(Lanes<E>::size)>;
-
-// Calls f(lanes) for the elements k = 0, 1, ... of as many columns as there are lanes.
-#if HWY_TARGET == HWY_SCALAR
-template <class E, class F>
-HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
-  for (std::size_t k = 0; k < k_count; ++k) f(Lanes<E>::load(*x + k));
-}
-#else
-// Loads blocks of 16 bytes: block b begins at element k of column b * 16 / sizeof(E).
-template <class D, class E>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const E* const* x, std::size_t k) {
-  if constexpr (hn::MaxLanes(D()) * sizeof(E) == 16) {
-    return hn::LoadU(d, *x + k);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, load_blocks(half, x + hn::MaxLanes(half), k), load_blocks(half, x, k));
-  }
-}
-// Transposes square blocks of columns and elements.
-template <class F>
-HWY_INLINE void transpose_blocks(const float* const* x, std::size_t k, const F& f) {
-  const Lanes<float>::Tag d;
-  const auto v0 = load_blocks(d, x, k), v1 = load_blocks(d, x + 1, k);
-  const auto v2 = load_blocks(d, x + 2, k), v3 = load_blocks(d, x + 3, k);
-  const auto even = hn::InterleaveLower(d, v0, v2), odd = hn::InterleaveLower(d, v1, v3);
-  const auto even_high = hn::InterleaveUpper(d, v0, v2), odd_high = hn::InterleaveUpper(d, v1, v3);
-  f(Lanes<float>(hn::InterleaveLower(d, even, odd)));
-  f(Lanes<float>(hn::InterleaveUpper(d, even, odd)));
-  f(Lanes<float>(hn::InterleaveLower(d, even_high, odd_high)));
-  f(Lanes<float>(hn::InterleaveUpper(d, even_high, odd_high)));
-}
-template <class F>
-HWY_INLINE void transpose_blocks(const double* const* x, std::size_t k, const F& f) {
-  const Lanes<double>::Tag d;
-  const auto v0 = load_blocks(d, x, k), v1 = load_blocks(d, x + 1, k);
-  f(Lanes<double>(hn::InterleaveLower(d, v0, v1)));
-  f(Lanes<double>(hn::InterleaveUpper(d, v0, v1)));
-}
-template <class E, class F>
-HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
-  constexpr std::size_t kBlock = 16 / sizeof(E);
-  std::size_t k = 0;
-  for (; k + kBlock <= k_count; k += kBlock) transpose_blocks(x, k, f);
-  for (; k < k_count; ++k) {
-    alignas(64) E numbers[Lanes<E>::size];
-    for (std::size_t c = 0; c < Lanes<E>::size; ++c) numbers[c] = x[c][k];
-    f(Lanes<E>::load(numbers));
-  }
-}
-#endif
 
 // Computes all R rows.
 template <class E, int R>
