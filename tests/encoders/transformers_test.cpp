@@ -8,6 +8,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/python.h"
+#include "tests/support/slow_build.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like::nn {
@@ -139,7 +140,7 @@ TEST_F(TransformersTest, OutputsAndGradientsAgree) {
 
 // Without dropout, which cannot be the same.
 TEST_F(TransformersTest, APublishedModelAgrees) {
-  if (testing::runs_slowly()) GTEST_SKIP() << "would take ten minutes";
+  if (runs_slowly()) GTEST_SKIP() << "would take ten minutes";
   const std::string model = source_folder() + "/build/minilm";
   const char* const data = std::getenv("DYNET_LIKE_DATA");
   if (!std::filesystem::exists(model + "/complete") || data == nullptr) {
