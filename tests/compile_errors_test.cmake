@@ -3,12 +3,19 @@
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY ${WORK})
 
+# All programs below begin with these headers, which are compiled once.
+set(compile ${COMPILER} -std=c++20 -I ${ROOT})
+set(headers ${WORK}/headers.h)
+file(WRITE ${headers} "#include <dynet_like/dynet_like.h>\n#include <nn/train/predict.h>\n"
+     "#include <nn/train/train.h>\n#include <nn/decode/steps.h>\n#include <optional>\n")
+execute_process(COMMAND ${compile} -x c++-header ${headers} -o ${headers}.gch
+                COMMAND_ERROR_IS_FATAL ANY)
+
 # expect_error(TEXT CODE): what stands in a function, where `batch` is a Minibatch.
 function(expect_error text code)
-  file(WRITE ${WORK}/program.cpp "#include <dynet_like/dynet_like.h>\n#include <nn/train/predict.h>\n"
-       "#include <nn/train/train.h>\n#include <nn/decode/steps.h>\n"
-       "#include <optional>\nusing namespace dynet_like;\nvoid run(Minibatch& batch) { ${code} }\n")
-  execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I ${ROOT} ${WORK}/program.cpp
+  file(WRITE ${WORK}/program.cpp
+       "using namespace dynet_like;\nvoid run(Minibatch& batch) { ${code} }\n")
+  execute_process(COMMAND ${compile} -fsyntax-only -include ${headers} ${WORK}/program.cpp
                   RESULT_VARIABLE got ERROR_VARIABLE errors OUTPUT_QUIET)
   if(text STREQUAL "")
     if(NOT got EQUAL 0)

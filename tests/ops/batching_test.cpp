@@ -140,6 +140,7 @@ TEST_P(OpBatchingTest, SurvivesVerification) {
     trial.options().verify_batching = true;
     for (const auto& counts : layouts(GetParam(), kMost)) {
       expect_equal(alone, trial.together(counts), dtype);
+      if (runs_slowly()) break;
     }
   });
 }
