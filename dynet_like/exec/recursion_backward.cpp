@@ -234,7 +234,8 @@ void RecursionBackward::to_column(const StepInput& all, const Program::Port& por
     const VertexRows::Row& vertex = kind(all.kind).rows[row];
     Columns& columns = columns_[vertex.sample * of_.columns() + port.index];
     if (columns.gradient == nullptr) continue;
-    const std::size_t begin = of_.begin_of_column(vertex, port.index);
+    const std::size_t begin =
+        of_.op_.begin_of_column(of_.rows_.structure(vertex.sample), vertex.vertex, port.index);
     all.to[all.index(row)] = columns.gradient + begin + port.offset * of_.element_;
     all.add[all.index(row)] = all.of->adds || columns.adds;
     if (columns.waits) {
@@ -254,8 +255,7 @@ void RecursionBackward::to_state(const StepInput& all, const Program::Port& port
     const std::uint32_t sample = of.rows[row].sample;
     if (!is_wanted_[sample]) continue;
     const Vertices& structure = rows.structure(sample);
-    const std::uint32_t vertex =
-        of.before[row * predecessors + port.predecessor] - rows.first_vertex(sample);
+    const std::uint32_t vertex = of.before[row * predecessors + port.predecessor].vertex;
     std::byte* const state = of_.state_in(gradient_[sample], {sample, vertex}, port.index);
     all.to[all.index(row)] = state + port.offset * of_.element_;
     all.add[all.index(row)] = 1;

@@ -2,6 +2,7 @@
 #include "dynet_like/exec/recursion_run.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/packing.h"
@@ -14,12 +15,6 @@ namespace dynet_like::detail {
 namespace {
 
 using From = Program::Input::From;
-
-VertexRows::Structures structures_of(const RunState& run, std::span<const NodeRef> nodes) {
-  VertexRows::Structures structures;
-  for (NodeRef ref : nodes) structures.push_back(run.tape(ref).recursion_of(ref.node).vertices);
-  return structures;
-}
 
 // How many parts of a step's outputs are states.
 std::size_t states_in(const Program& program, std::size_t s) {
@@ -36,14 +31,15 @@ RecursionRun::RecursionRun(RunState& run, const Batch& batch, std::span<const No
       op_(recursion_of(type_.signature)),
       element_(size_of(op_.dtype)),
       nodes_(nodes.begin(), nodes.end()),
-      rows_(op_, structures_of(run, nodes)),
+      columns_(places_of_columns()),
+      rows_(make_rows()),
       steps_(rows_.kinds().size()) {
   std::byte* out = batch.out;
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     out_.push_back(out);
     out += rows_.structure(n).size() * batch.stride();
   }
-  find_inputs();
+  find_arguments();
   for (std::size_t k = 0; k < steps_.size(); ++k) allocate(k);
   for (std::size_t k = 0; k < steps_.size(); ++k) list_inputs(k);
 }
@@ -55,17 +51,44 @@ std::size_t RecursionRun::index_of(NodeRef node) const {
   return static_cast<std::size_t>(found - out_.begin());
 }
 
-// Shared inputs are the same for all nodes.
-void RecursionRun::find_inputs() {
-  const auto place_of = [&](NodeRef ref, const Value& value) {
-    return run_.state({ref.tape, value.node}).value + std::size_t{value.offset} * element_;
-  };
+const std::byte* RecursionRun::place_of(NodeRef node, const Value& input) const {
+  return run_.state({node.tape, input.node}).value + std::size_t{input.offset} * element_;
+}
+
+std::vector<const std::byte*> RecursionRun::places_of_columns() const {
+  std::vector<const std::byte*> places;
+  places.reserve(nodes_.size() * columns());
   for (NodeRef ref : nodes_) {
     const Tape& tape = run_.tape(ref);
     for (ValueId input : tape.inputs_of(ref.node).first(columns())) {
-      columns_.push_back(place_of(ref, tape.value(input)));
+      places.push_back(place_of(ref, tape.value(input)));
     }
   }
+  return places;
+}
+
+// In inference, repeated vertices run once. A single node repeats little. On a device, columns
+// cannot be compared here.
+VertexRows RecursionRun::make_rows() const {
+  VertexRows::Structures structures;
+  std::size_t vertices = 0;
+  for (NodeRef ref : nodes_) {
+    structures.push_back(run_.tape(ref).recursion_of(ref.node).vertices);
+    vertices += structures.back()->size();
+  }
+  const bool may_search = run_.options().inference && run_.common.is_on_cpu() && nodes_.size() > 1;
+  RepeatSearches& searches = run_.recursions.searches;
+  if (!may_search || !searches.begin(op_)) return {op_, std::move(structures)};
+  std::vector<VertexRows::Row> first = find_repeated(op_, structures, columns_);
+  VertexRows rows(op_, std::move(structures), std::move(first));
+  std::size_t kept = 0;
+  for (const VertexRows::Kind& kind : rows.kinds()) kept += kind.rows.size();
+  searches.end(op_, vertices - kept, vertices);
+  return rows;
+}
+
+// Shared inputs are the same for all nodes.
+void RecursionRun::find_arguments() {
   const NodeRef ref = nodes_[0];
   const Tape& tape = run_.tape(ref);
   for (ValueId input : tape.inputs_of(ref.node).subspan(columns())) {
@@ -191,9 +214,10 @@ const void** RecursionRun::list_items(std::size_t k, const Program::Step& of, un
 void RecursionRun::list_columns(const VertexRows::Kind& kind, const Program::Port& port,
                                 const void** items, std::size_t step) const {
   for (std::size_t row = 0; row < kind.rows.size(); ++row) {
-    const std::byte* const matrix = columns_[kind.rows[row].sample * columns() + port.index];
-    items[row * step] =
-        matrix + begin_of_column(kind.rows[row], port.index) + port.offset * element_;
+    const auto& [sample, vertex] = kind.rows[row];
+    items[row * step] = columns_[sample * columns() + port.index] +
+                        op_.begin_of_column(rows_.structure(sample), vertex, port.index) +
+                        port.offset * element_;
   }
 }
 
@@ -201,11 +225,8 @@ void RecursionRun::list_states(const VertexRows::Kind& kind, const Program::Port
                                const void** items, std::size_t step) const {
   const std::size_t predecessors = kind.program->kind.predecessors;
   for (std::size_t row = 0; row < kind.rows.size(); ++row) {
-    const std::uint32_t sample = kind.rows[row].sample;
-    const std::uint32_t before =
-        kind.before[row * predecessors + port.predecessor] - rows_.first_vertex(sample);
-    items[row * step] =
-        state_in(out_[sample], {sample, before}, port.index) + port.offset * element_;
+    const VertexRows::Row& before = kind.before[row * predecessors + port.predecessor];
+    items[row * step] = state_in(out_[before.sample], before, port.index) + port.offset * element_;
   }
 }
 
@@ -257,9 +278,24 @@ void RecursionRun::forward() {
   for (std::uint32_t level = 0; level < rows_.levels(); ++level) {
     for (const VertexRows::OfKind& of : rows_.of_level(level)) run_steps(of.kind, of.rows, false);
   }
+  copy_repeated();
   for (const VertexRows::Kind& kind : rows_.kinds()) {
     run_.counts.recursion_flops +=
         kind.program->product_flops * static_cast<double>(kind.rows.size());
+  }
+}
+
+void RecursionRun::copy_repeated() const {
+  if (!rows_.repeats()) return;
+  for (std::uint32_t sample = 0; sample < nodes_.size(); ++sample) {
+    for (std::uint32_t vertex = 0; vertex < rows_.structure(sample).size(); ++vertex) {
+      const VertexRows::Row row{sample, vertex}, first = rows_.first(row);
+      if (first == row) continue;
+      for (std::uint32_t state = 0; state < op_.state_sizes.size(); ++state) {
+        std::memcpy(state_in(out_[sample], row, state), state_in(out_[first.sample], first, state),
+                    op_.state_sizes[state] * element_);
+      }
+    }
   }
 }
 

@@ -53,7 +53,12 @@ class RecursionRun {
 
   /// The index of the node in the batch: outputs of nodes lie one behind the other.
   std::size_t index_of(NodeRef node) const;
-  void find_inputs();
+  std::vector<const std::byte*> places_of_columns() const;
+  VertexRows make_rows() const;
+  void find_arguments();
+  const std::byte* place_of(NodeRef node, const Value& input) const;
+  /// Copies the states of repeated vertices to their nodes.
+  void copy_repeated() const;
   void allocate(std::size_t kind);
   /// The places of the parts of a step's outputs, or of their gradients: states are in those of the
   /// nodes, all other parts in the block. Null if all are in the block.
@@ -73,12 +78,6 @@ class RecursionRun {
   void check_finite(std::size_t kind, std::size_t s, RowRange rows, const std::byte* block,
                     void* const* parts, const char* what) const;
 
-  /// The offset, in bytes, of a vertex's column in an input.
-  std::size_t begin_of_column(const VertexRows::Row& row, std::size_t input) const {
-    if (op_.is_start(input)) return 0;
-    const std::size_t column = rows_.structure(row.sample).column_of(row.vertex, input);
-    return column * op_.column_sizes[input] * element_;
-  }
   /// The place of a vertex's state in the output of its node, or in the gradient of that.
   std::byte* state_in(std::byte* node, const VertexRows::Row& row, std::uint32_t state) const;
 
@@ -87,9 +86,9 @@ class RecursionRun {
   const RecursionOp& op_;
   std::size_t element_;
   std::vector<NodeRef> nodes_;
+  std::vector<const std::byte*> columns_;  ///< by node and input: its place
   VertexRows rows_;
   std::vector<std::byte*> out_;                    ///< by node
-  std::vector<const std::byte*> columns_;          ///< by node and input: its place
   std::vector<SharedArgument> arguments_;          ///< by shared input
   std::vector<const std::byte*> argument_values_;  ///< by shared input: its place
   std::vector<std::vector<Step>> steps_;           ///< by kind

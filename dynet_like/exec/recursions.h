@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
+#include "dynet_like/exec/repeated_vertices.h"
 
 namespace dynet_like::detail {
 
@@ -28,6 +29,7 @@ class Recursions {
 
   /// The gradients of the last backward pass inside programs.
   Arena gradients;
+  RepeatSearches searches;
 
  private:
   struct OfBatch {

@@ -11,8 +11,8 @@ std::size_t VertexRows::Kind::widest_level() const {
   return widest;
 }
 
-VertexRows::VertexRows(const RecursionOp& op, Structures structures)
-    : structures_(std::move(structures)) {
+VertexRows::VertexRows(const RecursionOp& op, Structures structures, std::vector<Row> first)
+    : structures_(std::move(structures)), first_(std::move(first)) {
   std::uint32_t vertices = 0;
   for (const auto& structure : structures_) {
     first_vertex_.push_back(vertices);
@@ -50,18 +50,21 @@ void VertexRows::find_kinds(const RecursionOp& op) {
 // A counting sort by level.
 void VertexRows::sort() {
   std::vector<std::uint32_t> begin(levels_ + 1, 0), rows(kinds_.size(), 0);
-  for (const auto& structure : structures_) {
-    for (const std::uint32_t level : structure->level) ++begin[level + 1];
-  }
-  for (std::uint32_t l = 0; l < levels_; ++l) begin[l + 1] += begin[l];
-  std::vector<Row> by_level(row_of_.size());
-  std::vector<std::uint32_t> next = begin;
-  for (std::uint32_t s = 0; s < structures_.size(); ++s) {
-    for (std::uint32_t v = 0; v < structures_[s]->size(); ++v) {
-      by_level[next[structures_[s]->level[v]]++] = {s, v};
-      ++rows[row_of_[first_vertex_[s] + v].kind];
+  const auto for_rows = [&](const auto& f) {
+    for (std::uint32_t s = 0; s < structures_.size(); ++s) {
+      for (std::uint32_t v = 0; v < structures_[s]->size(); ++v) {
+        if (const Row row{s, v}; first(row) == row) f(row, structures_[s]->level[v]);
+      }
     }
-  }
+  };
+  for_rows([&](const Row&, std::uint32_t level) { ++begin[level + 1]; });
+  for (std::uint32_t l = 0; l < levels_; ++l) begin[l + 1] += begin[l];
+  std::vector<Row> by_level(begin[levels_]);
+  std::vector<std::uint32_t> next = begin;
+  for_rows([&](const Row& row, std::uint32_t level) {
+    by_level[next[level]++] = row;
+    ++rows[row_of_[first_vertex_[row.sample] + row.vertex].kind];
+  });
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
     kinds_[k].rows.reserve(rows[k]);
     kinds_[k].before.reserve(std::size_t{rows[k]} * kinds_[k].program->kind.predecessors);
@@ -91,7 +94,7 @@ void VertexRows::add_row(Kind& kind, const Row& row) {
   kind.rows.push_back(row);
   ++kind.levels.back().end;
   for (const std::uint32_t before : structures_[row.sample]->predecessors_of(row.vertex)) {
-    kind.before.push_back(first_vertex_[row.sample] + before);
+    kind.before.push_back(first({row.sample, before}));
   }
 }
 

@@ -17,7 +17,8 @@ struct RowRange {
 };
 
 /// Each kind of vertices runs one program; its vertices are rows. The rows of the first level come
-/// first, in the order of samples and vertices, then those of the next level.
+/// first, in the order of samples and vertices, then those of the next level. A repeated vertex,
+/// one that would compute what another one computes, has no row.
 class VertexRows {
  public:
   using Structures = std::vector<std::shared_ptr<const Vertices>>;
@@ -25,6 +26,8 @@ class VertexRows {
   /// A vertex of a sample.
   struct Row {
     std::uint32_t sample = 0, vertex = 0;
+
+    bool operator==(const Row&) const = default;
   };
   /// The kind of a vertex, and its row there.
   struct RowOfKind {
@@ -33,8 +36,8 @@ class VertexRows {
   struct Kind {
     const Program* program = nullptr;
     std::vector<Row> rows;
-    std::vector<RowRange> levels;       ///< by level, from the first one on: its rows
-    std::vector<std::uint32_t> before;  ///< by row: its predecessors' numbers among all vertices
+    std::vector<RowRange> levels;  ///< by level, from the first one on: its rows
+    std::vector<Row> before;       ///< by row: its predecessors
 
     RowRange all_rows() const { return {0, static_cast<std::uint32_t>(rows.size())}; }
     std::size_t widest_level() const;
@@ -45,8 +48,9 @@ class VertexRows {
     RowRange rows;
   };
 
-  /// There must be one structure for each sample.
-  VertexRows(const RecursionOp& op, Structures structures);
+  /// There must be one structure for each sample. `first`: see find_repeated; empty: no vertex is
+  /// repeated.
+  VertexRows(const RecursionOp& op, Structures structures, std::vector<Row> first = {});
 
   const Vertices& structure(std::size_t sample) const { return *structures_[sample]; }
   /// The kinds that occur, in the order of the op's programs.
@@ -56,8 +60,13 @@ class VertexRows {
     return std::span(of_level_).subspan(level_begin_[level],
                                         level_begin_[level + 1] - level_begin_[level]);
   }
-  /// The number of a sample's first vertex among the vertices of all samples.
-  std::uint32_t first_vertex(std::size_t sample) const { return first_vertex_[sample]; }
+  /// Whether there may be repeated vertices.
+  bool repeats() const { return !first_.empty(); }
+  /// The vertex that computes the value of a vertex: itself, unless it is repeated.
+  Row first(const Row& row) const {
+    return first_.empty() ? row : first_[first_vertex_[row.sample] + row.vertex];
+  }
+  /// The rows of a sample's vertices, of which none may be repeated.
   std::span<const RowOfKind> rows_of(std::size_t sample) const {
     return std::span(row_of_).subspan(first_vertex_[sample], structures_[sample]->size());
   }
@@ -68,6 +77,7 @@ class VertexRows {
   void add_row(Kind& kind, const Row& row);
 
   Structures structures_;
+  std::vector<Row> first_;                   ///< by vertex of all samples
   std::vector<std::uint32_t> first_vertex_;  ///< by sample
   std::vector<RowOfKind> row_of_;            ///< by vertex of all samples
   std::vector<Kind> kinds_;

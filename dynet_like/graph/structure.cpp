@@ -2,8 +2,10 @@
 #include "dynet_like/graph/structure.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -212,23 +214,32 @@ Structure::Structure(std::span<const Vertex> vertices) {
   vertices_ = std::move(all);
 }
 
-Structure Structure::sequence(unsigned n) {
-  std::vector<Vertex> vertices(n);
+namespace {
+
+Structure make_sequence(unsigned n, bool reversed) {
+  std::vector<Structure::Vertex> vertices(n);
   for (unsigned i = 0; i < n; ++i) {
     vertices[i].column = i;
-    if (i > 0) vertices[i].predecessors = {i - 1};
+    if (reversed && i + 1 < n) vertices[i].predecessors = {i + 1};
+    if (!reversed && i > 0) vertices[i].predecessors = {i - 1};
   }
   return Structure(vertices);
 }
 
-Structure Structure::reversed_sequence(unsigned n) {
-  std::vector<Vertex> vertices(n);
-  for (unsigned i = 0; i < n; ++i) {
-    vertices[i].column = i;
-    if (i + 1 < n) vertices[i].predecessors = {i + 1};
-  }
-  return Structure(vertices);
+// Every word of a text may be a sequence of characters, so a thread keeps the short ones.
+Structure sequence_of(unsigned n, bool reversed) {
+  constexpr unsigned kShort = 64;
+  if (n >= kShort) return make_sequence(n, reversed);
+  thread_local std::array<std::optional<Structure>, kShort> known[2];
+  std::optional<Structure>& one = known[reversed ? 1 : 0][n];
+  if (!one) one = make_sequence(n, reversed);
+  return *one;
 }
+
+}  // namespace
+
+Structure Structure::sequence(unsigned n) { return sequence_of(n, false); }
+Structure Structure::reversed_sequence(unsigned n) { return sequence_of(n, true); }
 
 unsigned Structure::size() const { return vertices_->size(); }
 

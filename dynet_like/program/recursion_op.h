@@ -50,6 +50,12 @@ struct RecursionOp : Op {
   DType dtype = DType::f32;
 
   bool is_start(std::size_t input) const { return input + starts >= column_sizes.size(); }
+  /// The offset, in bytes, of a vertex's column in an input that it reads.
+  std::size_t begin_of_column(const Vertices& vertices, std::uint32_t vertex,
+                              std::size_t input) const {
+    if (is_start(input)) return 0;
+    return std::size_t{vertices.column_of(vertex, input)} * column_sizes[input] * size_of(dtype);
+  }
   /// Whether vertices of a kind read this input.
   bool reads(const VertexKind& kind, std::size_t input) const {
     return is_start(input) ? kind.predecessors == 0 : kind.reads_matrix(input);
