@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/input_file.h"
 #include "nn/encoders/family.h"
-#include "nn/text/json.h"
+#include "nn/text/entry.h"
 
 namespace dynet_like::nn {
 
@@ -20,6 +23,7 @@ using namespace encoders;
 namespace {
 
 using Json = nlohmann::json;
+using text::Entry;
 
 constexpr unsigned kMostLayers = 1000;
 constexpr std::uint64_t kMostConfigBytes = 1 << 26;
@@ -33,71 +37,78 @@ const Family& family_of(std::string_view model_type) {
 // The contents of a config.json.
 class ConfigReader {
  public:
-  ConfigReader(const Json& json, const std::string& file) : json_(json), file_(file) {}
-
-  // The value of a key; the keys of a path lie one in the other. null if it is absent.
-  Json value(const std::string& path) const {
-    const Json::json_pointer place("/" + path);
-    return json_.contains(place) ? json_.at(place) : Json();
-  }
+  ConfigReader(std::string_view json, const std::string& file)
+      : all_(Entry::parse(json, file)), file_(file) {}
 
   void set(const ConfigKey& key, EncoderConfig& config) const {
-    const Json own = value(key.name);
-    if (own.is_null()) return;
-    std::visit([&](auto member) { set(key, own, config.*member); }, key.member);
+    const std::optional<Entry> own = value(key.name);
+    if (own) std::visit([&](auto member) { set(key, *own, config.*member); }, key.member);
   }
 
   void check(const FixedKey& key) const {
-    const Json own = value(key.name);
-    if (std::ranges::count(key.values, text_of(own)) > 0) return;
-    fail(key.name + " to be " + key.values.front(), own);
+    const std::optional<Entry> own = value(key.name);
+    const std::string text = own ? own->json() : "null";
+    if (std::ranges::count(key.values, text) == 0)
+      fail(key.name + " to be " + key.values.front(), text);
   }
 
   // The list of kinds of layers, in place of global_attn_every_n_layers.
   void set_global_every(EncoderConfig& config) const {
-    const Json types = value("layer_types");
-    if (!types.is_array()) return;
+    const std::optional<Entry> types = value("layer_types");
+    if (!types) return;
+    std::vector<std::string> kinds;
+    types->each_item([&](const Entry& kind) { kinds.push_back(kind.json()); });
     std::size_t every = 1;
-    while (every < types.size() && types[every] != "full_attention") ++every;
-    for (std::size_t layer = 0; layer < types.size(); ++layer) {
-      if (types[layer] == (layer % every == 0 ? "full_attention" : "sliding_attention")) continue;
-      fail("layer_types with full_attention at every so many layers", types[layer]);
+    while (every < kinds.size() && kinds[every] != "\"full_attention\"") ++every;
+    for (std::size_t layer = 0; layer < kinds.size(); ++layer) {
+      if (kinds[layer] == (layer % every == 0 ? "\"full_attention\"" : "\"sliding_attention\""))
+        continue;
+      fail("layer_types with full_attention at every so many layers", kinds[layer]);
     }
     config.global_every = static_cast<unsigned>(every);
   }
 
  private:
-  static std::string text_of(const Json& value) {
-    return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  // The value of a key, if there is one; the keys of a path lie one in the other.
+  std::optional<Entry> value(std::string_view path) const {
+    std::optional<Entry> found = all_;
+    while (found && !path.empty()) {
+      const std::size_t end = std::min(path.find('/'), path.size());
+      found = found->find(std::string(path.substr(0, end)));
+      path.remove_prefix(std::min(end + 1, path.size()));
+    }
+    return found;
   }
 
-  [[noreturn]] void fail(const std::string& need, const Json& got) const {
+  [[noreturn]] void fail(const std::string& need, const std::string& got) const {
     constexpr std::size_t kShown = 60;
-    throw FileError(file_,
-                    "[EncoderConfig] need " + need + "; got " + text_of(got).substr(0, kShown));
+    throw FileError(file_, "[EncoderConfig] need " + need + "; got " + got.substr(0, kShown));
   }
 
-  void set(const ConfigKey& key, const Json& value, unsigned& number) const {
-    if (key.or_negative && value.is_number_integer() && !value.is_number_unsigned()) {
+  void set(const ConfigKey& key, const Entry& value, unsigned& number) const {
+    const std::string text = value.json();
+    const bool is_whole = text.find_first_not_of("-0123456789") == std::string::npos;
+    if (is_whole && key.or_negative && text.starts_with('-')) {
       number = 0;
-    } else if (value.is_number_unsigned() &&
-               value.get<std::uint64_t>() <= std::numeric_limits<unsigned>::max()) {
-      number = value.get<unsigned>();
+    } else if (is_whole && !text.starts_with('-') &&
+               value.number() <= std::numeric_limits<unsigned>::max()) {
+      number = static_cast<unsigned>(value.number());
     } else {
-      fail(key.name + " to be a whole number from 0 to 4294967295", value);
+      fail(key.name + " to be a whole number from 0 to 4294967295", text);
     }
   }
-  void set(const ConfigKey& key, const Json& value, float& number) const {
-    if (!value.is_number()) fail(key.name + " to be a number", value);
-    number = value.get<float>();
+  void set(const ConfigKey& key, const Entry& value, float& number) const {
+    const std::string text = value.json();
+    if (text.find_first_of("-0123456789") != 0) fail(key.name + " to be a number", text);
+    number = static_cast<float>(value.real());
   }
-  void set(const ConfigKey& key, const Json& value, std::string& text) const {
-    if (!value.is_string()) fail(key.name + " to be text", value);
-    text = value.get<std::string>();
+  void set(const ConfigKey& key, const Entry& value, std::string& text) const {
+    if (!value.is_text()) fail(key.name + " to be text", value.json());
+    text = value.text();
   }
 
-  const Json& json_;
-  const std::string& file_;
+  Entry all_;
+  std::string file_;
 };
 
 // The double with the shortest text that reads as the same float.
@@ -115,9 +126,7 @@ EncoderConfig EncoderConfig::read(const std::string& path) {
 }
 
 EncoderConfig EncoderConfig::from_text(std::string_view json, const std::string& file) {
-  const Json all = text::parse_json(json, file);
-  if (!all.is_object()) throw FileError(file, "need a JSON object; got another value");
-  const ConfigReader reader(all, file);
+  const ConfigReader reader(json, file);
   EncoderConfig config;
   config.model_type.clear();
   reader.set({"model_type", &EncoderConfig::model_type}, config);

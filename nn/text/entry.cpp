@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
-#include "nn/text/json.h"
 
 namespace dynet_like::nn::text {
 
@@ -12,7 +14,30 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kMostDepth = 16;
+constexpr std::size_t kMostValues = 1 << 23;  // the largest files have some 2^21
+
 const Json& json_of(const void* value) { return *static_cast<const Json*>(value); }
+
+Json parse_json(std::string_view text, const std::string& file) {
+  std::size_t values = 0;
+  const auto check = [&](int depth, Json::parse_event_t event, Json&) {
+    if (depth > kMostDepth) {
+      throw FileError(file, "need at most " + detail::counted(kMostDepth, "level") + " of JSON");
+    }
+    const bool ends =
+        event == Json::parse_event_t::array_end || event == Json::parse_event_t::object_end;
+    if (!ends && ++values > kMostValues) {
+      throw FileError(file, "need at most " + detail::counted(kMostValues, "value") + " of JSON");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, check);
+  } catch (const Json::exception& error) {
+    throw FileError(file, std::string("need JSON; got an error: ") + error.what());
+  }
+}
 
 }  // namespace
 
@@ -38,10 +63,13 @@ void Entry::fail(const std::string& what) const {
 }
 
 void Entry::need(const std::string& kind) const {
-  const Json& value = json_of(value_);
-  const std::string got = value.is_structured() ? std::string("another kind of value")
-                                                : detail::quoted_text(value.dump());
-  fail("need " + kind + "; got " + got);
+  const bool is_large = json_of(value_).is_structured();
+  fail("need " + kind + "; got " +
+       (is_large ? std::string("another kind of value") : detail::quoted_text(json())));
+}
+
+std::string Entry::json() const {
+  return json_of(value_).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 std::optional<Entry> Entry::find(const std::string& key) const {

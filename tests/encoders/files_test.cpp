@@ -288,7 +288,7 @@ TEST_F(EncoderFilesTest, ConfigsThatAreRefused) {
   write_text("config.json", "{\"model_type\": ");
   EXPECT_TRUE(error("config.json").starts_with("need JSON; got an error: "));
   write_text("config.json", "[1]");
-  EXPECT_EQ(error("config.json"), "need a JSON object; got another value");
+  EXPECT_EQ(error("config.json"), "need an object; got another kind of value");
 }
 
 // Forms that other versions of transformers write.
