@@ -65,7 +65,8 @@ void Entry::fail(const std::string& what) const {
 void Entry::need(const std::string& kind) const {
   const bool is_large = json_of(value_).is_structured();
   fail("need " + kind + "; got " +
-       (is_large ? std::string("another kind of value") : detail::quoted_text(json())));
+       (is_large ? std::string("another kind of value")
+                 : detail::quoted_text(is_text() ? text() : json())));
 }
 
 std::string Entry::json() const {

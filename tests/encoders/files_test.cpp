@@ -138,9 +138,9 @@ TEST_F(EncoderFilesTest, OfShards) {
         "..\\\\model.safetensors", ".safetensors", "model.bin", ""}) {
     index(outside);
     const std::string got = error("model.safetensors.index.json");
-    EXPECT_TRUE(
-        got.starts_with("weight_map[\"" + wrong +
-                        "\"]: need a file of this folder that ends with .safetensors; got "))
+    EXPECT_TRUE(got.starts_with("weight_map[\"" + wrong.substr(0, 40)) &&
+                got.find("]: need a file of this folder that ends with .safetensors; got \"") !=
+                    std::string::npos)
         << got;
   }
   write_text("model.safetensors.index.json", "{\"weight_map\": {\"a\": 3}}");
