@@ -76,10 +76,10 @@ void cumsum_forward(const ForwardCall& call) {
     const E* x = call.in[0].at<E>(i);
     E* const out = call.out.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t) {
-      E sum = 0;
+      double sum = 0;  // a long chain of floats would lose digits
       for (std::size_t k = 0; k < axis.n; ++k) {
-        sum += x[line + k * axis.inner];
-        out[line + k * axis.inner] = sum;
+        sum += static_cast<double>(x[line + k * axis.inner]);
+        out[line + k * axis.inner] = static_cast<E>(sum);
       }
     });
   }
@@ -92,10 +92,10 @@ void cumsum_backward(const BackwardCall& call) {
     if (dx == nullptr) continue;
     const E* dy = call.dy.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t) {
-      E sum = 0;
+      double sum = 0;
       for (std::size_t k = axis.n; k-- > 0;) {
-        sum += dy[line + k * axis.inner];
-        put(sum, dx + line + k * axis.inner, call.dx[0].add[i] != 0);
+        sum += static_cast<double>(dy[line + k * axis.inner]);
+        put(static_cast<E>(sum), dx + line + k * axis.inner, call.dx[0].add[i] != 0);
       }
     });
   }

@@ -2,29 +2,35 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/inner_products.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/lanes-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The inner product of two vectors: four chains of vectors, then a sum in fixed order.
+// The sum of f(at, count, sum) over n elements, which adds to the sum: four vectors at once, then a
+// sum in fixed order.
+template <class E, class F>
+HWY_INLINE E sum_of_terms(std::size_t n, const F& f) {
+  constexpr std::size_t kLanes = Lanes<E>::size, kSize = Group<E>::size;
+  const auto add_group = [&](Group<E> sum, std::size_t k) DYNET_LIKE_BODY {
+    for (std::size_t v = 0; v < Group<E>::count; ++v) {
+      sum.part[v] = f(k * kSize + v * kLanes, kLanes, sum.part[v]);
+    }
+    return sum;
+  };
+  Group<E> sum = reduce_steps<Sum>(n / kSize, Group<E>(0.0), add_group);
+  for (std::size_t at = n / kSize * kSize; at < n; at += kLanes) {
+    sum.part[0] = f(at, HWY_MIN(kLanes, n - at), sum.part[0]);
+  }
+  return ((sum.part[0] + sum.part[1]) + (sum.part[2] + sum.part[3])).sum();
+}
+
 template <class E>
 HWY_INLINE E inner_product(const E* a, const E* b, std::size_t n) {
-  constexpr std::size_t kLanes = Lanes<E>::size;
-  Lanes<E> acc[4] = {Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0)};
-  std::size_t at = 0;
-  for (; at + 4 * kLanes <= n; at += 4 * kLanes) {
-    for (int v = 0; v < 4; ++v) {
-      acc[v] =
-          fused(Lanes<E>::load(a + at + v * kLanes), Lanes<E>::load(b + at + v * kLanes), acc[v]);
-    }
-  }
-  for (; at < n; at += kLanes) {
-    const std::size_t count = HWY_MIN(kLanes, n - at);
-    acc[0] = fused(load(a + at, count), load(b + at, count), acc[0]);
-  }
-  return ((acc[0] + acc[1]) + (acc[2] + acc[3])).sum();
+  return sum_of_terms<E>(n, [&](std::size_t at, std::size_t count, Lanes<E> sum) DYNET_LIKE_BODY {
+    return fused(load(a + at, count), load(b + at, count), sum);
+  });
 }
 
 template <class E>
@@ -54,12 +60,11 @@ template <class E>
 void squared_distance_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     const E *a = call.in[0].at<E>(i), *b = call.in[1].at<E>(i);
-    Lanes<E> total(0.0);
-    for_lanes<E>(call.type->inputs[0].size(), [&](std::size_t at, std::size_t count) HWY_ATTR {
+    const auto term = [&](std::size_t at, std::size_t count, Lanes<E> sum) DYNET_LIKE_BODY {
       const Lanes<E> difference = load(a + at, count) - load(b + at, count);
-      total = fused(difference, difference, total);
-    });
-    *call.out.at<E>(i) = total.sum();
+      return fused(difference, difference, sum);
+    };
+    *call.out.at<E>(i) = sum_of_terms<E>(call.type->inputs[0].size(), term);
   }
 }
 

@@ -8,6 +8,7 @@
 #define DYNET_LIKE_REDUCE_INL
 #endif
 
+#include <algorithm>
 #include <limits>
 
 #include "dynet_like/device/cpu/groups-inl.h"
@@ -39,7 +40,41 @@ struct Sum {
   }
 };
 
-// One vector of n elements, along the lanes. A reduction is four chains, then one across lanes.
+// A long chain of additions loses digits. So steps are reduced in blocks, and blocks in pairs
+// (Higham 1993, "The accuracy of floating point summation").
+constexpr std::size_t kBlockSteps = 32;
+
+// block(first, begin, end) is the reduction of these steps, after `first`.
+template <class Operation, class T, class Block>
+HWY_NOINLINE T reduce_blocks(std::size_t n, T first, const Block& block) {
+  T pending[48];  // number l: of 2^l blocks, if bit l of their number is set
+  std::size_t blocks = 0;
+  for (std::size_t begin = 0; begin < n; begin += kBlockSteps, ++blocks) {
+    T all =
+        block(begin == 0 ? first : T(Operation::neutral), begin, HWY_MIN(begin + kBlockSteps, n));
+    std::size_t l = 0;
+    for (; (blocks >> l & 1) != 0; ++l) all = Operation::combine(pending[l], all);
+    pending[l] = all;
+  }
+  T all(Operation::neutral);
+  for (std::size_t l = 0; blocks >> l != 0; ++l) {
+    if ((blocks >> l & 1) != 0) all = Operation::combine(pending[l], all);
+  }
+  return all;
+}
+
+// step(step(first, 0), 1), ... for n steps, in which `all` is combined with another term.
+template <class Operation, class T, class Step>
+HWY_INLINE T reduce_steps(std::size_t n, T first, const Step& step) {
+  const auto block = [&](T all, std::size_t begin, std::size_t end) DYNET_LIKE_BODY {
+    for (std::size_t k = begin; k < end; ++k) all = step(all, k);
+    return all;
+  };
+  return n <= kBlockSteps ? block(first, 0, n) : reduce_blocks<Operation>(n, first, block);
+}
+
+// One vector of n elements, along the lanes. A reduction is one of four vectors, then one across
+// lanes.
 template <class E>
 struct Row {
   std::size_t n;
@@ -53,11 +88,12 @@ struct Row {
   template <class Operation, class F>
   HWY_INLINE Lanes<E> reduce(F&& f) const {
     const Lanes<E> neutral(Operation::neutral);
-    Group<E> parts(neutral);
-    std::size_t at = 0;
-    for (; at + Group<E>::size <= n; at += Group<E>::size) {
-      parts = Operation::combine(parts, f.template operator()<Group<E>>(at, Group<E>::size));
-    }
+    const Group<E> parts = reduce_steps<Operation>(
+        n / Group<E>::size, Group<E>(neutral), [&](Group<E> all, std::size_t k) DYNET_LIKE_BODY {
+          constexpr std::size_t kSize = Group<E>::size;
+          return Operation::combine(all, f.template operator()<Group<E>>(k * kSize, kSize));
+        });
+    std::size_t at = n / Group<E>::size * Group<E>::size;
     Lanes<E> all = Operation::combine(Operation::combine(parts.part[0], parts.part[1]),
                                       Operation::combine(parts.part[2], parts.part[3]));
     for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
@@ -82,11 +118,11 @@ struct Columns {
   }
   template <class Operation, class F>
   HWY_INLINE Lanes<E> reduce(F&& f) const {
-    Lanes<E> all = f.template operator()<Lanes<E>>(0, count);
-    for (std::size_t k = 1; k < n; ++k) {
-      all = Operation::combine(all, f.template operator()<Lanes<E>>(k * stride, count));
-    }
-    return all;
+    return reduce_steps<Operation>(
+        n - 1, f.template operator()<Lanes<E>>(0, count),
+        [&](Lanes<E> all, std::size_t k) DYNET_LIKE_BODY {
+          return Operation::combine(all, f.template operator()<Lanes<E>>((k + 1) * stride, count));
+        });
   }
 };
 
@@ -106,10 +142,9 @@ HWY_INLINE void sum_lines(const Axis& axis, const E* from, E* to, Term term, Fin
     return;
   }
   for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    T sum(0);
-    for (std::size_t k = 0; k < axis.n; ++k) {
-      sum = sum + term(load_as<T>(from + k * axis.inner + at, count));
-    }
+    const T sum = reduce_steps<Sum>(axis.n, T(0), [&](T all, std::size_t k) DYNET_LIKE_BODY {
+      return all + term(load_as<T>(from + k * axis.inner + at, count));
+    });
     store(finish(sum), to + at, count);
   });
 }

@@ -155,6 +155,26 @@ struct Segment {
       : begin(integers[3 * item + 1]), end(integers[3 * item + 2]) {}
 };
 
+// A long chain of floats loses digits: longer segments are sums of sums of so many columns.
+constexpr std::size_t kBlockColumns = 32;
+
+template <class E>
+void sum_columns(const E* x, std::size_t rows, std::size_t columns, E* out) {
+  std::copy_n(x, rows, out);
+  for (std::size_t c = 1; c < columns; ++c) add_column(x + c * rows, rows, out);
+}
+
+template <class E>
+void sum_blocks(const E* x, std::size_t rows, std::size_t columns, E* out, Workspace& workspace) {
+  auto* const sums = workspace.elements<double>(rows);
+  std::fill_n(sums, rows, 0.0);
+  for (std::size_t c = 0; c < columns; c += kBlockColumns) {
+    sum_columns(x + c * rows, rows, std::min(kBlockColumns, columns - c), out);
+    for (std::size_t r = 0; r < rows; ++r) sums[r] += static_cast<double>(out[r]);
+  }
+  std::copy_n(sums, rows, out);
+}
+
 template <class E>
 void segment_sum_forward(const ForwardCall& call) {
   const std::size_t rows = call.type->output_size;
@@ -166,8 +186,11 @@ void segment_sum_forward(const ForwardCall& call) {
       std::fill_n(out, rows, E(0));
       continue;
     }
-    std::copy_n(x, rows, out);
-    for (std::size_t c = segment.begin + 1; c < segment.end; ++c) add_column(x += rows, rows, out);
+    if (segment.end - segment.begin > kBlockColumns) {
+      sum_blocks(x, rows, segment.end - segment.begin, out, *call.workspace);
+    } else {
+      sum_columns(x, rows, segment.end - segment.begin, out);
+    }
   }
 }
 
