@@ -3,7 +3,8 @@
 # network. You may stop it at any time, and call it again to continue.
 #
 # usage: FOLDER/gpu_check.sh [OPTION...]
-#   --results DIR   where all results go (default: FOLDER/results)
+#   --results DIR   where all results go (default: $OUT if that is set, else FOLDER-results, so that
+#                   another copy of FOLDER replaces none)
 #   --minutes M     how long this call may take, in minutes; it ends before a step for which too
 #                   little time is left (default: 25). If commands are limited to ten minutes, call
 #                   it with 9 until it says that all steps are done.
@@ -41,11 +42,11 @@ declare -A most=([machine]=60 [smoke]=60 [constants]=240 [ops]=540 [tests]=540 [
 # With fewer seconds left, a step does not begin.
 declare -A least=([machine]=5 [smoke]=10 [constants]=90 [ops]=120 [tests]=90 [throughput]=60
   [peers]=180 [sanitizer]=60)
-results="$here/results" minutes=25 again="" device=cuda python=python3
+results="${OUT:-$here-results}" minutes=25 again="" device=cuda python=python3
 while (($# > 0)); do
   case "$1" in
     -h | --help)
-      sed -n '2,34s/^# \{0,1\}//p' "$0"
+      sed -n '2,35s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     --results | --minutes | --again | --device | --python)
@@ -148,7 +149,7 @@ limited() { exec timeout --kill-after=10 "$limit" "$@"; }
 own() {
   local program="$1"
   shift
-  limited env ${cublas:+"LD_LIBRARY_PATH=$cublas"} "bin/$program" "$@"
+  limited env ${cublas:+"LD_LIBRARY_PATH=$cublas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} "bin/$program" "$@"
 }
 
 find_cublas() {

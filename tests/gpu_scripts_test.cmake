@@ -90,6 +90,12 @@ run(1 "" ${check} --python false --device cuda-host --results results --again sm
 need_lines(${WORK}/ran "^smoke\n$")
 # Nothing begins that has no time to end.
 run(1 "no time is left for constants" ${check} --python false --device cuda-host --results short --minutes 1)
+# Results lie outside of the folder, which may be copied again.
+foreach(place IN ITEMS --unset=OUT OUT=${WORK}/out)
+  run(1 "no time is left" ${CMAKE_COMMAND} -E env ${place} ${check} --python false --device cuda-host --minutes 1)
+endforeach()
+need_lines(${folder}-results/summary.txt "smoke +smoke +ok")
+need_lines(${WORK}/out/summary.txt "smoke +smoke +ok")
 # Nothing follows a smoke test that fails.
 write_program(${folder}/bin/smoke "echo no GPU; exit 1")
 run(1 "nothing else makes sense" ${check} --python false --device cuda-host --results failed)
