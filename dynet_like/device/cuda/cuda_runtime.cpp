@@ -116,11 +116,11 @@ struct Runtime::Implementation {
     return early == Early::yes;
   }
 
-  // Errors are ignored here: the process may be ending, and the driver with it.
+  // Errors are ignored here: the process may be ending, and the driver with it. cuBLAS may have
+  // ended before, so its handle is left.
   ~Implementation() {
     const CurrentDevice current(device);
     if (stream != nullptr) cudaStreamSynchronize(stream);
-    if (products != nullptr) cublas.destroy(products);
     if (workspace != nullptr) cudaFree(workspace);
     for (const cudaEvent_t event : marks) cudaEventDestroy(event);
     if (stream != nullptr) cudaStreamDestroy(stream);
