@@ -14,6 +14,7 @@ namespace {
 using Row = VertexRows::Row;
 
 constexpr std::uint32_t kPause = 15;
+constexpr std::size_t kMostOps = 64;  // a program may make ever new recursions
 // The search takes about as long as some percent of the vertices.
 constexpr std::size_t kWorthwhile = 16;
 
@@ -147,7 +148,9 @@ std::vector<Row> find_repeated(const RecursionOp& op, const VertexRows::Structur
 
 RepeatSearches::OfOp& RepeatSearches::of(const RecursionOp& op) {
   const auto found = std::ranges::find(ops_, &op, &OfOp::op);
-  return found != ops_.end() ? *found : ops_.emplace_back(OfOp{&op, 0});
+  if (found != ops_.end()) return *found;
+  if (ops_.size() == kMostOps) ops_.clear();
+  return ops_.emplace_back(OfOp{&op, 0});
 }
 
 bool RepeatSearches::begin(const RecursionOp& op) {
