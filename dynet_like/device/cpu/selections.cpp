@@ -165,8 +165,7 @@ void sum_columns(const E* x, std::size_t rows, std::size_t columns, E* out) {
 }
 
 template <class E>
-void sum_blocks(const E* x, std::size_t rows, std::size_t columns, E* out, Workspace& workspace) {
-  auto* const sums = workspace.elements<double>(rows);
+void sum_blocks(const E* x, std::size_t rows, std::size_t columns, E* out, double* sums) {
   std::fill_n(sums, rows, 0.0);
   for (std::size_t c = 0; c < columns; c += kBlockColumns) {
     sum_columns(x + c * rows, rows, std::min(kBlockColumns, columns - c), out);
@@ -178,6 +177,7 @@ void sum_blocks(const E* x, std::size_t rows, std::size_t columns, E* out, Works
 template <class E>
 void segment_sum_forward(const ForwardCall& call) {
   const std::size_t rows = call.type->output_size;
+  double* sums = nullptr;
   for (std::size_t i = 0; i < call.n; ++i) {
     const Segment segment(call.integers, i);
     E* const out = call.out.at<E>(i);
@@ -187,7 +187,8 @@ void segment_sum_forward(const ForwardCall& call) {
       continue;
     }
     if (segment.end - segment.begin > kBlockColumns) {
-      sum_blocks(x, rows, segment.end - segment.begin, out, *call.workspace);
+      if (sums == nullptr) sums = call.workspace->elements<double>(rows);
+      sum_blocks(x, rows, segment.end - segment.begin, out, sums);
     } else {
       sum_columns(x, rows, segment.end - segment.begin, out);
     }
