@@ -53,6 +53,7 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
   begin(gradients, nodes);
   clear_columns();
   for (std::size_t k = 0; k < steps_.size(); ++k) clear_gradients(k);
+  if (of_.rows_.repeats()) gather_repeated();
   run_.queue->finish_sums();
   for (std::uint32_t level = of_.rows_.levels(); level-- > 0;) {
     add(waiting_states_[level]);
@@ -80,6 +81,7 @@ void RecursionBackward::begin(PassGradients& gradients, std::span<const NodeRef>
       gradient_.push_back(zeros(of_.rows_.structure(n).size() * of_.op_.state_size));
     }
   }
+  if (of_.rows_.repeats()) find_owners();
   steps_.assign(of_.steps_.size(), {});
   Arena& memory = run_.recursions.gradients;
   for (std::size_t k = 0; k < steps_.size(); ++k) {
@@ -98,6 +100,39 @@ void RecursionBackward::begin(PassGradients& gradients, std::span<const NodeRef>
   waiting_columns_.clear();
 }
 
+void RecursionBackward::find_owners() {
+  owners_.assign(of_.rows_.vertices(), {kNone, 0});
+  for (std::uint32_t sample = 0; sample < is_wanted_.size(); ++sample) {
+    if (!is_wanted_[sample]) continue;
+    for (std::uint32_t vertex = 0; vertex < of_.rows_.structure(sample).size(); ++vertex) {
+      const VertexRows::Row row{sample, vertex};
+      VertexRows::Row& owner = owners_[of_.rows_.index(of_.rows_.first(row))];
+      if (owner.sample == kNone) owner = row;
+    }
+  }
+}
+
+VertexRows::Row RecursionBackward::owner(const VertexRows::Row& row) const {
+  if (of_.rows_.repeats()) return owners_[of_.rows_.index(row)];
+  return is_wanted_[row.sample] ? row : VertexRows::Row{kNone, 0};
+}
+
+void RecursionBackward::gather_repeated() {
+  run_.queue->finish_sums();
+  for (std::uint32_t sample = 0; sample < is_wanted_.size(); ++sample) {
+    if (!is_wanted_[sample]) continue;
+    for (std::uint32_t vertex = 0; vertex < of_.rows_.structure(sample).size(); ++vertex) {
+      const VertexRows::Row row{sample, vertex}, first = of_.rows_.first(row);
+      if (first == row) continue;
+      for (std::uint32_t state = 0; state < of_.op_.state_sizes.size(); ++state) {
+        const void* const addend = of_.state_in(gradient_[sample], row, state);
+        run_.queue->add_all(of_.op_.dtype, of_.state_in(gradient_[first.sample], first, state),
+                            of_.op_.state_sizes[state], {&addend, nullptr, 1});
+      }
+    }
+  }
+}
+
 void RecursionBackward::find_columns(const PassGradients& gradients, std::size_t n) {
   const NodeRef ref = of_.nodes_[n];
   const EdgeGradient* const edges =
@@ -111,8 +146,9 @@ void RecursionBackward::find_columns(const PassGradients& gradients, std::size_t
 }
 
 // If some element gets no contribution, or a column is read by several vertices, contributions are
-// added to zeros. If other nodes contribute to the column, too, a zero is added there, so that the
-// sign of a zero does not depend on who comes first.
+// added to zeros. The columns of a repeated vertex get none. If other nodes contribute to the
+// column, too, a zero is added there, so that the sign of a zero does not depend on who comes
+// first.
 void RecursionBackward::clear_columns() {
   for (std::size_t n = 0; n < gradient_.size(); ++n) {
     const NodeRef ref = of_.nodes_[n];
@@ -121,7 +157,9 @@ void RecursionBackward::clear_columns() {
       if (columns.gradient == nullptr) continue;
       const Tape& tape = run_.tape(ref);
       const std::uint32_t size = tape.shape_of(tape.inputs_of(ref.node)[i]).size;
-      if (of_.op_.covers(of_.rows_.structure(n), i, size)) continue;
+      const bool is_covered =
+          !of_.rows_.repeats() && of_.op_.covers(of_.rows_.structure(n), i, size);
+      if (is_covered) continue;
       const bool is_others = columns.adds || columns.waits;
       columns.adds = true;
       if (!is_others) {
@@ -231,7 +269,8 @@ void RecursionBackward::to_member(const StepInput& all) {
 
 void RecursionBackward::to_column(const StepInput& all, const Program::Port& port) {
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
-    const VertexRows::Row& vertex = kind(all.kind).rows[row];
+    const VertexRows::Row vertex = owner(kind(all.kind).rows[row]);
+    if (vertex.sample == kNone) continue;
     Columns& columns = columns_[vertex.sample * of_.columns() + port.index];
     if (columns.gradient == nullptr) continue;
     const std::size_t begin =
@@ -252,15 +291,13 @@ void RecursionBackward::to_state(const StepInput& all, const Program::Port& port
   const VertexRows::Kind& of = kind(all.kind);
   const std::size_t predecessors = of.program->kind.predecessors;
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
-    const std::uint32_t sample = of.rows[row].sample;
-    if (!is_wanted_[sample]) continue;
-    const Vertices& structure = rows.structure(sample);
-    const std::uint32_t vertex = of.before[row * predecessors + port.predecessor].vertex;
-    std::byte* const state = of_.state_in(gradient_[sample], {sample, vertex}, port.index);
+    if (owner(of.rows[row]).sample == kNone) continue;
+    const VertexRows::Row& before = of.before[row * predecessors + port.predecessor];
+    std::byte* const state = of_.state_in(gradient_[before.sample], before, port.index);
     all.to[all.index(row)] = state + port.offset * of_.element_;
     all.add[all.index(row)] = 1;
-    if (all.of->waits || structure.successors[vertex] > 1) {
-      wait(all, row, state, waiting_states_[structure.level[vertex]]);
+    if (all.of->waits || rows.readers(before) > 1) {
+      wait(all, row, state, waiting_states_[rows.structure(before.sample).level[before.vertex]]);
     }
   }
 }
@@ -272,10 +309,10 @@ void RecursionBackward::wait(const StepInput& all, std::uint32_t row, const void
   std::byte* const waits = slot(all.kind, all.step, all.input, row * all.members + all.position);
   const Signature& signature = step(all.kind, all.step).rows.signature();
   const VertexRows::Row& vertex = kind(all.kind).rows[row];
+  const std::uint64_t its_turn = of_.rows_.structure(vertex.sample).turn_of(vertex.vertex);
   waiting.push_back({static_cast<const std::byte*>(whole), static_cast<std::byte*>(all.to[i]),
                      static_cast<std::uint32_t>(signature.inputs[all.input].size()),
-                     of_.rows_.structure(vertex.sample).turn_of(vertex.vertex), all.of->turn,
-                     waits});
+                     std::uint64_t{vertex.sample} << 32 | its_turn, all.of->turn, waits});
   all.to[i] = waits;
   all.add[i] = 0;
 }
@@ -354,12 +391,14 @@ void RecursionBackward::describe_readers(std::size_t k) {
   }
 }
 
-// Vertices contribute in recording order.
+// Vertices contribute in recording order; what repeated vertices contribute, their owner does.
 void RecursionBackward::contribute(NodeRef node, SharedContributions& to) const {
-  const std::size_t n = of_.index_of(node);
-  const std::span<const VertexRows::RowOfKind> rows = of_.rows_.rows_of(n);
-  for (std::uint32_t turn = 0; turn < rows.size(); ++turn) {
-    const VertexRows::RowOfKind& row = rows[of_.rows_.structure(n).vertex_at(turn)];
+  const auto n = static_cast<std::uint32_t>(of_.index_of(node));
+  const Vertices& structure = of_.rows_.structure(n);
+  for (std::uint32_t turn = 0; turn < structure.size(); ++turn) {
+    const VertexRows::Row vertex{n, structure.vertex_at(turn)}, first = of_.rows_.first(vertex);
+    if (owner(first) != vertex) continue;
+    const VertexRows::RowOfKind row = of_.rows_.row_of(first);
     for (const ArgumentReader& reader : readers_[row.kind]) {
       const std::size_t item = reader.step->item(row.row, reader.position);
       const std::byte* const factor =

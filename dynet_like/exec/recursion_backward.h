@@ -15,8 +15,9 @@ struct WaitingAddend {
   const std::byte* whole = nullptr;  ///< the state or column, of which the sum may be a part
   std::byte* sum = nullptr;
   std::uint32_t elements = 0;
-  std::uint32_t vertex = 0;  ///< its turn: contributions of later vertices are added first,
-  std::uint64_t turn = 0;    ///< and within a vertex those recorded later
+  /// Its sample and turn: contributions of later vertices are added first,
+  std::uint64_t vertex = 0;
+  std::uint64_t turn = 0;  ///< and within a vertex those recorded later
   const std::byte* addend = nullptr;
 };
 
@@ -70,6 +71,12 @@ class RecursionBackward {
   RecursionRun::Step& step(std::size_t k, std::size_t s) { return of_.steps_[k][s]; }
   TypeCount& counts() { return run_.counts.of_types[of_.type_.id]; }
   void begin(PassGradients& gradients, std::span<const NodeRef> nodes);
+  /// A vertex with the value of this one, which is not repeated, in a node whose gradient is
+  /// wanted. There, columns get the gradients of all these vertices. None: a sample of kNone.
+  VertexRows::Row owner(const VertexRows::Row& row) const;
+  void find_owners();
+  /// Adds the gradients of repeated vertices to those of the vertices that run for them.
+  void gather_repeated();
   void find_columns(const PassGradients& gradients, std::size_t node);
   void clear_columns();
   std::byte* zeros(std::size_t elements);
@@ -89,9 +96,10 @@ class RecursionBackward {
 
   RecursionRun& of_;
   RunState& run_;
-  std::vector<std::byte*> gradient_;  ///< by node: the gradient of its states
-  std::vector<bool> is_wanted_;       ///< by node; if not wanted, its gradient is zeros
-  std::vector<Columns> columns_;      ///< by node and input
+  std::vector<std::byte*> gradient_;     ///< by node: the gradient of its states
+  std::vector<bool> is_wanted_;          ///< by node; if not wanted, its gradient is zeros
+  std::vector<VertexRows::Row> owners_;  ///< by vertex of all samples, if some may be repeated
+  std::vector<Columns> columns_;         ///< by node and input
   std::vector<std::vector<StepGradients>> steps_;
   std::vector<std::vector<WaitingAddend>> waiting_states_;  ///< by level
   std::vector<WaitingAddend> waiting_columns_;

@@ -31,7 +31,7 @@ RecursionRun::RecursionRun(RunState& run, const Batch& batch, std::span<const No
       op_(recursion_of(type_.signature)),
       element_(size_of(op_.dtype)),
       nodes_(nodes.begin(), nodes.end()),
-      columns_(places_of_columns()),
+      columns_(sources_of_columns()),
       rows_(make_rows()),
       steps_(rows_.kinds().size()) {
   std::byte* out = batch.out;
@@ -55,20 +55,33 @@ const std::byte* RecursionRun::place_of(NodeRef node, const Value& input) const 
   return run_.state({node.tape, input.node}).value + std::size_t{input.offset} * element_;
 }
 
-std::vector<const std::byte*> RecursionRun::places_of_columns() const {
-  std::vector<const std::byte*> places;
-  places.reserve(nodes_.size() * columns());
+std::vector<ColumnSource> RecursionRun::sources_of_columns() const {
+  std::vector<ColumnSource> sources;
+  sources.reserve(nodes_.size() * columns());
   for (NodeRef ref : nodes_) {
     const Tape& tape = run_.tape(ref);
     for (ValueId input : tape.inputs_of(ref.node).first(columns())) {
-      places.push_back(place_of(ref, tape.value(input)));
+      const std::size_t i = sources.size() % columns();
+      sources.push_back(source_of(ref, tape.value(input), op_.column_sizes[i]));
     }
   }
-  return places;
+  return sources;
 }
 
-// In inference, repeated vertices run once. A single node repeats little. On a device, columns
-// cannot be compared here.
+ColumnSource RecursionRun::source_of(NodeRef node, const Value& input, std::size_t size) const {
+  ColumnSource source{place_of(node, input), input.blocks_gradient};
+  const Tape& tape = run_.tape(node);
+  if (input.identity != 0) return source;
+  const NodeType& type = tape.type_of(input.node);
+  if (type.op->role == Role::row && type.output_size == size && input.offset % size == 0) {
+    source.table = run_.identity_of({node.tape, tape.value(tape.inputs_of(input.node)[0]).node});
+    source.rows = tape.integers_of(input.node).subspan(input.offset / size);
+  }
+  return source;
+}
+
+// A single node repeats little. On a device, columns and states are not in the host's memory. In
+// training, what is searched must not depend on earlier minibatches, since it decides on bits.
 VertexRows RecursionRun::make_rows() const {
   VertexRows::Structures structures;
   std::size_t vertices = 0;
@@ -76,14 +89,17 @@ VertexRows RecursionRun::make_rows() const {
     structures.push_back(run_.tape(ref).recursion_of(ref.node).vertices);
     vertices += structures.back()->size();
   }
-  const bool may_search = run_.options().inference && run_.common.is_on_cpu() && nodes_.size() > 1;
+  const GraphOptions& options = run_.options();
   RepeatSearches& searches = run_.recursions.searches;
-  if (!may_search || !searches.begin(op_)) return {op_, std::move(structures)};
-  std::vector<VertexRows::Row> first = find_repeated(op_, structures, columns_);
+  const bool searched = run_.common.is_on_cpu() && nodes_.size() > 1 &&
+                        (options.inference ? searches.begin(op_) : options.share_repeated);
+  if (!searched) return {op_, std::move(structures)};
+  const SameColumns same = options.inference ? SameColumns::bits : SameColumns::origins;
+  std::vector<VertexRows::Row> first = find_repeated(op_, structures, columns_, same);
   VertexRows rows(op_, std::move(structures), std::move(first));
   std::size_t kept = 0;
   for (const VertexRows::Kind& kind : rows.kinds()) kept += kind.rows.size();
-  searches.end(op_, vertices - kept, vertices);
+  if (options.inference) searches.end(op_, vertices - kept, vertices);
   return rows;
 }
 
@@ -215,7 +231,7 @@ void RecursionRun::list_columns(const VertexRows::Kind& kind, const Program::Por
                                 const void** items, std::size_t step) const {
   for (std::size_t row = 0; row < kind.rows.size(); ++row) {
     const auto& [sample, vertex] = kind.rows[row];
-    items[row * step] = columns_[sample * columns() + port.index] +
+    items[row * step] = columns_[sample * columns() + port.index].place +
                         op_.begin_of_column(rows_.structure(sample), vertex, port.index) +
                         port.offset * element_;
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "dynet_like/exec/repeated_vertices.h"
 #include "dynet_like/exec/run_state.h"
 #include "dynet_like/exec/shared_contributions.h"
 #include "dynet_like/exec/vertex_rows.h"
@@ -53,7 +54,8 @@ class RecursionRun {
 
   /// The index of the node in the batch: outputs of nodes lie one behind the other.
   std::size_t index_of(NodeRef node) const;
-  std::vector<const std::byte*> places_of_columns() const;
+  std::vector<ColumnSource> sources_of_columns() const;
+  ColumnSource source_of(NodeRef node, const Value& input, std::size_t size) const;
   VertexRows make_rows() const;
   void find_arguments();
   const std::byte* place_of(NodeRef node, const Value& input) const;
@@ -86,7 +88,7 @@ class RecursionRun {
   const RecursionOp& op_;
   std::size_t element_;
   std::vector<NodeRef> nodes_;
-  std::vector<const std::byte*> columns_;  ///< by node and input: its place
+  std::vector<ColumnSource> columns_;  ///< by node and input
   VertexRows rows_;
   std::vector<std::byte*> out_;                    ///< by node
   std::vector<SharedArgument> arguments_;          ///< by shared input

@@ -40,8 +40,8 @@ std::uint64_t mix_bytes(std::uint64_t hash, const std::byte* bytes, std::size_t 
 class Search {
  public:
   Search(const RecursionOp& op, const VertexRows::Structures& structures,
-         std::span<const std::byte* const> columns)
-      : op_(op), structures_(structures), columns_(columns) {
+         std::span<const ColumnSource> columns, SameColumns same)
+      : op_(op), structures_(structures), columns_(columns), same_(same) {
     std::size_t vertices = 0;
     for (const auto& structure : structures) {
       first_vertex_.push_back(vertices);
@@ -77,9 +77,19 @@ class Search {
     return structure(row).kinds[structure(row).kind[row.vertex]];
   }
   Row& first(const Row& row) { return first_[first_vertex_[row.sample] + row.vertex]; }
+  const ColumnSource& source(const Row& row, std::size_t input) const {
+    return columns_[row.sample * op_.column_sizes.size() + input];
+  }
   const std::byte* column(const Row& row, std::size_t input) const {
-    return columns_[row.sample * op_.column_sizes.size() + input] +
-           op_.begin_of_column(structure(row), row.vertex, input);
+    return source(row, input).place + op_.begin_of_column(structure(row), row.vertex, input);
+  }
+  // A table and its row, or a place, and whether gradients go there.
+  std::pair<std::uint64_t, std::uint64_t> origin(const Row& row, std::size_t input) const {
+    const ColumnSource& from = source(row, input);
+    const std::uint64_t blocks = from.blocks_gradient ? 1 : 0;
+    if (from.rows.empty()) return {blocks, reinterpret_cast<std::uintptr_t>(column(row, input))};
+    const std::size_t begin = op_.begin_of_column(structure(row), row.vertex, input);
+    return {std::uint64_t{from.table} << 1 | blocks, from.rows[begin / bytes_of(input)]};
   }
   std::size_t bytes_of(std::size_t input) const {
     return op_.column_sizes[input] * size_of(op_.dtype);
@@ -110,7 +120,13 @@ class Search {
       hash ^= hash >> 32;
     }
     for (std::size_t i = 0; i < op_.column_sizes.size(); ++i) {
-      if (op_.reads(its_kind, i)) hash = mix_bytes(hash, column(row, i), bytes_of(i));
+      if (!op_.reads(its_kind, i)) continue;
+      if (same_ == SameColumns::bits) {
+        hash = mix_bytes(hash, column(row, i), bytes_of(i));
+      } else {
+        const auto [table, at] = origin(row, i);
+        hash = std::rotl(mix(mix(hash, table), at), 29);
+      }
     }
     return hash;
   }
@@ -126,14 +142,18 @@ class Search {
     }
     for (std::size_t i = 0; i < op_.column_sizes.size(); ++i) {
       if (!op_.reads(kind(a), i)) continue;
-      if (std::memcmp(column(a, i), column(b, i), bytes_of(i)) != 0) return false;
+      const bool same = same_ == SameColumns::bits
+                            ? std::memcmp(column(a, i), column(b, i), bytes_of(i)) == 0
+                            : origin(a, i) == origin(b, i);
+      if (!same) return false;
     }
     return true;
   }
 
   const RecursionOp& op_;
   const VertexRows::Structures& structures_;
-  std::span<const std::byte* const> columns_;
+  std::span<const ColumnSource> columns_;
+  SameColumns same_;
   std::vector<std::size_t> first_vertex_;  // by sample
   std::vector<Row> first_;                 // by vertex of all samples
   std::vector<Entry> table_;
@@ -142,8 +162,8 @@ class Search {
 }  // namespace
 
 std::vector<Row> find_repeated(const RecursionOp& op, const VertexRows::Structures& structures,
-                               std::span<const std::byte* const> columns) {
-  return Search(op, structures, columns).run();
+                               std::span<const ColumnSource> columns, SameColumns same) {
+  return Search(op, structures, columns, same).run();
 }
 
 RepeatSearches::OfOp& RepeatSearches::of(const RecursionOp& op) {

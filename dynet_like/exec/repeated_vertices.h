@@ -10,13 +10,25 @@
 
 namespace dynet_like::detail {
 
+/// An input that has columns.
+struct ColumnSource {
+  const std::byte* place = nullptr;
+  bool blocks_gradient = false;
+  /// The table of which each column is a row, and these rows; empty if there is none.
+  Identity table = 0;
+  std::span<const std::uint32_t> rows = {};
+};
+
+/// Columns are the same if their bits are, or if they are one row of a table or lie at one place:
+/// then a gradient may go to any of them.
+enum class SameColumns { bits, origins };
+
 /// For each vertex of all samples the first one that has its value, bit for bit: that runs the same
-/// program on columns with the same bits and on the values of the same vertices. Itself if there is
-/// none, and if its program draws random numbers. `columns`: the places of the inputs that have
-/// columns, by sample and input.
+/// program on the same columns and on the values of the same vertices. Itself if there is none, and
+/// if its program draws random numbers. `columns`: by sample and input.
 std::vector<VertexRows::Row> find_repeated(const RecursionOp& op,
                                            const VertexRows::Structures& structures,
-                                           std::span<const std::byte* const> columns);
+                                           std::span<const ColumnSource> columns, SameColumns same);
 
 /// Decides which batches are searched for repeated vertices: where few are found, every 16th.
 class RepeatSearches {

@@ -20,6 +20,7 @@ VertexRows::VertexRows(const RecursionOp& op, Structures structures, std::vector
     levels_ = std::max(levels_, structure->levels);
   }
   row_of_.resize(vertices);
+  if (repeats()) readers_.resize(vertices);
   find_kinds(op);
   sort();
 }
@@ -63,7 +64,7 @@ void VertexRows::sort() {
   std::vector<std::uint32_t> next = begin;
   for_rows([&](const Row& row, std::uint32_t level) {
     by_level[next[level]++] = row;
-    ++rows[row_of_[first_vertex_[row.sample] + row.vertex].kind];
+    ++rows[row_of_[index(row)].kind];
   });
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
     kinds_[k].rows.reserve(rows[k]);
@@ -74,7 +75,7 @@ void VertexRows::sort() {
   for (std::uint32_t level = 0; level < levels_; ++level) {
     kinds.clear();
     for (std::uint32_t i = begin[level]; i < begin[level + 1]; ++i) {
-      RowOfKind& row = row_of_[first_vertex_[by_level[i].sample] + by_level[i].vertex];
+      RowOfKind& row = row_of_[index(by_level[i])];
       Kind& kind = kinds_[row.kind];
       row.row = static_cast<std::uint32_t>(kind.rows.size());
       if (last_level[row.kind] != level + 1) {
@@ -95,6 +96,7 @@ void VertexRows::add_row(Kind& kind, const Row& row) {
   ++kind.levels.back().end;
   for (const std::uint32_t before : structures_[row.sample]->predecessors_of(row.vertex)) {
     kind.before.push_back(first({row.sample, before}));
+    if (repeats()) ++readers_[index(kind.before.back())];
   }
 }
 

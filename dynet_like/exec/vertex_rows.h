@@ -62,13 +62,16 @@ class VertexRows {
   }
   /// Whether there may be repeated vertices.
   bool repeats() const { return !first_.empty(); }
+  std::size_t vertices() const { return row_of_.size(); }  ///< of all samples
+  /// Counts the vertices of all samples.
+  std::size_t index(const Row& row) const { return first_vertex_[row.sample] + row.vertex; }
   /// The vertex that computes the value of a vertex: itself, unless it is repeated.
-  Row first(const Row& row) const {
-    return first_.empty() ? row : first_[first_vertex_[row.sample] + row.vertex];
-  }
-  /// The rows of a sample's vertices, of which none may be repeated.
-  std::span<const RowOfKind> rows_of(std::size_t sample) const {
-    return std::span(row_of_).subspan(first_vertex_[sample], structures_[sample]->size());
+  Row first(const Row& row) const { return first_.empty() ? row : first_[index(row)]; }
+  /// The row of a vertex, which must not be repeated.
+  const RowOfKind& row_of(const Row& row) const { return row_of_[index(row)]; }
+  /// How often rows read the states of a vertex, which must not be repeated.
+  std::uint32_t readers(const Row& row) const {
+    return repeats() ? readers_[index(row)] : structures_[row.sample]->successors[row.vertex];
   }
 
  private:
@@ -80,6 +83,7 @@ class VertexRows {
   std::vector<Row> first_;                   ///< by vertex of all samples
   std::vector<std::uint32_t> first_vertex_;  ///< by sample
   std::vector<RowOfKind> row_of_;            ///< by vertex of all samples
+  std::vector<std::uint32_t> readers_;       ///< the same, if vertices may be repeated
   std::vector<Kind> kinds_;
   std::vector<OfKind> of_level_;
   std::vector<std::uint32_t> level_begin_{0};  ///< by level, plus an end: index in of_level_

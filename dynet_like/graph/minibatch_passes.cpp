@@ -208,6 +208,11 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
         "one in " +
         counted(parts_.size(), "part") + ": raise GraphOptions::memory_limit");
   }
+  if (executor_.options().share_repeated) {
+    throw UsageError(
+        "[backward] need samples that share no work for gradients of shards; got "
+        "GraphOptions::share_repeated");
+  }
   const bool is_whole = (ends.empty() ? 0 : ends.back()) == samples_.size();
   if (!is_whole || !std::is_sorted(ends.begin(), ends.end())) {
     throw UsageError("[backward] need ends of shards that do not decrease, the last of them " +

@@ -82,7 +82,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   auto parameter = make(full, dim, is_table);
   // Every parameter uses its own section of the seed's sequence.
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
-  init.initialize(parameter->tensor_to_fill(), random);
+  if (storage_->draws) init.initialize(parameter->tensor_to_fill(), random);
   parameter->values_written();
   take(parameter);
   ++uses;

@@ -18,6 +18,7 @@ namespace detail {
 struct CollectionStorage {
   DType dtype = DType::f32;
   std::uint64_t seed = 0;
+  bool draws = true;  ///< initial values; otherwise they are unknown until they are loaded
   std::vector<std::shared_ptr<ParameterStorage>> all;
   std::map<std::string, std::size_t> by_name;  ///< index in `all`
   std::shared_ptr<CollectionLayout> layout = std::make_shared<CollectionLayout>();

@@ -61,6 +61,13 @@ PipelineOptions options_of(const SavedModel& saved) {
   return options;
 }
 
+// All values come from a file, so that drawing them would be lost time.
+ParameterCollection to_load() {
+  ParameterCollection model;
+  model.get_storage().draws = false;
+  return model;
+}
+
 void prepare(TrainingOptions& options, std::size_t samples, float rate) {
   options.sum_losses = false;
   const std::uint64_t updates = options.updates(samples);
@@ -93,8 +100,9 @@ struct Pipeline::Parts {
   }
 };
 
-Pipeline::Pipeline(Parts parts, const PipelineOptions& options, const Context& context)
-    : parameters_(options.seed),
+Pipeline::Pipeline(ParameterCollection parameters, Parts parts, const PipelineOptions& options,
+                   const Context& context)
+    : parameters_(std::move(parameters)),
       segmentation_(parameters_.add_subcollection("segmentation")),
       annotation_(parameters_.add_subcollection("annotation")),
       options_(options),
@@ -123,6 +131,7 @@ PipelineOptions with_size(PipelineOptions options) {
 
 Pipeline::Pipeline(std::span<const ConlluSentence> sentences, const PipelineOptions& options)
     : Pipeline(
+          ParameterCollection(options.seed),
           [&] {
             Parts parts(sentences);
             if (options.vectors.empty()) return parts;
@@ -142,7 +151,7 @@ Pipeline::Pipeline(std::span<const ConlluSentence> sentences, const PipelineOpti
 }
 
 Pipeline::Pipeline(const SavedModel& saved)
-    : Pipeline(Parts(checked(saved)), options_of(checked(saved)),
+    : Pipeline(to_load(), Parts(checked(saved)), options_of(checked(saved)),
                [&](ParameterCollection& model) -> std::optional<TextEncoder> {
                  if (!TextEncoder::is_in(saved.metadata())) return {};
                  return TextEncoder(model, saved.metadata());

@@ -74,7 +74,8 @@ class Pipeline {
  private:
   struct Parts;
   using Context = std::function<std::optional<TextEncoder>(ParameterCollection& model)>;
-  Pipeline(Parts parts, const PipelineOptions& options, const Context& context);
+  Pipeline(ParameterCollection parameters, Parts parts, const PipelineOptions& options,
+           const Context& context);
 
   ParameterCollection parameters_, segmentation_, annotation_;
   PipelineOptions options_;

@@ -1,4 +1,4 @@
-// Vertices that repeat others in a minibatch for inference.
+// Vertices that repeat others in a minibatch, in inference and in training.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -6,6 +6,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/exec/repeated_vertices.h"
+#include "nn/nn.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {
@@ -150,6 +151,141 @@ TEST(RepeatedVerticesTest, AreSeldomLookedForWhereFewAreFound) {
   for (unsigned i = 0; i < 15; ++i) EXPECT_FALSE(searches.begin(op));
   EXPECT_TRUE(searches.begin(other));
   EXPECT_TRUE(searches.begin(op));
+}
+
+/// Sequences and trees of words, read by layers, in training.
+class SharedTraining : public ::testing::TestWithParam<unsigned> {
+ protected:
+  /// Which words have a loss, and how the samples read the table.
+  struct Sample {
+    Words words;
+    std::vector<float> weights;  // of states; none if it has no loss
+    bool is_constant = false;    // whether the table gets no gradient
+  };
+  struct Result {
+    std::vector<std::vector<double>> gradients;
+    double products = 0;
+  };
+
+  std::vector<Sample> random_samples() {
+    Random random(GetParam());
+    std::vector<Sample> samples(1 + random.below(12));
+    for (Sample& sample : samples) {
+      sample.words.resize(1 + random.below(5));
+      for (unsigned& word : sample.words) word = random.below(3);
+      sample.is_constant = random.below(4) == 0;
+      if (random.below(4) == 0) continue;
+      for (std::size_t i = 0; i < 2 * sample.words.size(); ++i) {
+        sample.weights.push_back(static_cast<float>(random.below(3)) - 1);
+      }
+    }
+    return samples;
+  }
+
+  Expression loss_of(ComputationGraph& graph, const Sample& sample) const {
+    const Expression rows = sample.is_constant ? const_lookup(graph, table_, sample.words)
+                                               : lookup(graph, table_, sample.words);
+    const auto n = static_cast<unsigned>(sample.words.size());
+    const Expression columns = reshape(rows, Dim({kSize, n}));
+    std::vector<Expression> terms;
+    const Expression forward = lstm_(columns).all().h;
+    const Expression tree = tree_(Structure(branches(n)), columns).all();
+    for (unsigned i = 0; i < n && !sample.weights.empty(); ++i) {
+      terms.push_back(sample.weights[i] * squared_norm(pick(forward, i, 1)));
+      terms.push_back(sample.weights[n + i] * squared_norm(pick(tree, i, 1)));
+    }
+    return terms.empty() ? zeros(graph, Dim({1})) : sum(terms);
+  }
+
+  Result train(const std::vector<Sample>& samples, bool share_repeated, unsigned threads = 1) {
+    Minibatch batch({.threads = threads, .share_repeated = share_repeated, .dtype = DType::f64});
+    batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+      return loss_of(graph, samples[i]);
+    });
+    batch.forward();
+    const Gradients& gradients = batch.backward();
+    Result result;
+    for (const auto& storage : model_.storages()) {
+      result.gradients.push_back(gradients.all_doubles(*storage));
+    }
+    result.products = batch.explain().product_flops;
+    return result;
+  }
+
+ private:
+  // A vertex reads the two before it, so that states have several readers.
+  static std::vector<Structure::Vertex> branches(unsigned n) {
+    std::vector<Structure::Vertex> vertices(n);
+    for (unsigned i = 0; i < n; ++i) {
+      vertices[i].column = i;
+      for (unsigned before = i < 2 ? 0 : i - 2; before < i; ++before) {
+        vertices[i].predecessors.push_back(before);
+      }
+    }
+    return vertices;
+  }
+
+  ParameterCollection model_{1, DType::f64};
+  LookupParameter table_ = model_.add_lookup_parameters(3, {kSize});
+  nn::LSTM lstm_{model_, kSize, kSize};
+  Recursion<Expression> tree_ = recursion<Expression>(
+      [w = model_.add_parameters({kSize, kSize})](const Expression& x,
+                                                  const std::vector<Expression>& before) {
+        Expression sum = x;
+        for (const Expression& state : before) sum = sum + parameter(*x.pg, w) * state;
+        return tanh(sum);
+      },
+      "tree");
+};
+
+TEST_P(SharedTraining, HasTheGradientsOfSamplesAlone) {
+  const std::vector<Sample> samples = random_samples();
+  const Result alone = train(samples, false);
+  for (const unsigned threads : {1u, 2u}) {
+    const Result shared = train(samples, true, threads);
+    ASSERT_EQ(shared.gradients.size(), alone.gradients.size());
+    for (std::size_t p = 0; p < alone.gradients.size(); ++p) {
+      ASSERT_EQ(shared.gradients[p].size(), alone.gradients[p].size());
+      for (std::size_t i = 0; i < alone.gradients[p].size(); ++i) {
+        EXPECT_NEAR(shared.gradients[p][i], alone.gradients[p][i], 1e-12) << p << " " << i;
+      }
+    }
+    EXPECT_LE(shared.products, alone.products);
+    EXPECT_EQ(train(samples, true, threads).gradients, shared.gradients);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SharedTraining, ::testing::Range(0u, 40u));
+
+TEST(SharedTrainingTest, EqualRowsOfATableAreOne) {
+  if (!default_device()->is_cpu()) GTEST_SKIP() << "vertices are shared on a CPU alone";
+  ParameterCollection model;
+  const LookupParameter table = model.add_lookup_parameters(2, {kSize}, ParameterInitConst(0.5f));
+  const nn::LSTM lstm(model, kSize, kSize);
+  const auto products = [&](const Words& first, const Words& second) {
+    Minibatch batch({.share_repeated = true});
+    for (const Words& words : {first, second}) {
+      const Expression rows = lookup(batch.new_graph(), table, words);
+      batch.add_loss(squared_norm(lstm(reshape(rows, Dim({kSize, 2}))).last().h));
+    }
+    batch.forward();
+    batch.backward();
+    return batch.explain().product_flops;
+  };
+  // Rows with the same numbers are others: each has a gradient of its own.
+  const double all = products({0, 0}, {1, 0});
+  EXPECT_EQ(products({0, 0}, {0, 0}), all / 2);
+  EXPECT_EQ(products({0, 0}, {0, 1}), all * 3 / 4);
+}
+
+TEST(SharedTrainingTest, ShardsAreRefused) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1});
+  Minibatch batch({.share_repeated = true});
+  batch.add_loss(squared_norm(parameter(batch.new_graph(), w)));
+  std::vector<Gradients> gradients(1);
+  const std::uint32_t end = 1;
+  EXPECT_THROW(detail::MinibatchAccess::backward(batch, {&end, 1}, gradients), UsageError);
 }
 
 }  // namespace
