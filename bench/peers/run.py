@@ -32,6 +32,7 @@ MODELS = [
 BATCHES = (64, 1, 256)
 MODES = ("train", "infer")
 VARIANTS = ("per node", "batched", "compiled", "by hand")
+PEERS = (*VARIANTS, "C++")
 
 # Keeps large blocks in the process: otherwise PyTorch returns them to the system after every
 # operation, and spends up to a third of its time on page faults.
@@ -70,8 +71,9 @@ class Torch:
             text=True,
             env=os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": threads},
         )
-        answer = self.answer()
-        self.version = answer["version"] + (f" on {answer['gpu']}" if answer["gpu"] else "")
+        self.first = self.answer()
+        gpu = self.first["gpu"]
+        self.version = self.first["version"] + (f" on {gpu}" if gpu else "")
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -89,6 +91,47 @@ class Torch:
         self.process.stdin.close()
         self.process.wait()
         self.log.close()
+
+
+class Libtorch:
+    """The program of libtorch.cpp with one model, compiled with the PyTorch of the venv."""
+
+    def __init__(self, model, hidden, arguments, first):
+        entry = json.loads((SCRATCH / "data/losses.json").read_text())[f"{model}_h{hidden}"]
+        files = [SCRATCH / "data" / entry["data"], model, SCRATCH / "data" / entry["weights"]]
+        self.process = subprocess.Popen(
+            [self.compiled(arguments.python), *files, str(arguments.threads)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": str(arguments.threads)},
+        )
+        loss, fall = map(float, self.process.stdout.readline().split() or fail("libtorch ended"))
+        if abs(loss / first["loss"] - 1) > 5e-6 or abs(fall / first["fall"] - 1) > 1e-2:
+            fail(f"need a loss of {first['loss']} that falls by {first['fall']} in libtorch; "
+                 f"got {loss}, {fall}")
+
+    @staticmethod
+    def compiled(python):
+        source, program = HERE / "libtorch.cpp", SCRATCH / "libtorch"
+        if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
+            return program
+        find = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
+        torch = pathlib.Path(subprocess.run([python, "-c", find], check=True, text=True,
+                                            stdout=subprocess.PIPE).stdout.strip())
+        say("compiling libtorch.cpp, some minutes")
+        include, lib = torch / "include", torch / "lib"
+        run(["g++", "-std=c++20", "-O2", "-march=native", "-w", "-isystem", include,
+             "-isystem", include / "torch/csrc/api/include", source, "-o", program, f"-L{lib}",
+             "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-Wl,--allow-shlib-undefined"])
+        return program
+
+    def measure(self, batch, mode, seconds):
+        print(batch, mode, seconds, file=self.process.stdin, flush=True)
+        on_clock, of_processor = map(float, self.process.stdout.readline().split())
+        return {"instances_per_s": on_clock, "instances_per_cpu_s": of_processor}
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 def fail(message):
@@ -111,20 +154,22 @@ class Row:
     def __init__(self, model, hidden, batch, mode):
         self.model, self.batch, self.mode = (model, hidden), batch, mode
         self.name = f"{model}/h{hidden}/b{batch}/{mode}"
-        self.speeds = {name: [] for name in ("ours", *VARIANTS)}
+        self.speeds = {name: [] for name in ("ours", *PEERS)}
 
-    def measure(self, ours, torch, arguments):
+    def measure(self, ours, torch, libtorch, arguments):
         work = self.batch, self.mode, arguments.seconds
         on_cpu_alone = arguments.device == "cpu" and arguments.threads == 1
         figure = "instances_per_cpu_s" if on_cpu_alone else "instances_per_s"
         self.speeds["ours"].append(ours.measure(*work)[figure])
         for name in VARIANTS:
             self.speeds[name].append(torch.measure(name, *work)[figure])
-        figures = ", ".join(f"{name} {speeds[-1]:.0f}" for name, speeds in self.speeds.items())
+        if libtorch:
+            self.speeds["C++"].append(libtorch.measure(*work)[figure])
+        figures = ", ".join(f"{name} {speeds[-1]:.0f}" for name, speeds in self.speeds.items() if speeds)
         say(f"{self.name}: {figures}")
 
     def medians(self):
-        return {name: statistics.median(speeds) for name, speeds in self.speeds.items()}
+        return {name: statistics.median(speeds) for name, speeds in self.speeds.items() if speeds}
 
     def ratio(self, other):
         """The median over the rounds of how many times as fast ours is."""
@@ -137,7 +182,10 @@ def measure_rows(rows, arguments):
     pairs = {}
     for model in dict.fromkeys(row.model for row in rows):
         say(f"{model[0]}/h{model[1]}: comparing losses, compiling")
-        pairs[model] = Ours(*model, arguments), Torch(*model, arguments)
+        torch = Torch(*model, arguments)
+        on_cpu = arguments.device == "cpu"
+        libtorch = Libtorch(*model, arguments, torch.first) if on_cpu else None
+        pairs[model] = Ours(*model, arguments), torch, libtorch
     version = pairs[rows[0].model][1].version
     for number in range(arguments.rounds):
         say(f"round {number + 1} of {arguments.rounds}")
@@ -155,16 +203,18 @@ def measure_rows(rows, arguments):
                 "rows": results,
             }
             arguments.json.write_text(json.dumps(report, indent=2) + "\n")
-    for _, torch in pairs.values():
-        torch.close()
+    for _, *peers in pairs.values():
+        for peer in filter(None, peers):
+            peer.close()
     return version
 
 
 def table(rows):
-    lines = [["row", "ours", *VARIANTS, "ours : per node", "ours : best"]]
+    peers = [name for name in PEERS if rows[0].speeds[name]]
+    lines = [["row", "ours", *peers, "ours : per node", "ours : best"]]
     for row in rows:
         speeds = row.medians()
-        best = max(VARIANTS, key=speeds.get)
+        best = max(peers, key=speeds.get)
         lines.append([row.name, *(f"{speed:.0f}" for speed in speeds.values())])
         lines[-1] += [f"{row.ratio(other):.2f}" for other in ("per node", best)]
     widths = [max(map(len, column)) for column in zip(*lines)]

@@ -48,6 +48,7 @@ def check_losses(variants, instances, weights, expected):
         # Per node, autograd finds all gradients. A decrease is small beside the rounding errors of
         # losses.
         need_equal(fall, falls["per node"], FALL_TOLERANCE, name, "the fall")
+    return falls["per node"]
 
 
 def need_equal(got, wanted, tolerance, variant, what):
@@ -99,9 +100,10 @@ def main():
     instances, weights, expected = data.load(
         arguments.folder, arguments.model, arguments.hidden, arguments.device
     )
-    check_losses(variants, instances, weights, expected)
+    fall = check_losses(variants, instances, weights, expected)
     gpu = torch.cuda.get_device_name() if arguments.device == "cuda" else None
-    print(json.dumps({"version": torch.__version__, "gpu": gpu}), flush=True)
+    answer = {"version": torch.__version__, "gpu": gpu, "loss": expected, "fall": fall}
+    print(json.dumps(answer), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         result = measure(variants[request["variant"]], instances, weights, request)
