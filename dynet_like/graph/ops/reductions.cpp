@@ -149,7 +149,13 @@ Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions,
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
   return over_all(ops::mean_dim, x, dimensions, batches);
 }
-Expression sum_batches(const Expression& x) { return reduce_batches(ops::sum_dim, x); }
+// A segment, so that minibatches of any size have one type: samples have a loss for each word.
+Expression sum_batches(const Expression& x) {
+  const Dim dim = x.dim();
+  if (dim.bd == 1) return x;
+  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
+  return reshape(segment_sum(columns, {dim.bd}), dim.single_batch());
+}
 Expression mean_batches(const Expression& x) { return reduce_batches(ops::mean_dim, x); }
 
 }  // namespace dynet_like
