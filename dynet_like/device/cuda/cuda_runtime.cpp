@@ -279,7 +279,7 @@ void Runtime::launch(const Shape& shape, const KernelCall& call) {
   implementation_->is_busy = true;
 }
 
-void Runtime::open_products() {
+void Runtime::open_products(ProductMath math) {
   Implementation& own = *implementation_;
   if (own.products != nullptr) return;
   const RuntimeUse use(*this);
@@ -291,8 +291,11 @@ void Runtime::open_products() {
     cublas.check(cublas.set_stream(own.products, own.stream), "cublasSetStream");
     cublas.check(cublas.set_workspace(own.products, own.workspace, kProductWorkspace),
                  "cublasSetWorkspace");
-    // No TF32, and the same algorithm in every run.
-    cublas.check(cublas.set_math_mode(own.products, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    // No TF32, whatever the environment allows.
+    const bool prescribed = math == ProductMath::prescribed;
+    cublas.check(
+        cublas.set_math_mode(own.products, prescribed ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH),
+        "cublasSetMathMode");
   } catch (...) {
     if (own.products != nullptr) cublas.destroy(own.products);
     if (own.workspace != nullptr) free(own.workspace);
