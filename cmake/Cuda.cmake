@@ -17,7 +17,6 @@ if(DYNET_LIKE_CUDA STREQUAL HOST)
 else()
   find_package(CUDAToolkit REQUIRED)
   target_sources(dynet_like PRIVATE ${sources} ${kernels})
-  set_target_properties(dynet_like PROPERTIES CUDA_RUNTIME_LIBRARY Static)
   # As on the CPU, a product and a sum become one fma only where the code says so. CMake 3.25 does
   # not know nvcc's option for C++20.
   set(cuda_options -std=c++20 --expt-relaxed-constexpr -fmad=false -Xptxas=-warn-spills
@@ -26,9 +25,17 @@ else()
     list(APPEND cuda_options --Werror=all-warnings)
   endif()
   target_compile_options(dynet_like PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
-  # Programs must start without a driver. So the runtime is linked statically, and looks for the
-  # driver when it is asked for devices; of cuBLAS only headers are used, and it is loaded when its
-  # products are allowed.
+  # Programs must start without a driver. The runtime looks for it when it is asked for devices; of
+  # cuBLAS only headers are used, and it is loaded when its products are allowed.
   target_include_directories(dynet_like SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-  target_link_libraries(dynet_like PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
+  # A runtime launches only the kernels that were registered with it, so a program and the library
+  # must have the same one. A static one would be hidden in a shared library.
+  if(BUILD_SHARED_LIBS)
+    set_target_properties(dynet_like PROPERTIES CUDA_RUNTIME_LIBRARY Shared
+                          INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}")
+    target_link_libraries(dynet_like PUBLIC CUDA::cudart)
+  else()
+    set_target_properties(dynet_like PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+    target_link_libraries(dynet_like PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
+  endif()
 endif()

@@ -17,12 +17,15 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/dynet_like/compat/dynet
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/compat)
 # But launchers of a user's own kernels include these headers.
 if(DYNET_LIKE_CUDA)
-  set(launcher_headers busy_time.h commands.h language.h launch.h runtime.h staging.h)
+  set(launcher_headers busy_time.h commands.h language.h launch.h loans.h memory_ranges.h runtime.h
+      staging.h)
   list(TRANSFORM launcher_headers PREPEND dynet_like/device/cuda/)
   install(FILES ${launcher_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda)
 endif()
 if(DYNET_LIKE_CUDA STREQUAL HOST)
-  install(FILES dynet_like/device/cuda/host/function.h dynet_like/device/cuda/host/words.h
+  set(launcher_headers function.h loans.h own_memory.h words.h)
+  list(TRANSFORM launcher_headers PREPEND dynet_like/device/cuda/host/)
+  install(FILES ${launcher_headers}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda/host)
 endif()
 

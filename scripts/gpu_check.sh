@@ -18,7 +18,8 @@
 #   constants    4  times of launches, copies, waits and products; products against cuBLAS
 #   ops          9  every op against its bound, and the tests of ops
 #   tests        9  more tests of the library, and two examples that train
-#   throughput   9  models of the benchmark, row by row, with predictions from the constants
+#   throughput   9  models of the benchmark, row by row, with predictions from the constants; after
+#                   two updates, the loss must be that of the CPU
 #   peers        9  the same work in PyTorch; skipped without PyTorch
 #   sanitizer    6  compute-sanitizer over some tests of ops; skipped if it is not installed
 #
@@ -151,6 +152,13 @@ own() {
   shift
   limited env ${cublas:+"LD_LIBRARY_PATH=$cublas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} "bin/$program" "$@"
 }
+# Runs one of several commands of a part; whoever ends this process ends it.
+child() {
+  "$@" &
+  running=$!
+  trap 'kill "$running"' TERM
+  wait "$running"
+}
 
 find_cublas() {
   ldconfig -p 2>/dev/null | grep -q 'libcublas\.so\.13' && return
@@ -206,12 +214,24 @@ test_parts() {  # of the programs whose names match
   done <gpu_tests.txt
 }
 
+compare_losses() {  # DEVICE CPU: files of throughput
+  local losses
+  mapfile -t losses < <(grep -ho '"early_loss": [^,]*' "$1" "$2" | cut -d ' ' -f 2)
+  awk -v here="${losses[0]}" -v cpu="${losses[1]}" 'BEGIN {
+    difference = here > cpu ? here - cpu : cpu - here
+    print "the loss of the third minibatch: " here ", on the CPU " cpu
+    exit !(difference <= 1e-5 * (cpu > 0 ? cpu : -cpu))
+  }'
+}
+
 run_row() {
   local options=(--runs 3 --seconds 2) constants="$results/constants.json"
   [[ $device == cuda ]] || options=(--seconds 0.01)
   ! grep -qs '"gpu"' "$constants" || options+=(--constants "$constants")
-  own throughput --device "$device" --filter "^$1\$" "${options[@]}" \
-    --json "${file%.txt}.json"
+  child own throughput --device "$device" --filter "^$1\$" "${options[@]}" \
+    --json "${file%.txt}.json" &&
+    child own throughput --device cpu --filter "^$1\$" --seconds 0.001 --json "${file%.txt}_cpu.json" &&
+    compare_losses "${file%.txt}.json" "${file%.txt}_cpu.json"
 }
 
 throughput_parts() {

@@ -5,8 +5,8 @@
 # usage: scripts/gpu_pack.sh [OPTION...] FOLDER
 #   --device NAME  cuda (default), built by nvcc of CUDA 13; or cuda-host, a rehearsal with kernels
 #                  that run on the CPU
-#   --arch LIST    GPUs to build for, as CMake names them, with semicolons (default: 90-real, which
-#                  is the machine code of H100 and H200)
+#   --arch LIST    GPUs to build for, as CMake names them, with semicolons (default: 80-real;90, the
+#                  machine code of compute capability 8 and 9, and PTX for later ones)
 #   --build DIR    where to build (default: build/gpu_pack, or build/cuda-host)
 #   --jobs N       how many compilers run at once (default: the number of processors)
 #
@@ -25,7 +25,7 @@ fail() {
   exit "${2:-1}"
 }
 
-device=cuda arch=90-real build="" jobs="$(nproc)" folder=""
+device=cuda arch="80-real;90" build="" jobs="$(nproc)" folder=""
 while (($# > 0)); do
   case "$1" in
     -h | --help)

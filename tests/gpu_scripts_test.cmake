@@ -34,6 +34,12 @@ run(2 "need an empty folder; got .*/full" ${pack} full)
 run(2 "need --device cuda or cuda-host; got tpu" ${pack} --device tpu packed)
 run(2 "need a number for --jobs; got 0" ${pack} --jobs 0 packed)
 run(2 "need a value after --arch; got nothing" ${pack} packed --arch)
+# The machine code is for all GPUs since 8.0 (8.6 and 8.9 run that of 8.0) and PTX for later ones.
+foreach(name IN ITEMS nvcc cmake)
+  file(WRITE ${WORK}/fakes/${name} "#!/bin/sh\necho \"$@\" >&2; exit 3\n")
+  file(CHMOD ${WORK}/fakes/${name} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endforeach()
+run(3 "-DCMAKE_CUDA_ARCHITECTURES=80-real.90\n" ${CMAKE_COMMAND} -E env "PATH=${WORK}/fakes:$ENV{PATH}" ${pack} packed)
 # All that the steps name is packed.
 file(READ ${ROOT}/tests/gpu_pack.cmake packed)
 file(READ ${ROOT}/scripts/gpu_check.sh text)
@@ -62,6 +68,18 @@ endfunction()
 foreach(name IN ITEMS smoke constants throughput classify_trees tag_words ops_tests graph_tests)
   write_program(${folder}/bin/${name} "echo ${name} >>${WORK}/ran; echo figures of ${name}")
 endforeach()
+# Losses, on the device and on the CPU.
+function(write_throughput device cpu)
+  write_program(${folder}/bin/throughput "loss=${device}
+while [ $# -gt 0 ]; do
+  case $1 in
+    --device) if [ $2 = cpu ]; then loss=${cpu}; fi ;;
+    --json) echo \"  \\\"early_loss\\\": $loss,\" >$2 ;;
+  esac
+  shift
+done")
+endfunction()
+write_throughput(1.5 1.500001)
 write_program(${folder}/bin/graph_tests "echo '[  PASSED  ] 3 tests.'; echo '[  FAILED  ] 1 test, listed below:'; exit 1")
 file(WRITE ${folder}/gpu_tests.txt "ops_tests -A.*:B*\ngraph_tests -A.*:B*\n")
 file(WRITE ${folder}/packed.txt "a commit\n")
@@ -88,6 +106,11 @@ if(EXISTS ${WORK}/ran)
 endif()
 run(1 "" ${check} --python false --device cuda-host --results results --again smoke)
 need_lines(${WORK}/ran "^smoke\n$")
+# A device that computes something else is found.
+write_throughput(1.5 1.6)
+run(1 "" ${check} --python false --device cuda-host --results results --again throughput)
+need_lines(${WORK}/results/summary.txt
+  "throughput +tree_lstm_h64_b64_train +failed +[0-9]+ s  the loss of the third minibatch: 1.5, on the CPU 1.6")
 # Nothing begins that has no time to end.
 run(1 "no time is left for constants" ${check} --python false --device cuda-host --results short --minutes 1)
 # Results lie outside of the folder, which may be copied again.

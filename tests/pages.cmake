@@ -249,7 +249,7 @@ int main() {
 }
 ]] "**As a whole.**")
 
-if(DYNET_LIKE_CUDA STREQUAL HOST)
+if(DYNET_LIKE_CUDA)
   add_document_test(cuda_program docs/cuda.md [[
 #include <cmath>
 #include <dynet_like/dynet_like.h>
@@ -260,7 +260,7 @@ int main() {
   op.gradient.needs = Needs::output;
   op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
   op.cuda_kernels = &squareplus_on_gpus;
-  const std::shared_ptr<Device> device = open_device("cuda-host");
+  const std::shared_ptr<Device> device = open_device(cuda::kFamily);
   ParameterCollection model(1, DType::f32, device);
   const Parameter w = model.add_parameters({2}, ParameterInitFromVector({0, 1.5f}));
   GraphOptions options;
@@ -287,9 +287,21 @@ int main() {
   return good ? 0 : 1;
 }
 ]])
+  add_dependencies(gpu_tests cuda_program)
+endif()
+if(DYNET_LIKE_CUDA STREQUAL HOST)
   target_compile_definitions(cuda_program PRIVATE DYNET_LIKE_CUDA_HOST)
   set_tests_properties(cuda_program PROPERTIES LABELS cuda)
-  add_dependencies(gpu_tests cuda_program)
+elseif(DYNET_LIKE_CUDA)
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/cuda_program.cpp PROPERTIES LANGUAGE CUDA
+                              COMPILE_OPTIONS "-std=c++20;--expt-relaxed-constexpr;-fmad=false")
+  set_tests_properties(cuda_program PROPERTIES LABELS gpu
+                       SKIP_REGULAR_EXPRESSION "there is no CUDA driver|finds no GPU")
+  if(BUILD_SHARED_LIBS)
+    add_test(NAME cuda_program_shares_the_runtime COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM}
+             "-DFILES=$<TARGET_FILE:dynet_like>;$<TARGET_FILE:cuda_program>"
+             -P ${CMAKE_CURRENT_SOURCE_DIR}/shared_runtime_test.cmake)
+  endif()
 endif()
 
 add_document_test(migration_program docs/migration.md [[

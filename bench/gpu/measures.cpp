@@ -207,7 +207,7 @@ CopyCosts Measures::copies(std::size_t bytes) {
 
 bool Measures::open_cublas(std::string& why) {
   try {
-    access_.runtime().open_products();
+    access_.runtime().open_products(cuda::ProductMath::fastest);
     has_cublas_ = true;
   } catch (const DeviceError& error) {
     why = error.what();

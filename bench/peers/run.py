@@ -269,7 +269,8 @@ def main():
         arguments.python = SCRATCH / "venv/bin/python"
     SCRATCH.mkdir(parents=True, exist_ok=True)
     names = "|".join(dict.fromkeys("{}_h{}".format(*row.model) for row in rows))
-    run([arguments.build / "bin/dump", SCRATCH / "data", "--filter", f"^({names})$"])
+    dump = [arguments.build / "bin/dump", "--device", arguments.device]
+    run([*dump, SCRATCH / "data", "--filter", f"^({names})$"])
     version = measure_rows(rows, arguments)
     print(f"Instances per second; device: {arguments.device}; threads: {arguments.threads}; "
           f"PyTorch {version}\n")

@@ -56,6 +56,7 @@ class Run {
       words_ += workload_->words(next_++ % workload_->size());
     times.record = seconds_since(recording);
     loss_ = static_cast<double>(batch.forward()) / row_.batch;
+    if (++steps_ == kWarmUp) early_loss_ = loss_;
     if (counts != nullptr) counts->end(Phase::forward);
     if (row_.train) {
       const Gradients& gradients = batch.backward();
@@ -78,6 +79,7 @@ class Run {
 
   double words() const { return static_cast<double>(words_); }
   double loss() const { return loss_; }
+  double early_loss() const { return early_loss_; }
   const ParameterCollection& parameters() const { return workload_->parameters(); }
   double words_per_instance() const {
     std::size_t sum = 0;
@@ -90,7 +92,8 @@ class Run {
   std::unique_ptr<Workload> workload_;
   SimpleSGDTrainer trainer_;
   std::size_t next_ = 0, words_ = 0;
-  double loss_ = 0;
+  int steps_ = 0;
+  double loss_ = 0, early_loss_ = 0;
 };
 
 double words_per_second(Run& run, const Row& row, double seconds, Result& result) {
@@ -184,6 +187,7 @@ Result measure(const Row& row, double seconds) {
   result.gflops = speed * flops / 1e9;
   result.instances_per_s = speed / run.words_per_instance();
   result.loss = run.loss();
+  result.early_loss = run.early_loss();
   return result;
 }
 

@@ -22,7 +22,9 @@ struct Result {
   double record_ns = 0, plan_ns = 0, rest_ns = 0;
   double outside_share = 0;  ///< of the time, neither in kernels nor in the trainer
   double nodes = 0, batches = 0, bound = 0, kernel_calls = 0;
-  double loss = 0;    ///< per instance, of the last minibatch
+  double loss = 0;  ///< per instance, of the last minibatch
+  /// Of the third one, so in training after two updates: the same however long a row runs.
+  double early_loss = 0;
   DeviceWork device;  ///< if the device is not the CPU
 };
 

@@ -55,6 +55,7 @@ nlohmann::json to_json(const Row& row, const Result& r, int runs, double spread,
           {"batches", r.batches},
           {"bound", r.bound},
           {"kernel_calls", r.kernel_calls},
+          {"early_loss", r.early_loss},
           {"final_loss", r.loss}};
 }
 

@@ -32,15 +32,35 @@ double bound_of(const Op& op) {
       // Errors grow with the condition of the matrix.
       {"inverse", 64},
       {"logdet", 64},
-      // Functions have up to 2.75 ulp on the CPU and 2 on a GPU, and slopes are products of them.
+      // Functions have up to 2.75 ulp on the CPU and 2 on a GPU, as the CUDA Programming Guide
+      // says,
+      // and slopes are products of them.
+      {"exp", 8},
+      {"tanh", 8},
+      {"tanh_of_sum", 8},
+      {"sin", 8},
+      {"cos", 8},
+      {"asin", 8},
+      {"acos", 8},
+      {"atan", 8},
+      {"cosh", 8},
+      {"erf", 8},
+      {"sigmoid", 8},
       {"log_sigmoid", 8},
       {"silu", 8},
-      {"gelu", 8},
       {"gelu_tanh", 8},
       {"softplus", 8},
       {"elu", 8},
       {"selu", 8},
       {"divergence_term", 8},
+      // These have 3 or 4 on a GPU; erfc, of which gelu is made, has 5.
+      {"gelu", 16},
+      {"sinh", 16},
+      {"asinh", 16},
+      {"atanh", 16},
+      {"tan", 16},
+      {"acosh", 16},
+      {"pow", 16},
       {"poisson_loss", 256},  // a difference of numbers that are larger
       // The same formulas and the same draws.
       {"dropout", 0},

@@ -213,7 +213,7 @@ std::vector<float> losses_in_training(const std::shared_ptr<Device>& device) {
     const DeviceCounts after = device->counts();
     EXPECT_LE(after.synchronisations - before.synchronisations, 1u) << step;
     EXPECT_LE(after.copies_to_host - before.copies_to_host, 2u) << step;
-    if (step > 3) {
+    if (step > 3 && kEmulated) {  // how many lists are under way depends on a GPU's speed
       EXPECT_EQ(after.allocations, before.allocations) << step;
     }
     EXPECT_EQ(trainer.updates(), step + 1);
@@ -231,6 +231,7 @@ TEST(CudaTrainingLoop, AMinibatchWaitsOnce) {
 
 // Products of the library within a pass: the numbers of the project's own, but for rounding.
 TEST(CudaGradients, MayBeProductsOfTheLibrary) {
+  if (!has_cublas()) GTEST_SKIP() << "there is no cuBLAS";
   const auto gradients_with = [](bool library) {
     cuda()->set_large_products(library ? LargeProducts::library : LargeProducts::exact);
     ParameterCollection model(1, DType::f32, cuda());

@@ -30,7 +30,7 @@ std::set<std::string> tests_in(const fs::path& folder) {
 TEST(CudaPageTest, EveryCheckHasATestWithAPlantedFault) {
   const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
   const std::string page = source_text(root / "docs/emulator.md");
-  const std::set<std::string> tests = tests_in(root / "tests/cuda");
+  const std::set<std::string> tests = tests_in(root / "tests/emulator");
   const std::regex row(R"(\n\| ([^|\n]+) \| [^|\n]+ \| `(\w+\.\w+)` \|)");
   std::set<std::string> named;
   for (std::sregex_iterator each(page.begin(), page.end(), row), end; each != end; ++each) {

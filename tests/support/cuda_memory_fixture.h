@@ -7,12 +7,14 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
 #include "dynet_like/device/cuda/cuda_device.h"
-#include "dynet_like/device/cuda/host/order.h"
+#include "tests/support/cuda_device.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -48,6 +50,9 @@ class CudaMemoryTest : public testing::Test {
     shared_->runtime.wait();
     return numbers;
   }
+  void add(T* sum, std::size_t size, const Places& addends, SumStart start = SumStart::there) {
+    shared_->commands.add_all(kType, sum, size, {addends.data(), nullptr, addends.size()}, start);
+  }
   std::uint64_t launches() {
     shared_->commands.submit();
     return shared_->runtime.counts().launches;
@@ -63,24 +68,30 @@ class CudaMemoryTest : public testing::Test {
     return std::numeric_limits<T>::epsilon() * root * (4 + 2 * root);
   }
 
-  // Whether compute() gives the same bits in every order of blocks and threads.
+  // Whether compute() gives the same bits in every order of blocks and threads. (On a GPU, which
+  // has an order of its own: every time.)
   template <class Compute>
   static bool same_in_all_orders(const Compute& compute) {
-    const host::Schedule before = host::read_schedule();
     std::vector<Numbers> results;
-    for (const host::Order order :
-         {host::Order::ascending, host::Order::descending, host::Order::random}) {
-      host::set_schedule({order, 11});
+    for (const std::uint64_t order : {0, 1, 2}) {
+      set_thread_order(order);
       results.push_back(compute());
     }
-    host::set_schedule(before);
+    set_thread_order(0);
     return same_bits(results[0], results[1]) && same_bits(results[0], results[2]);
   }
 
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>(0);
+  std::shared_ptr<Shared> shared_ = open_first();
   std::unique_ptr<Queue> queue_ = make_queue(shared_);
   Random random_{7};
   std::vector<void*> memory_;
+
+ private:
+  static std::shared_ptr<Shared> open_first() {
+    const std::string why = Runtime::why_none();
+    if (!why.empty()) throw DeviceError("need a GPU; got none: " + why);
+    return std::make_shared<Shared>(0);
+  }
 };
 
 }  // namespace dynet_like::detail::cuda

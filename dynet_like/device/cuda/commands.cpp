@@ -38,28 +38,20 @@ void Commands::read(void* to, const void* from, std::size_t size, Mark arrived) 
   });
 }
 
-// Whether a sum may run together with those that wait. It must not read their results, and its
-// place must be equal to one of theirs or overlap none.
+// Whether a sum may run together with those that wait. It must neither read what they write nor
+// write what they read, and its place must be equal to one of theirs or overlap none.
 bool Commands::joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                           const Addends& addends) const {
   if (segments_.empty()) return true;
   if (dtype != sums_dtype_) return false;
-  const std::size_t element = size_of(dtype);
-  const auto end_of = [&](std::uint32_t segment) {
-    return static_cast<const std::byte*>(segments_[segment].sum) +
-           segments_[segment].size * element;
-  };
-  const auto overlaps = [&](const std::byte* begin, const std::byte* end) {
-    auto next = segment_at_.lower_bound(end);
-    return next != segment_at_.begin() && end_of((--next)->second) > begin;
-  };
+  const std::size_t bytes = size * size_of(dtype);
   for (std::size_t i = 0; i < addends.n; ++i) {
     const auto* from = static_cast<const std::byte*>(addends.dy[i]);
-    if (overlaps(from, from + size * element)) return false;
+    if (written_.overlaps(from, from + bytes)) return false;
   }
   const auto same = segment_at_.find(sum);
   if (same != segment_at_.end() && segments_[same->second].size == size) return true;
-  return !overlaps(sum, sum + size * element);
+  return !written_.overlaps(sum, sum + bytes) && !read_.overlaps(sum, sum + bytes);
 }
 
 void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
@@ -73,6 +65,12 @@ void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& 
   make_room(segments_);
   if (addends_.capacity() < addends_.size() + addends.n) {
     addends_.reserve(2 * (addends_.size() + addends.n));
+  }
+  const std::size_t bytes = size * size_of(dtype);
+  written_.add(place, place + bytes);
+  for (std::size_t i = 0; i < addends.n; ++i) {
+    const auto* from = static_cast<const std::byte*>(addends.dy[i]);
+    read_.add(from, from + bytes);
   }
   const auto [at, is_new] =
       segment_at_.emplace(place, static_cast<std::uint32_t>(segments_.size()));
@@ -101,6 +99,8 @@ void Commands::forget_sums() {
   segments_.clear();
   addends_.clear();
   segment_at_.clear();
+  read_.clear();
+  written_.clear();
 }
 
 // Must be called before every other call is added.

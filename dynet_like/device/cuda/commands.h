@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <new>
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/cuda/busy_time.h"
 #include "dynet_like/device/cuda/launch.h"
+#include "dynet_like/device/cuda/memory_ranges.h"
 #include "dynet_like/device/cuda/runtime.h"
 #include "dynet_like/device/cuda/staging.h"
 #include "dynet_like/device/device.h"
@@ -177,8 +179,9 @@ class Commands : public Workspace {
   // Sums that have not been launched.
   DType sums_dtype_ = DType::f32;
   std::vector<SumSegment> segments_;
-  std::vector<std::pair<std::uint32_t, const void*>> addends_;  ///< segment and place
-  std::map<const std::byte*, std::uint32_t> segment_at_;        ///< by place
+  std::vector<std::pair<std::uint32_t, const void*>> addends_;      ///< segment and place
+  std::unordered_map<const std::byte*, std::uint32_t> segment_at_;  ///< by place
+  MemoryRanges read_, written_;
 };
 
 /// Launches sums that do not depend on each other.

@@ -1,4 +1,4 @@
-// The functions of a GPU: CUDA's runtime, linked statically, and cuBLAS.
+// The functions of a GPU: CUDA's runtime and cuBLAS.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -23,15 +23,22 @@ namespace {
 constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
 constexpr int kLeastCapability = 80, kEarlyCapability = 90;
 
+// Takes the result of a call: an error that is reported or ignored here is no longer the thread's
+// last one, which the program may ask for after calls of its own.
+cudaError_t take(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return error;
+}
+
 void check(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
+  if (take(error) == cudaSuccess) return;
   throw DeviceError("[cuda] need " + std::string(call) +
                     " to succeed; got: " + cudaGetErrorString(error));
 }
 
 // Errors may be reported later than their cause, so the message says how to find it.
 void check_work(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
+  if (take(error) == cudaSuccess) return;
   const char* const hint =
       error == cudaErrorInvalidValue ? "" : " (with CUDA_LAUNCH_BLOCKING=1 the kernel is named)";
   throw DeviceError("[cuda] need " + std::string(call) +
@@ -48,12 +55,12 @@ std::string name_of(int device) {
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
-    cudaGetDevice(&before_);
-    if (before_ != device) cudaSetDevice(device);
+    take(cudaGetDevice(&before_));
+    if (before_ != device) take(cudaSetDevice(device));
     is_other_ = before_ != device;
   }
   ~CurrentDevice() {
-    if (is_other_) cudaSetDevice(before_);
+    if (is_other_) take(cudaSetDevice(before_));
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
@@ -120,16 +127,16 @@ struct Runtime::Implementation {
   // ended before, so its handle is left.
   ~Implementation() {
     const CurrentDevice current(device);
-    if (stream != nullptr) cudaStreamSynchronize(stream);
-    if (workspace != nullptr) cudaFree(workspace);
-    for (const cudaEvent_t event : marks) cudaEventDestroy(event);
-    if (stream != nullptr) cudaStreamDestroy(stream);
+    if (stream != nullptr) take(cudaStreamSynchronize(stream));
+    if (workspace != nullptr) take(cudaFree(workspace));
+    for (const cudaEvent_t event : marks) take(cudaEventDestroy(event));
+    if (stream != nullptr) take(cudaStreamDestroy(stream));
   }
 };
 
 std::vector<std::string> Runtime::names() {
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  if (take(cudaGetDeviceCount(&count)) != cudaSuccess) count = 0;
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.push_back(name_of(i));
   return names;
@@ -137,10 +144,10 @@ std::vector<std::string> Runtime::names() {
 
 std::string Runtime::why_none() {
   int count = 0, driver = 0, runtime = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
+  const cudaError_t error = take(cudaGetDeviceCount(&count));
   if (error == cudaSuccess && count > 0) return "";
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
+  take(cudaDriverGetVersion(&driver));
+  take(cudaRuntimeGetVersion(&runtime));
   if (driver == 0) return "there is no CUDA driver (libcuda.so.1)";
   if (error == cudaErrorInsufficientDriver) {
     return "the driver is for CUDA " + version_text(driver) +
@@ -168,18 +175,17 @@ void Runtime::begin_use() {
 void Runtime::end_use() noexcept {
   const Implementation& own = *implementation_;
   if (--implementation_->depth == 0 && own.device_before != own.device) {
-    cudaSetDevice(own.device_before);
+    take(cudaSetDevice(own.device_before));
   }
 }
 
 void* Runtime::allocate(std::size_t size) {
   const RuntimeUse use(*this);
   void* memory = nullptr;
-  const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(size, 1));
+  const cudaError_t error = take(cudaMalloc(&memory, std::max<std::size_t>(size, 1)));
   if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // clear the error
     std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
+    take(cudaMemGetInfo(&free, &total));
     throw DeviceError("[" + name_of(implementation_->device) + "] need " + counted(size, "byte") +
                       " of device memory; got a device with " + std::to_string(free) + " of " +
                       counted(total, "byte") + " free, " + std::to_string(counts_.bytes_in_use) +
@@ -189,7 +195,7 @@ void* Runtime::allocate(std::size_t size) {
   try {
     implementation_->sizes.emplace(memory, size);
   } catch (...) {
-    cudaFree(memory);
+    take(cudaFree(memory));
     throw;
   }
   ++counts_.allocations;
@@ -204,21 +210,20 @@ void Runtime::free(void* memory) noexcept {
   counts_.bytes_in_use -= found->second;
   implementation_->sizes.erase(found);
   const CurrentDevice current(implementation_->device);
-  cudaFree(memory);
+  take(cudaFree(memory));
 }
 
 void* Runtime::allocate_pinned(std::size_t size) {
   const RuntimeUse use(*this);
   void* memory = nullptr;
-  if (cudaMallocHost(&memory, std::max<std::size_t>(size, 1)) == cudaSuccess) return memory;
-  cudaGetLastError();
+  if (take(cudaMallocHost(&memory, std::max<std::size_t>(size, 1))) == cudaSuccess) return memory;
   throw DeviceError("[cuda] need " + counted(size, "byte") + " of pinned memory; got none");
 }
 void Runtime::free_pinned(void* memory) noexcept {
   if (memory == nullptr) return;
   const CurrentDevice current(implementation_->device);
-  if (implementation_->is_busy) cudaStreamSynchronize(implementation_->stream);
-  cudaFreeHost(memory);
+  if (implementation_->is_busy) take(cudaStreamSynchronize(implementation_->stream));
+  take(cudaFreeHost(memory));
 }
 
 void Runtime::copy_to_device(void* to, const void* from, std::size_t size) {
@@ -261,18 +266,20 @@ void Runtime::launch(const Shape& shape, const KernelCall& call) {
                                   implementation_->stream,
                                   &attribute,
                                   is_early ? 1u : 0u};
-  const cudaError_t error = cudaLaunchKernelExC(&config, call.kernel, call.arguments);
+  const cudaError_t error = take(cudaLaunchKernelExC(&config, call.kernel, call.arguments));
   if (error != cudaSuccess) {
     const std::string text = cudaGetErrorString(error);
     const char* name = nullptr;
-    if (cudaFuncGetName(&name, call.kernel) != cudaSuccess || name == nullptr) name = "a kernel";
+    if (take(cudaFuncGetName(&name, call.kernel)) != cudaSuccess || name == nullptr) {
+      name = "a kernel";
+    }
     throw DeviceError("[cuda] need a launch of " + std::string(name) + " to succeed; got: " + text);
   }
   ++counts_.launches;
   implementation_->is_busy = true;
 }
 
-void Runtime::open_products() {
+void Runtime::open_products(ProductMath math) {
   Implementation& own = *implementation_;
   if (own.products != nullptr) return;
   const RuntimeUse use(*this);
@@ -284,8 +291,11 @@ void Runtime::open_products() {
     cublas.check(cublas.set_stream(own.products, own.stream), "cublasSetStream");
     cublas.check(cublas.set_workspace(own.products, own.workspace, kProductWorkspace),
                  "cublasSetWorkspace");
-    // No TF32, and the same algorithm in every run.
-    cublas.check(cublas.set_math_mode(own.products, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    // No TF32, whatever the environment allows.
+    const bool prescribed = math == ProductMath::prescribed;
+    cublas.check(
+        cublas.set_math_mode(own.products, prescribed ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH),
+        "cublasSetMathMode");
   } catch (...) {
     if (own.products != nullptr) cublas.destroy(own.products);
     if (own.workspace != nullptr) free(own.workspace);
@@ -356,9 +366,8 @@ void Runtime::mark(Mark mark) {
 
 bool Runtime::has_passed(Mark mark) {
   const RuntimeUse use(*this);
-  const cudaError_t state = cudaEventQuery(implementation_->marks[mark]);
+  const cudaError_t state = take(cudaEventQuery(implementation_->marks[mark]));
   if (state != cudaErrorNotReady) check_work(state, "cudaEventQuery");
-  if (state == cudaErrorNotReady) cudaGetLastError();  // clear the error: it only says "not ready"
   return state == cudaSuccess;
 }
 

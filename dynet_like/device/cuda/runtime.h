@@ -58,6 +58,10 @@ struct LibraryProduct {
   double beta = 0;
 };
 
+/// Whether a library's products are computed exactly as prescribed, or in its fastest way with as
+/// many digits: the one for results, the other to compare speeds with.
+enum class ProductMath : std::uint8_t { prescribed, fastest };
+
 /// One device with one stream, on which all work runs in the order of the calls. Only one thread at
 /// a time may use it. Errors of the driver throw DeviceError; they may belong to work that was
 /// begun before. Each call restores the calling thread's current device.
@@ -95,7 +99,7 @@ class Runtime {
   /// reported later name it only if CUDA_LAUNCH_BLOCKING=1 makes every launch wait.
   void launch(const Shape& shape, const KernelCall& call);
   /// Prepares library products, which need it; once is enough.
-  void open_products();
+  void open_products(ProductMath math = ProductMath::prescribed);
   void multiply(const LibraryProduct& product);
 
   /// Waits for all work that was begun.

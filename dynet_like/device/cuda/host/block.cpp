@@ -103,7 +103,7 @@ void CooperatingBlock::run_ready(Order order, std::mt19937_64& random) {
         static_cast<std::uint16_t>(thread.index.y * position.block_size.x + thread.index.x);
     if (Races* const races = Races::running(); races != nullptr) {
       races->moment.thread = number;
-      races->moment.warp_operations = warp_operations_[number / kLanes];
+      races->moment.warp_barriers = warp_barriers_[number / kLanes];
     }
     position.thread = thread.index;
     running_ = &thread;
@@ -123,7 +123,7 @@ void CooperatingBlock::wait(State state, Place place) {
 void CooperatingBlock::barrier(Place place) { wait(State::at_barrier, place); }
 
 std::uint64_t CooperatingBlock::exchange(Place place, unsigned mask, std::uint64_t bits,
-                                         unsigned from) {
+                                         unsigned from, bool orders_memory) {
   Thread& self = *running_;
   const auto fault = [&](const std::string& need) {
     return DeviceError("[cuda-host] need " + need + "; got mask " + std::to_string(mask) + " at " +
@@ -136,6 +136,7 @@ std::uint64_t CooperatingBlock::exchange(Place place, unsigned mask, std::uint64
   self.mask = mask;
   self.bits = bits;
   self.from = from;
+  self.orders_memory = orders_memory;
   wait(State::in_warp, place);
   return self.bits;
 }
@@ -148,7 +149,7 @@ bool CooperatingBlock::release_warps() {
     for (unsigned t = warp; t < end; ++t) {
       const Thread& thread = *threads_[t];
       if (thread.state != State::in_warp || !completes_warp(warp, thread)) continue;
-      exchange_bits(warp, thread.mask);
+      exchange_bits(warp, thread);
       any = true;
     }
   }
@@ -170,7 +171,9 @@ bool CooperatingBlock::completes_warp(unsigned warp, const Thread& thread) const
   return true;
 }
 
-void CooperatingBlock::exchange_bits(unsigned warp, unsigned mask) {
+// On behalf of a thread whose operation is complete.
+void CooperatingBlock::exchange_bits(unsigned warp, const Thread& complete) {
+  const unsigned mask = complete.mask;
   std::uint64_t given[kLanes];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     if ((mask >> lane & 1) != 0) given[lane] = threads_[warp + lane]->bits;
@@ -181,7 +184,7 @@ void CooperatingBlock::exchange_bits(unsigned warp, unsigned mask) {
     if (thread.from < kLanes) thread.bits = given[thread.from];
     thread.state = State::ready;
   }
-  ++warp_operations_[warp / kLanes];
+  if (complete.orders_memory) ++warp_barriers_[warp / kLanes];
 }
 
 // Returns false if all threads have returned.

@@ -51,7 +51,9 @@ class CooperatingBlock {
 
   // Called by the running thread.
   void barrier(Place place);
-  std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
+  /// `orders_memory`: what the lanes did before comes before what they do afterwards.
+  std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from,
+                         bool orders_memory);
   void* shared_memory(Place place, const void* id, std::size_t size) {
     return shared_.array(place, id, size);
   }
@@ -69,6 +71,7 @@ class CooperatingBlock {
     Place place{};
     // The data of a warp operation.
     unsigned mask = 0, from = 0;
+    bool orders_memory = false;
     std::uint64_t bits = 0;
   };
   struct Abandoned {};
@@ -79,14 +82,14 @@ class CooperatingBlock {
   bool release_warps();
   static bool takes_part(const Thread& other, const Thread& thread);
   bool completes_warp(unsigned warp, const Thread& thread) const;
-  void exchange_bits(unsigned warp, unsigned mask);
+  void exchange_bits(unsigned warp, const Thread& complete);
   bool release_barrier();
   void abandon() noexcept;
   [[noreturn]] void throw_stuck() const;
 
   std::vector<std::unique_ptr<Thread>> threads_;  ///< as many as the largest block so far had
   unsigned count_ = 0;
-  std::uint16_t warp_operations_[32] = {};  ///< by warp, since the start of the program
+  std::uint16_t warp_barriers_[32] = {};  ///< by warp, since the start of the program
   Thread* running_ = nullptr;
   Kernel kernel_{};
   bool abandoned_ = false;

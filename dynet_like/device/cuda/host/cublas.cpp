@@ -55,8 +55,9 @@ void multiply(Work& work) {
 
 template <class Action>
 cublasStatus_t call(const Action& action, Driver::Call::Kind kind = Driver::Call::ordinary) {
-  return Driver::get().call(action, kind) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
-                                                         : CUBLAS_STATUS_EXECUTION_FAILED;
+  if (Driver::get().call(action, kind) == cudaSuccess) return CUBLAS_STATUS_SUCCESS;
+  cudaGetLastError();  // it is no error of CUDA's runtime
+  return CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 void need_handle(const char* what, cublasHandle_t handle) {

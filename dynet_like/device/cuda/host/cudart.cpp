@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/driver.h"
@@ -70,7 +71,7 @@ const char* cudaGetErrorString(cudaError_t error) {
       return Driver::get().text();
   }
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(host::last_error(), cudaSuccess); }
 
 cudaError_t cudaGetDevice(int* device) { return *device = host::current_device(), cudaSuccess; }
 cudaError_t cudaSetDevice(int device) {
@@ -92,11 +93,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 cudaError_t cudaMalloc(void** memory, std::size_t size) {
   Driver& driver = Driver::get();
   const Driver::Call call;
-  if (call.error != cudaSuccess) return call.error;
+  if (call.error != cudaSuccess) return host::note(call.error);
   try {
     *memory = driver.allocate(size);
   } catch (const std::exception&) {
-    return cudaErrorMemoryAllocation;
+    return host::note(cudaErrorMemoryAllocation);
   }
   return cudaSuccess;
 }
@@ -200,7 +201,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     driver.objects.need_event("cudaEventQuery", event);
     passed = event->stream == nullptr || event->stream->done >= event->at;
   });
-  return error == cudaSuccess && !passed ? cudaErrorNotReady : error;
+  return error == cudaSuccess && !passed ? host::note(cudaErrorNotReady) : error;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   Driver& driver = Driver::get();

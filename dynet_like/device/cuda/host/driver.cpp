@@ -43,6 +43,11 @@ int& current_device() {
   return device;
 }
 
+cudaError_t& last_error() {
+  static thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
 Driver& Driver::get() {
   static Driver* const driver = new Driver();
   return *driver;

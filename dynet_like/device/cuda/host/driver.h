@@ -27,6 +27,16 @@
 
 namespace dynet_like::detail::cuda::host {
 
+/// The current device of the calling thread.
+int& current_device();
+/// The last error of a call of this thread that nobody has asked for.
+cudaError_t& last_error();
+/// Notes the result of a call as that, if it is an error, and returns it.
+inline cudaError_t note(cudaError_t result) {
+  if (result != cudaSuccess) last_error() = result;
+  return result;
+}
+
 /// A piece of work for a stream: run(argument bytes) with the device's memory open.
 struct Work {
   using Bytes = std::unique_ptr<std::byte[], void (*)(void*)>;
@@ -109,11 +119,11 @@ class Driver {
   template <class Action>
   cudaError_t call(const Action& action, Call::Kind kind = Call::ordinary) {
     const Call call(kind);
-    if (call.error != cudaSuccess) return call.error;
+    if (call.error != cudaSuccess) return note(call.error);
     try {
       action();
     } catch (const std::exception& wrong) {
-      return explain(wrong.what(), kind);
+      return note(explain(wrong.what(), kind));
     }
     return cudaSuccess;
   }
@@ -172,8 +182,5 @@ class Driver {
   std::string text_;
   ::pid_t process_;
 };
-
-/// The current device of the calling thread.
-int& current_device();
 
 }  // namespace dynet_like::detail::cuda::host

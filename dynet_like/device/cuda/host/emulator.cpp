@@ -38,9 +38,11 @@ void check_shape(const Shape& shape) {
 }
 
 void barrier(Place place) { cooperating(place).barrier(place); }
-void warp_barrier(Place place, unsigned mask) { cooperating(place).exchange(place, mask, 0, 32); }
+void warp_barrier(Place place, unsigned mask) {
+  cooperating(place).exchange(place, mask, 0, 32, true);
+}
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from) {
-  return cooperating(place).exchange(place, mask, bits, from);
+  return cooperating(place).exchange(place, mask, bits, from, false);
 }
 void note_wait() {
   if (Races* const races = Races::running(); races != nullptr) races->note_wait();

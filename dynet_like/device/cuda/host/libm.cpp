@@ -1,4 +1,4 @@
-// Functions with errors like a GPU's: they differ from the CPU's by up to two units in the last
+// Functions with errors like a GPU's: they differ from the CPU's by up to five units in the last
 // place. The difference depends on the argument alone.
 #include <algorithm>
 #include <cmath>
@@ -25,20 +25,46 @@ T move(T result, T argument, int most) {
 
 }  // namespace
 
+// By as much as the CUDA Programming Guide documents, for floats or doubles, whichever is more.
 #define MOVED(name, most)                                                                     \
   extern "C" float dynet_like_host_##name##f(float x) { return move(std::name(x), x, most); } \
   extern "C" double dynet_like_host_##name(double x) { return move(std::name(x), x, most); }
+MOVED(acos, 2)
+MOVED(acosh, 4)
+MOVED(asin, 2)
+MOVED(asinh, 3)
+MOVED(atan, 2)
+MOVED(atanh, 3)
+MOVED(cosh, 2)
+MOVED(erfc, 5)
 MOVED(exp, 2)
 MOVED(expm1, 1)
 MOVED(log, 1)
 MOVED(log1p, 1)
+MOVED(sinh, 3)
+MOVED(tan, 4)
 #undef MOVED
 
-extern "C" float dynet_like_host_tanhf(float x) {
-  return std::clamp(move(std::tanh(x), x, 2), -1.0f, 1.0f);
-}
-extern "C" double dynet_like_host_tanh(double x) {
-  return std::clamp(move(std::tanh(x), x, 2), -1.0, 1.0);
-}
-extern "C" float dynet_like_host_powf(float x, float y) { return move(std::pow(x, y), x, 2); }
-extern "C" double dynet_like_host_pow(double x, double y) { return move(std::pow(x, y), x, 2); }
+#define MOVED_WITHIN_ONE(name, most)                             \
+  extern "C" float dynet_like_host_##name##f(float x) {          \
+    return std::clamp(move(std::name(x), x, most), -1.0f, 1.0f); \
+  }                                                              \
+  extern "C" double dynet_like_host_##name(double x) {           \
+    return std::clamp(move(std::name(x), x, most), -1.0, 1.0);   \
+  }
+MOVED_WITHIN_ONE(cos, 2)
+MOVED_WITHIN_ONE(erf, 2)
+MOVED_WITHIN_ONE(sin, 2)
+MOVED_WITHIN_ONE(tanh, 2)
+#undef MOVED_WITHIN_ONE
+
+#define MOVED_OF_TWO(name, most)                                 \
+  extern "C" float dynet_like_host_##name##f(float x, float y) { \
+    return move(std::name(x, y), x, most);                       \
+  }                                                              \
+  extern "C" double dynet_like_host_##name(double x, double y) { \
+    return move(std::name(x, y), x, most);                       \
+  }
+MOVED_OF_TWO(hypot, 3)
+MOVED_OF_TWO(pow, 4)
+#undef MOVED_OF_TWO

@@ -64,15 +64,15 @@ bool Races::is_beside(const Visit& visit, std::uint8_t bytes) const {
   if (visit.thread == moment.thread || visit.barriers != moment.barriers) return false;
   const bool same_warp =
       visit.thread != kManyOfBlock && warp_of(visit.thread) == moment.thread / kLanes;
-  return !same_warp || visit.warp_operations == moment.warp_operations;
+  return !same_warp || visit.warp_barriers == moment.warp_barriers;
 }
 
 // A reader beside earlier readers is noted as several. (Of threads that read other bytes of the
 // four, only the last is known.)
 void Races::note_read(Visit& visit, std::uint8_t bytes) const {
   const Visit before = visit;
-  visit = {moment.launch,          moment.block,  moment.barriers,
-           moment.warp_operations, moment.thread, bytes};
+  visit = {moment.launch,        moment.block,  moment.barriers,
+           moment.warp_barriers, moment.thread, bytes};
   if (!is_beside(before, bytes)) return;
   visit.bytes |= before.bytes;
   if (before.block != moment.block) {
@@ -104,8 +104,8 @@ void Races::visit(const Range* range, std::uintptr_t at, std::size_t size, bool 
       continue;
     }
     if (is_beside(visits.read, bytes)) note(visits.read, false, true, code);
-    visits.write = {moment.launch,          moment.block,  moment.barriers,
-                    moment.warp_operations, moment.thread, bytes};
+    visits.write = {moment.launch,        moment.block,  moment.barriers,
+                    moment.warp_barriers, moment.thread, bytes};
   }
 }
 

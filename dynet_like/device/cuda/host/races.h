@@ -2,7 +2,7 @@
 //
 // The compiler reports every access of a kernel, as for its thread sanitizer. For every four bytes
 // the last write and the last reads are known, with the times of their threads: how many barriers
-// their block has passed, and how many synchronising operations their warp.
+// their block has passed, and how many their warp.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace dynet_like::detail::cuda::host {
 struct Visit {
   std::uint32_t launch = 0, block = 0;
   std::uint32_t barriers = 0;
-  std::uint16_t warp_operations = 0;
+  std::uint16_t warp_barriers = 0;
   std::uint16_t thread : 12 = 0, bytes : 4 = 0;  ///< in its block; which of the four bytes
 };
 struct Visits {
@@ -31,7 +31,7 @@ struct Visits {
 struct Moment {
   std::uint32_t launch = 0, block = 0;
   std::uint32_t barriers = 0;
-  std::uint16_t warp_operations = 0;
+  std::uint16_t warp_barriers = 0;
   std::uint16_t thread = 0;
 };
 

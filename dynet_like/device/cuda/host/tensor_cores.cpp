@@ -18,10 +18,11 @@ float number_in(std::uint32_t word, unsigned per_word, unsigned i) {
 
 }  // namespace
 
-// All lanes first store their words where the other lanes can read them.
+// All lanes first store their words where the other lanes can read them. Waiting for that orders no
+// memory of the kernel: neither do tensor cores.
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b,
                   unsigned per_word) {
-  constexpr unsigned kLanes = 32, kWords = 6, kMostThreads = 256;
+  constexpr unsigned kLanes = 32, kWords = 6, kMostThreads = 256, kAll = 0xffffffffu;
   static const char id = 0;
   auto* const words = static_cast<std::uint32_t*>(
       shared_memory(place, &id, kMostThreads * kWords * sizeof(std::uint32_t)));
@@ -29,7 +30,7 @@ void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::ui
   std::uint32_t* const of_warp = words + (position.thread.x - lane) * kWords;
   std::memcpy(of_warp + lane * kWords, a, 4 * sizeof(*a));
   std::memcpy(of_warp + lane * kWords + 4, b, 2 * sizeof(*b));
-  warp_barrier(place);
+  exchange(place, kAll, 0, kLanes);
   for (unsigned w = 0; w < 8; ++w) {
     for (unsigned s = 0; s < 4; ++s) {
       const std::uint32_t left = of_warp[(4 * g + w % 4) * kWords + w / 4 * 2 + s / 2];
@@ -39,7 +40,7 @@ void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::ui
       }
     }
   }
-  warp_barrier(place);
+  exchange(place, kAll, 0, kLanes);
 }
 
 }  // namespace dynet_like::detail::cuda::host

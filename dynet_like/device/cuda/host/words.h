@@ -38,9 +38,10 @@ struct Place {
 void note_wait();
 /// Waits for all threads of the block, which must wait at the same place.
 void barrier(Place place);
-/// Waits for the threads of the warp that `mask` names.
+/// Waits for the threads of the warp that `mask` names, and orders their accesses to memory.
 void warp_barrier(Place place, unsigned mask = 0xffffffffu);
-/// The same, and returns the bits of lane `from`, or the caller's own if there is no such lane.
+/// Waits for them, but orders nothing, as CUDA's shuffles. Returns the bits of lane `from`, or the
+/// caller's own if there is no such lane.
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
 /// sum += a b of a warp, in a block of up to 256 threads. tensor_cores.h describes the arguments.
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b,

@@ -162,7 +162,7 @@ TEST_F(EmulatorTest, ABarrierThatNotAllReachIsAnError) {
   EXPECT_HAS(error,
              "[cuda-host] need all threads of a block at one barrier; got thread (0, 0) of "
              "block (0, 0, 0) at the barrier ");
-  EXPECT_HAS(error, "/cuda/emulator_test.cpp:");
+  EXPECT_HAS(error, "/emulator/emulator_test.cpp:");
   EXPECT_HAS(error, "thread (40, 0) of block (0, 0, 0) returned");
   error = error_of(shape, cooperating, wait_at_two_places, to);
   EXPECT_HAS(error, "thread (32, 0) of block (0, 0, 0) at the barrier ");
@@ -180,7 +180,7 @@ TEST_F(EmulatorTest, IndependentThreadsCannotWait) {
   for (const auto kernel : {barrier, shuffle, share}) {
     const std::string error = error_of({1, 1, 1, 32}, independent, kernel, make(1));
     EXPECT_HAS(error, "[cuda-host] need launch_cooperating");
-    EXPECT_HAS(error, "/cuda/emulator_test.cpp:");
+    EXPECT_HAS(error, "/emulator/emulator_test.cpp:");
   }
 }
 

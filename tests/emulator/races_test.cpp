@@ -92,15 +92,21 @@ __global__ void share_a_number(float* to) {
   if constexpr (with_barrier) __syncthreads();
   to[blockIdx.x * blockDim.x + threadIdx.x] = numbers[(threadIdx.x + 1) % blockDim.x];
 }
-// A warp writes, waits for itself, and reads what its lanes wrote.
-template <bool with_wait>
+// A warp writes, waits for itself, and reads what its lanes wrote. A shuffle waits, too, but orders
+// no memory.
+enum class Wait { none, shuffle, barrier };
+template <Wait wait>
 __global__ void share_in_a_warp(float* to) {
   SHARED_ARRAY(float, numbers, kThreads);
   const unsigned warp = threadIdx.x / kWarp * kWarp, lane = threadIdx.x % kWarp;
+  const auto wait_here = [] {
+    if constexpr (wait == Wait::shuffle) static_cast<void>(__shfl_sync(kWholeWarp, 1, 0));
+    if constexpr (wait == Wait::barrier) __syncwarp();
+  };
   numbers[threadIdx.x] = 1;
-  if constexpr (with_wait) __syncwarp();
+  wait_here();
   const float other = numbers[warp + (lane + 1) % kWarp];
-  if constexpr (with_wait) __syncwarp();
+  wait_here();
   numbers[threadIdx.x] = other;
   to[blockIdx.x * blockDim.x + threadIdx.x] = other;
 }
@@ -108,8 +114,10 @@ __global__ void share_in_a_warp(float* to) {
 TEST_F(RacesTest, SharedMemoryNeedsThem) {
   EXPECT_EQ(error_of(Threads::cooperating, share_a_number<true>, there_), "nothing was thrown");
   EXPECT_HAS(error_of(Threads::cooperating, share_a_number<false>, there_), kRace);
-  EXPECT_EQ(error_of(Threads::cooperating, share_in_a_warp<true>, there_), "nothing was thrown");
-  EXPECT_HAS(error_of(Threads::cooperating, share_in_a_warp<false>, there_), kRace);
+  EXPECT_EQ(error_of(Threads::cooperating, share_in_a_warp<Wait::barrier>, there_),
+            "nothing was thrown");
+  EXPECT_HAS(error_of(Threads::cooperating, share_in_a_warp<Wait::none>, there_), kRace);
+  EXPECT_HAS(error_of(Threads::cooperating, share_in_a_warp<Wait::shuffle>, there_), kRace);
 }
 
 __global__ void read_vector(float* numbers, unsigned at) {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "dynet_like/core/errors.h"
@@ -14,6 +15,7 @@
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/launch.h"
 #include "dynet_like/dynet_like.h"
+#include "tests/support/cuda_device.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::detail::cuda {
@@ -130,7 +132,7 @@ TEST_F(DriverTest, ObjectsLiveAsLongAsTheyAreUsed) {
     other.free_pinned(pinned);
     other.free(memory);
   }
-  EXPECT_EQ(host::live_objects(), before);
+  EXPECT_EQ(host::live_objects(), before + 1) << "but for cuBLAS's handle";
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
   EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
@@ -173,6 +175,35 @@ TEST_F(DriverTest, TimedMarksTellWhatTheDeviceTook) {
   runtime_.free_mark(last);
   EXPECT_EQ(runtime_.make_mark(MarkKind::timed), last);
   EXPECT_EQ(runtime_.make_mark(), plain);
+}
+
+TEST_F(DriverTest, TheLastErrorIsThatOfTheThread) {
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(there_, 0, 4, nullptr), cudaErrorUnknown);
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  std::thread([] { EXPECT_EQ(cudaGetLastError(), cudaSuccess); }).join();
+  EXPECT_EQ(cudaGetLastError(), cudaErrorUnknown);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, std::size_t{1} << 50), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+}
+
+// The errors of the library's own calls are exceptions, or of no account: the program does not find
+// them after calls of its own.
+TEST_F(DriverTest, TheLibraryLeavesNoLastError) {
+  const Mark mark = runtime_.make_mark();
+  launch(4, add_one, there_);
+  runtime_.mark(mark);
+  EXPECT_FALSE(runtime_.has_passed(mark));
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_THROW(runtime_.allocate(std::size_t{1} << 50), DeviceError);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_THROW(launch(0, add_one, there_), DeviceError);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  launch(1, throws_an_error, there_);
+  EXPECT_HAS(error_of_wait(), "a kernel failed");
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(DriverTest, TheDeviceOfTheThreadIsLeftAsItIs) {
@@ -243,8 +274,10 @@ TEST_F(DriverTest, TheLibraryIsLoadedWhenItIsAskedFor) {
             "[multiply] need open_products() before; got none");
   const auto device = open_device("cuda-host");
   EXPECT_THROW(device->set_large_products(LargeProducts::library), DeviceError);
+  EXPECT_FALSE(has_cublas());
   device->set_large_products(LargeProducts::exact);  // needs nothing
   host::hide_cublas(false);
+  EXPECT_TRUE(has_cublas());
   const float number = 3;
   runtime_.copy_to_device(there_, &number, sizeof(number));
   runtime_.open_products();
@@ -306,6 +339,8 @@ TEST_F(DriverTest, WhateverFailsCanBeTriedAgain) {
     }
     if (!host::stop_failing()) break;
     static_cast<void>(host::take_fault());
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess)
+        << calls << ": the program has seen no error of CUDA";
     ASSERT_EQ(train(device), expected) << calls;
   }
   EXPECT_GT(calls, 50u);
