@@ -158,8 +158,7 @@ TEST_F(SentenceLengthsTest, WordsAsMinibatchElementsShareBatches) {
 }
 
 TEST_F(SentenceLengthsTest, WhatReadsAlongTheSentenceHasATypePerLength) {
-  const auto words_sum = [](const Expression& x) { return sum_batches(words_of(x)); };
-  EXPECT_TRUE(has_a_type_per_length(words_sum));
+  EXPECT_TRUE(share_batches([](const Expression& x) { return sum_batches(words_of(x)); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return sum_elems(x); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return average_cols(x); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return max_dim(x, 1); }));

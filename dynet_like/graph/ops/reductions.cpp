@@ -154,7 +154,8 @@ Expression sum_batches(const Expression& x) {
   const Dim dim = x.dim();
   if (dim.bd == 1) return x;
   const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
-  return reshape(segment_sum(columns, {dim.bd}), dim.single_batch());
+  const std::uint32_t segment[] = {dim.bd, 0, dim.bd};  // of all columns
+  return reshape(unary(ops::segment_sum, columns, {}, {segment}), dim.single_batch());
 }
 Expression mean_batches(const Expression& x) { return reduce_batches(ops::mean_dim, x); }
 
