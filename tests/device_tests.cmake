@@ -3,7 +3,7 @@
 # looks at nothing that a device does, what trains for seconds, and failing allocations, of which a device
 # makes too many.
 set(cpu_only_programs core_tests batching_tests data_tests distributed_tests failing_tests pages_tests
-    pipeline_tests serve_tests cuda_tests emulator_tests)
+    pipeline_tests serve_tests text_tests cuda_tests emulator_tests)
 set(cpu_only_cases *Learns* *EnsemblesAverage* All/OpThreadsTest.* LanesTest.* OpErrorsTest.* OpsPageTest.* OpPlacesTest.* OpTableTest.* PackedMatrices*
     PackedProducts* TapeTest.* UpdatesTest.*)
 
