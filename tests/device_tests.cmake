@@ -4,7 +4,7 @@
 # makes too many.
 set(cpu_only_programs core_tests batching_tests data_tests distributed_tests failing_tests pages_tests
     pipeline_tests serve_tests text_tests cuda_tests emulator_tests)
-set(cpu_only_cases *Learns* *EnsemblesAverage* All/OpThreadsTest.* LanesTest.* OpErrorsTest.* OpsPageTest.* OpPlacesTest.* OpTableTest.* PackedMatrices*
+set(cpu_only_cases *Learns* BatchCounts.* *EnsemblesAverage* All/OpThreadsTest.* LanesTest.* OpErrorsTest.* OpsPageTest.* OpPlacesTest.* OpTableTest.* PackedMatrices*
     PackedProducts* TapeTest.* UpdatesTest.*)
 
 if(DYNET_LIKE_CUDA STREQUAL HOST)
