@@ -40,5 +40,15 @@ TEST(LongSumsTest, KeepTheirDigits) {
   expect_digits(sum_batches(items), all, "sum_batches");
 }
 
+TEST(LongSumsTest, SegmentsKeepTheirDigitsOnEveryDevice) {
+  constexpr unsigned kColumns = 1000;
+  ComputationGraph graph;
+  const double term = 0.1f;
+  const Expression x = input(graph, {1, kColumns}, std::vector<float>(kColumns, 0.1f));
+  expect_digits(segment_sum(x, {kColumns}), kColumns * term, "segment_sum");
+  expect_digits(sum_batches(reshape(x, Dim({1}, kColumns))), kColumns * term, "sum_batches");
+  expect_digits(segment_sum(x, {kColumns - 33, 33}), 33 * term, "a block and a column");
+}
+
 }  // namespace
 }  // namespace dynet_like::testing

@@ -179,17 +179,24 @@ struct Segment {
   __device__ bool has(std::uint32_t column) const { return column >= begin && column < end; }
 };
 
+// A long chain of floats loses digits: longer segments are sums of sums of so many columns.
+constexpr std::uint32_t kBlockColumns = 32;
+
 template <class T>
 __global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const Segment segment(integers, place.item);
   const T* const row = in.at<T>(place.item) + place.at;
-  T sum = segment.begin == segment.end ? T(0) : row[std::size_t{segment.begin} * part.size];
-  for (std::uint32_t c = segment.begin + 1; c < segment.end; ++c) {
-    sum = sum + row[std::size_t{c} * part.size];
+  double sum = 0;
+  for (std::uint32_t begin = segment.begin; begin < segment.end; begin += kBlockColumns) {
+    const std::uint32_t left = segment.end - begin;
+    const std::uint32_t end = begin + (left < kBlockColumns ? left : kBlockColumns);
+    T block = row[std::size_t{begin} * part.size];
+    for (std::uint32_t c = begin + 1; c < end; ++c) block = block + row[std::size_t{c} * part.size];
+    sum = begin == segment.begin ? double(block) : sum + double(block);
   }
-  output_at<T>(out, place.item)[place.at] = sum;
+  output_at<T>(out, place.item)[place.at] = T(sum);
 }
 
 // The column of the largest element of a row, the first of several.
