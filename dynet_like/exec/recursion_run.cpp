@@ -71,7 +71,7 @@ std::vector<ColumnSource> RecursionRun::sources_of_columns() const {
 ColumnSource RecursionRun::source_of(NodeRef node, const Value& input, std::size_t size) const {
   ColumnSource source{place_of(node, input), input.blocks_gradient};
   const Tape& tape = run_.tape(node);
-  if (input.identity != 0) return source;
+  if (!run_.options().share_repeated || input.identity != 0) return source;
   const NodeType& type = tape.type_of(input.node);
   if (type.op->role == Role::row && type.output_size == size && input.offset % size == 0) {
     source.table = run_.identity_of({node.tape, tape.value(tape.inputs_of(input.node)[0]).node});

@@ -14,7 +14,8 @@ namespace dynet_like::detail {
 struct ColumnSource {
   const std::byte* place = nullptr;
   bool blocks_gradient = false;
-  /// The table of which each column is a row, and these rows; empty if there is none.
+  /// With share_repeated, the table of which each column is a row, and these rows; empty if there
+  /// is none.
   Identity table = 0;
   std::span<const std::uint32_t> rows = {};
 };

@@ -131,6 +131,11 @@ Expression detail::recording::reduce_batches(const Op& op, const Expression& x) 
   const Dim dim = x.dim();
   if (dim.bd == 1 && (&op == &ops::sum_dim || &op == &ops::mean_dim)) return x;
   const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
+  if (&op == &ops::sum_dim) {
+    // A segment, so that minibatches of any size have one type: samples have a loss for each word.
+    const std::uint32_t segment[] = {dim.bd, 0, dim.bd};  // of all columns
+    return reshape(unary(ops::segment_sum, columns, {}, {segment}), dim.single_batch());
+  }
   const unsigned last = 1;
   return reshape(unary(op, columns, std::span(&last, 1)), dim.single_batch());
 }
@@ -149,14 +154,7 @@ Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions,
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
   return over_all(ops::mean_dim, x, dimensions, batches);
 }
-// A segment, so that minibatches of any size have one type: samples have a loss for each word.
-Expression sum_batches(const Expression& x) {
-  const Dim dim = x.dim();
-  if (dim.bd == 1) return x;
-  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
-  const std::uint32_t segment[] = {dim.bd, 0, dim.bd};  // of all columns
-  return reshape(unary(ops::segment_sum, columns, {}, {segment}), dim.single_batch());
-}
+Expression sum_batches(const Expression& x) { return reduce_batches(ops::sum_dim, x); }
 Expression mean_batches(const Expression& x) { return reduce_batches(ops::mean_dim, x); }
 
 }  // namespace dynet_like
