@@ -114,9 +114,9 @@ class Libtorch:
         source, program = HERE / "libtorch.cpp", SCRATCH / "libtorch"
         if program.exists() and program.stat().st_mtime > source.stat().st_mtime:
             return program
-        find = "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"
-        torch = pathlib.Path(subprocess.run([python, "-c", find], check=True, text=True,
-                                            stdout=subprocess.PIPE).stdout.strip())
+        find = "import importlib.util as u; print(u.find_spec('torch').origin)"
+        found = subprocess.run([python, "-c", find], check=True, text=True, stdout=subprocess.PIPE)
+        torch = pathlib.Path(found.stdout.strip()).parent
         say("compiling libtorch.cpp, some minutes")
         include, lib = torch / "include", torch / "lib"
         run(["g++", "-std=c++20", "-O2", "-march=native", "-w", "-isystem", include,
@@ -165,7 +165,8 @@ class Row:
             self.speeds[name].append(torch.measure(name, *work)[figure])
         if libtorch:
             self.speeds["C++"].append(libtorch.measure(*work)[figure])
-        figures = ", ".join(f"{name} {speeds[-1]:.0f}" for name, speeds in self.speeds.items() if speeds)
+        last = {name: speeds[-1] for name, speeds in self.speeds.items() if speeds}
+        figures = ", ".join(f"{name} {speed:.0f}" for name, speed in last.items())
         say(f"{self.name}: {figures}")
 
     def medians(self):
