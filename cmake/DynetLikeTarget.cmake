@@ -6,7 +6,15 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(DYNET_LIKE_CCACHE ccache)
   mark_as_advanced(DYNET_LIKE_CCACHE)
   if(DYNET_LIKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${DYNET_LIKE_CCACHE})
+    # What one folder's build has compiled serves those of others, sources that include a
+    # precompiled header as well; compilers need an option each for that.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${DYNET_LIKE_CCACHE})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+    else()
+      add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+    endif()
   endif()
 endif()
 
