@@ -1,5 +1,5 @@
-// Whether a step costs the same however many steps were before: with one minibatch and a new model
-// in every step, and with new shapes in every step.
+// Whether a step costs the same however many steps were before: with a new model, new factors,
+// shapes, windows or lengths in each. tests/long_runs_test.py counts the instructions.
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -44,31 +44,72 @@ void new_model(Minibatch& batch, unsigned step) {
   batch.clear();
 }
 
-// One model for all steps, with new numbers and shapes in each.
-Step new_shapes() {
+// Runs a sample with this loss.
+void run_sample(Minibatch& batch, const Expression& loss) {
+  batch.add_loss(loss);
+  batch.forward();
+  batch.backward();
+  batch.clear();
+}
+
+// A matrix, times another number in each step.
+Step new_factors() {
   auto model = std::make_shared<ParameterCollection>(1);
   const Parameter w = model->add_parameters({8, 8});
   return [model, w](Minibatch& batch, unsigned step) {
-    ComputationGraph& graph = batch.new_graph();
-    const Dim shape({1 + step % 200, 1 + step / 200});
-    const Expression scaled = parameter(graph, w) * (1 + 1e-4f * static_cast<float>(step));
-    batch.add_loss(squared_norm(scaled) + sum_elems(tanh(zeros(graph, shape) + 1.0f)) * 1e-6f);
-    batch.forward();
-    batch.backward();
-    batch.clear();
+    const float factor = 1 + 1e-4f * static_cast<float>(step);
+    run_sample(batch, squared_norm(parameter(batch.new_graph(), w) * factor));
   };
+}
+
+// All numbers below 2,197 in an order that mixes small and large ones, again and again.
+unsigned mixed(unsigned step) { return step * 1021 % 2197; }
+
+// Zeros and ones of another shape in each step.
+void new_shapes(Minibatch& batch, unsigned step) {
+  ComputationGraph& graph = batch.new_graph();
+  const unsigned number = mixed(step);
+  const Dim shape({1 + number % 13, 1 + number / 13 % 13, 1 + number / 169});
+  run_sample(batch, sum_elems(tanh(zeros(graph, shape) + ones(graph, shape))));
+}
+
+// Another column of a matrix in each step.
+Step new_columns() {
+  auto model = std::make_shared<ParameterCollection>(1);
+  const Parameter w = model->add_parameters({2, 2197});
+  return [model, w](Minibatch& batch, unsigned step) {
+    const unsigned column = mixed(step);
+    const Expression matrix = parameter(batch.new_graph(), w);
+    run_sample(batch, squared_norm(pick_range(matrix, column, column + 1, 1)));
+  };
+}
+
+// Data of another length in each step.
+Step new_lengths() {
+  auto model = std::make_shared<ParameterCollection>(1);
+  const nn::Linear linear(*model, 2, 2);
+  return [model, linear](Minibatch& batch, unsigned step) {
+    const unsigned length = 1 + mixed(step);
+    const std::vector<float> data(2 * length, 0.5f);
+    run_sample(batch, squared_norm(linear(input(batch.new_graph(), {2, length}, data))));
+  };
+}
+
+// What tests/long_runs_test.py counts the instructions of, by this name.
+extern "C" [[gnu::noinline]] void counted_steps(Minibatch& batch, const Step& step, unsigned begin,
+                                                unsigned end) {
+  for (; begin < end; ++begin) step(batch, begin);
 }
 
 void measure(const char* name, const Step& step, unsigned steps) {
   constexpr unsigned kRows = 8;
   Minibatch batch;
-  unsigned next = 0;
-  for (unsigned row = 1; row <= kRows; ++row) {
-    const unsigned first = next, end = steps * row / kRows;
+  for (unsigned row = 0; row < kRows; ++row) {
+    const unsigned first = steps * row / kRows, end = steps * (row + 1) / kRows;
     const auto begin = std::chrono::steady_clock::now();
-    for (; next < end; ++next) step(batch, next);
+    counted_steps(batch, step, first, end);
     const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
-    std::printf("%-11s %8u %10.1f %10.1f\n", name, next, time.count() / (next - first),
+    std::printf("%-11s %8u %10.1f %10.1f\n", name, end, time.count() / (end - first),
                 resident_mib());
   }
 }
@@ -77,10 +118,11 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   unsigned steps = 20000;
   po::options_description options(
-      "One minibatch, cleared after every step: with a new model in every step, then with one "
-      "model and\n"
-      "new numbers and shapes in every step. Prints microseconds per step and MiB of the process, "
-      "for\neach eighth of the steps.\n\nOptions");
+      "One minibatch, cleared after every step. A step has a new model; or a factor, a shape, a "
+      "column of a\n"
+      "matrix or a length of data that no step had before. Prints microseconds per step and MiB of "
+      "the process,\n"
+      "for each eighth of the steps.\n\nOptions");
   options.add_options()("steps", po::value(&steps)->default_value(20000),
                         "number of steps of each kind");
   po::variables_map values;
@@ -88,7 +130,10 @@ void run(int argc, char** argv) {
   bench::check_range("steps", steps, 8, 10000000);
   std::printf("%-11s %8s %10s %10s\n", "", "steps", "us", "MiB");
   measure("new models", new_model, steps);
-  measure("new shapes", new_shapes(), steps);
+  measure("new factors", new_factors(), steps);
+  measure("new shapes", new_shapes, steps);
+  measure("new columns", new_columns(), steps);
+  measure("new lengths", new_lengths(), steps);
 }
 
 }  // namespace
