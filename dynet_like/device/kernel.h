@@ -85,7 +85,8 @@ class Workspace {
 };
 
 /// One batch forward. Saved items lie one behind the other, and so do integers and reals. `saved`
-/// is null for the library's own kernels if there will be no backward pass.
+/// is null for the library's own kernels if there will be no backward pass. If `early_inputs` is
+/// not 0, the sums of these products (see Op::early) are in `early`.
 struct ForwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;
@@ -95,6 +96,8 @@ struct ForwardCall {
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
   Workspace* workspace = nullptr;
+  Output early;
+  std::uint64_t early_inputs = 0;
 };
 
 /// One batch backward: dx[j] receives dy times the derivative with respect to input j. `in` and
@@ -118,6 +121,10 @@ struct Kernels {
   using Backward = void (*)(const BackwardCall&);
   Forward forward[2] = {};
   Backward backward[2] = {};
+  /// For Op::early. `begin` writes sums to `early`. `end` computes the gradients of x of these
+  /// products after `backward`, which was not asked for them and had places for deferred numbers.
+  Forward begin[2] = {};
+  Backward end[2] = {};
 };
 
 }  // namespace dynet_like::ops

@@ -60,6 +60,7 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
     const std::span<const VertexRows::OfKind> all = of_.rows_.of_level(level);
     for (std::size_t i = all.size(); i-- > 0;) run_steps(all[i].kind, all[i].rows, false);
   }
+  run_early_products();
   for (std::size_t k = steps_.size(); k-- > 0;) run_steps(k, kind(k).all_rows(), true);
   add(waiting_columns_);
   for (Columns& columns : columns_) sort_for_addition(columns.addends, of_.element_);
@@ -198,14 +199,24 @@ void RecursionBackward::run_steps(std::size_t k, RowRange rows, bool hoisted) {
   }
 }
 
-void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range) {
+void RecursionBackward::run_early_products() {
+  for (std::size_t k = steps_.size(); k-- > 0;) {
+    for (std::size_t s = steps_[k].size(); s-- > 0;) {
+      if (step(k, s).rows.early_products.inputs != 0) run_step(k, s, kind(k).all_rows(), true);
+    }
+  }
+}
+
+void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range, bool early) {
   const RecursionRun::Step& of = step(k, s);
-  if (kind(k).program->steps[s].sums_slots) add(steps_[k][s].waiting);
+  if (kind(k).program->steps[s].sums_slots && !early) add(steps_[k][s].waiting);
   lists_.reset();
   const Rows rows = part_of(of.rows, of.item(range.begin, 0), range.size() * of.members, lists_);
   auto* const dx = lists_.allocate_array<Destination>(rows.type->inputs);
-  bool wanted = rows.deferred != nullptr;
+  bool wanted = rows.deferred != nullptr && !early;
   for (unsigned j = 0; j < rows.type->inputs; ++j) {
+    dx[j] = {};
+    if (early != ((rows.early_products.inputs >> j & 1) != 0)) continue;
     dx[j] = destination(k, s, j, range);
     if (!is_wanted(dx[j], rows.items)) dx[j] = {};
     wanted |= dx[j].wanted();
@@ -214,7 +225,7 @@ void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range) {
   if (run_.options().detect_anomaly) {
     of_.check_finite(k, s, range, rows.dy, rows.dy_parts, "gradient");
   }
-  run_backward(run_, *run_.queue, rows, {{}, dx}, counts(), lists_);
+  run_backward(run_, *run_.queue, rows, {{}, dx, {}, 0, early}, counts(), lists_);
 }
 
 Destination RecursionBackward::destination(std::size_t k, std::size_t s, unsigned j,

@@ -82,7 +82,9 @@ class RecursionBackward {
   std::byte* zeros(std::size_t elements);
   void clear_gradients(std::size_t kind);
   void run_steps(std::size_t kind, RowRange rows, bool hoisted);
-  void run_step(std::size_t kind, std::size_t s, RowRange rows);
+  void run_early_products();
+  /// `early`: only the gradients of its early products, which are left out otherwise.
+  void run_step(std::size_t kind, std::size_t s, RowRange rows, bool early = false);
   Destination destination(std::size_t kind, std::size_t s, unsigned j, RowRange rows);
   void to_argument(const StepInput& all);
   void to_member(const StepInput& all);

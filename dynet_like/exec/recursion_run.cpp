@@ -16,6 +16,10 @@ namespace {
 
 using From = Program::Input::From;
 
+// Products of levels that are narrower on average run early: with fewer columns than this, they
+// take longer than one product for all levels and writing and reading its sums.
+constexpr std::size_t kNarrowLevel = 8;
+
 // How many parts of a step's outputs are states.
 std::size_t states_in(const Program& program, std::size_t s) {
   return static_cast<std::size_t>(std::ranges::count_if(program.results, [&](const auto& result) {
@@ -117,11 +121,12 @@ void RecursionRun::find_arguments() {
 
 void RecursionRun::allocate(std::size_t k) {
   const VertexRows::Kind& kind = rows_.kinds()[k];
-  const auto block = [&](std::size_t bytes) {
+  const auto block_in = [&](auto& blocks, std::size_t bytes) {
     std::byte* const memory = run_.values.allocate(bytes);
-    blocks_.push_back({memory, bytes});
+    blocks.push_back({memory, bytes});
     return memory;
   };
+  const auto block = [&](std::size_t bytes) { return block_in(blocks_, bytes); };
   const bool inference = run_.options().inference;
   for (const Program::Step& of : kind.program->steps) {
     const std::size_t s = steps_[k].size(), states = states_in(*kind.program, s);
@@ -137,7 +142,19 @@ void RecursionRun::allocate(std::size_t k) {
     rows.out_parts = list_parts(k, s, rows.out, out_, run_.lists);
     const bool keeps_saved = !inference || rows.type->op->kernels != nullptr;
     if (rows.saved_stride() > 0 && keeps_saved) rows.saved = block(items * rows.saved_stride());
+    if (has_early_products(k, of)) {
+      rows.early_products = of.early;
+      rows.early = block_in(early_blocks_, rows.items * of.early.size * element_);
+    }
   }
+}
+
+bool RecursionRun::has_early_products(std::size_t k, const Program::Step& of) const {
+  if (of.early.inputs == 0 || !run_.common.is_on_cpu()) return false;
+  const VertexRows::Kind& kind = rows_.kinds()[k];
+  const auto levels = static_cast<std::size_t>(std::ranges::count_if(
+      kind.levels, [](const RowRange& level) { return level.begin < level.end; }));
+  return levels > 1 && kind.rows.size() < kNarrowLevel * levels;
 }
 
 void** RecursionRun::list_parts(std::size_t k, std::size_t s, std::byte* block,
@@ -291,13 +308,27 @@ void RecursionRun::list_numbers(std::size_t k, std::size_t s) {
 
 void RecursionRun::forward() {
   for (std::size_t k = 0; k < steps_.size(); ++k) run_steps(k, rows_.kinds()[k].all_rows(), true);
+  run_early_products();
   for (std::uint32_t level = 0; level < rows_.levels(); ++level) {
     for (const VertexRows::OfKind& of : rows_.of_level(level)) run_steps(of.kind, of.rows, false);
   }
+  for (const auto& [memory, bytes] : early_blocks_) run_.values.give_back(memory, bytes);
+  early_blocks_.clear();
   copy_repeated();
   for (const VertexRows::Kind& kind : rows_.kinds()) {
     run_.counts.recursion_flops +=
         kind.program->product_flops * static_cast<double>(kind.rows.size());
+  }
+}
+
+void RecursionRun::run_early_products() {
+  TypeCount& counts = run_.counts.of_types[type_.id];
+  for (const std::vector<Step>& steps : steps_) {
+    for (const Step& step : steps) {
+      if (step.rows.early == nullptr) continue;
+      run_early(run_, step.rows, counts.seconds);
+      ++counts.forward_calls;
+    }
   }
 }
 

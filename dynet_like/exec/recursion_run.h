@@ -74,6 +74,8 @@ class RecursionRun {
                    std::size_t step) const;
   void list_numbers(std::size_t kind, std::size_t s);
 
+  bool has_early_products(std::size_t kind, const Program::Step& of) const;
+  void run_early_products();
   void run_steps(std::size_t kind, RowRange rows, bool hoisted);
   /// For detect_anomaly: checks the outputs of these rows of a step, or the gradients of outputs.
   /// They lie in a block or in parts.
@@ -94,7 +96,7 @@ class RecursionRun {
   std::vector<SharedArgument> arguments_;          ///< by shared input
   std::vector<const std::byte*> argument_values_;  ///< by shared input: its place
   std::vector<std::vector<Step>> steps_;           ///< by kind
-  std::vector<std::pair<std::byte*, std::size_t>> blocks_;
+  std::vector<std::pair<std::byte*, std::size_t>> blocks_, early_blocks_;
   Arena lists_;  ///< lists of one call
   std::unique_ptr<RecursionBackward> backward_;
 };

@@ -44,6 +44,9 @@ struct Rows {
   const void* reals = nullptr;
   std::byte *out = nullptr, *saved = nullptr;
   std::byte *dy = nullptr, *deferred = nullptr;  ///< in a backward pass
+  /// The sums of products that run before others, if `early_products` has any.
+  std::byte* early = nullptr;
+  EarlyProducts early_products;
   /// The places of all parts of outputs and of their gradients, if they are not in `out` and `dy`.
   void *const *out_parts = nullptr, *const *dy_parts = nullptr;
 

@@ -14,6 +14,12 @@ void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t n
   run.queue->forward(rows.kernels->forward[dtype], forward_call(rows));
 }
 
+void run_early(RunState& run, const Rows& rows, double& seconds) {
+  const KernelTime time(run, seconds, 0);
+  const auto dtype = static_cast<int>(rows.signature().dtype);
+  run.queue->forward(rows.kernels->begin[dtype], forward_call(rows));
+}
+
 void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& wanted,
                   TypeCount& counts, Arena& lists) {
   const NodeType& type = *rows.type;
@@ -26,7 +32,9 @@ void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& w
     if (in[j].shared == nullptr || !dx[j + 1].wanted()) continue;
     in[j].packed = packed_transpose(run, type, j, rows.arguments[j]);
   }
-  const Kernels::Backward kernel = rows.kernels->backward[static_cast<int>(type.signature.dtype)];
+  const Kernels& kernels = *rows.kernels;
+  const Kernels::Backward kernel =
+      (wanted.early ? kernels.end : kernels.backward)[static_cast<int>(type.signature.dtype)];
   if (run.options().verify_batching && call.n > 1 && !wanted.owners.empty()) {
     verify_backward(run, call, kernel, wanted.owners);
   }

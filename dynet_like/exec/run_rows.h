@@ -11,12 +11,16 @@ namespace dynet_like::detail {
 /// from the number of items.
 void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t nodes = 0);
 
+/// Runs their early products (see Rows::early).
+void run_early(RunState& run, const Rows& rows, double& seconds);
+
 /// The results that a backward pass wants of rows.
 struct Wanted {
   std::span<const std::uint32_t> items;  ///< their numbers; empty means all items
   const Destination* dx = nullptr;       ///< by input
   std::span<const NodeRef> owners = {};  ///< the items' nodes, for checks; empty if they are none
   std::size_t nodes = 0;                 ///< see run_forward
+  bool early = false;                    ///< those of early products, after all others
 };
 
 /// Does nothing if no contribution is wanted. Counts the call. With verify_batching, items of nodes

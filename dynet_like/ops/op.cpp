@@ -24,6 +24,16 @@ void throw_shape_error(std::string_view op, std::string_view rule, std::span<con
   throw ShapeError(message.str());
 }
 
+std::uint64_t leading_pairs(const Signature& type, unsigned first, std::uint64_t ready) {
+  std::uint64_t inputs = 0;
+  for (unsigned w = first; w + 3 < type.inputs.size(); w += 2) {
+    const std::uint64_t x = std::uint64_t{1} << (w + 1);
+    if (type.shared[w] == 0 || (ready & x) == 0) break;
+    inputs |= x;
+  }
+  return inputs;
+}
+
 std::string shapes_text(const Signature& type) {
   std::ostringstream out;
   const std::size_t shown = std::min<std::size_t>(type.inputs.size(), 5);

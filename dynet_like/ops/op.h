@@ -109,6 +109,12 @@ struct GradientFacts {
       [](const Signature&, unsigned) -> std::size_t { return 0; };
 };
 
+/// Products W x at the start of an op's sums that may run before its other inputs are there.
+struct EarlyProducts {
+  std::uint64_t inputs = 0;  ///< a bit for each x; none: there are no such products
+  std::size_t size = 0;      ///< elements of their sums, per item
+};
+
 /// The facts of an operation. Kernels, one set per device, do the computation.
 struct Op {
   static constexpr unsigned kAnyNumber = (1u << 31) - 1;
@@ -126,6 +132,9 @@ struct Op {
   Batching batching;
   ItemNumbers numbers;
   GradientFacts gradient;
+  /// The products that need only inputs whose bits are set in `ready`. An op with this has kernels
+  /// `begin` and `end`.
+  EarlyProducts (*early)(const Signature&, std::uint64_t ready) = nullptr;
   /// Floating-point operations per item. They decide how much work each thread gets.
   double (*cost)(const Signature&) = nullptr;
   /// The kernels of a user's op (see docs/custom_ops.md); they run on the CPU.
@@ -160,6 +169,10 @@ struct Op {
 /// Elements of a part of an output item.
 inline std::size_t part_size(const Signature& type) { return type.output_size / type.op->parts; }
 
+/// The first ones of the pairs (W, x), whose first W is input `first`, as long as W is shared and x
+/// is ready. The last pair is never one of them.
+std::uint64_t leading_pairs(const Signature& type, unsigned first, std::uint64_t ready);
+
 /// Elements of input j of an item with these integers.
 inline std::size_t input_size(const Signature& type, unsigned j, const std::uint32_t* integers) {
   const Dim& dim = type.inputs[j];
@@ -189,7 +202,8 @@ struct Axis {
 }  // namespace dynet_like::ops
 
 namespace dynet_like::detail {
-using ops::all_ops, ops::Axis, ops::input_size, ops::part_size, ops::shapes_text;
+using ops::all_ops, ops::Axis, ops::EarlyProducts, ops::input_size, ops::part_size,
+    ops::shapes_text;
 using ops::Join, ops::Needs, ops::Op, ops::Role, ops::SharedGradient, ops::Signature;
 using ops::throw_shape_error;
 }  // namespace dynet_like::detail

@@ -40,6 +40,7 @@ class Maker {
     const Sums sums(program_, tape_.types());
     refuse_overlaps();
     order_steps(program_, sums);
+    find_early_products(program_, sums, tape_.types());
     std::vector<std::uint32_t> columns;
     for (ValueId column : recorded_.columns) columns.push_back(tape_.shape_of(column).size);
     plan_sums(program_, sums, tape_.types(), columns);

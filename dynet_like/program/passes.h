@@ -21,6 +21,10 @@ struct Sums {
 /// Decides which members share a step, the order of steps, and which are hoisted.
 void order_steps(Program& program, const Sums& sums);
 
+/// Finds the products of other steps that may run once for all levels. Their gradients come at
+/// another time than others of the step, so nothing else adds to the same sums.
+void find_early_products(Program& program, const Sums& sums, const TypeTable& types);
+
 /// Decides how contributions to gradients are summed: in the reverse of the order in which the
 /// inputs were recorded, after the gradients that results get. Contributions to arguments are added
 /// in that order, too. Contributions that are not computed in that order wait in slots. `columns`:

@@ -50,6 +50,8 @@ struct Program {
     TypeId type = 0;
     std::vector<std::uint16_t> members;
     bool is_hoisted = false;  ///< reads no state, even indirectly, so it runs once for all levels
+    /// Otherwise: its products that read no state may run once for all levels, too.
+    EarlyProducts early;
     bool sums_slots = false;  ///< some contributions to its members' gradients wait in slots
   };
   /// A column of an input, or a predecessor's state.

@@ -8,6 +8,8 @@
 #define DYNET_LIKE_AFFINE_INL
 #endif
 
+#include <bit>
+
 #include "dynet_like/device/cell_layouts.h"
 #include "dynet_like/device/cpu/product-inl.h"
 
@@ -28,9 +30,29 @@ struct ColumnPlace {
   }
 };
 
-/// Computes the maps of some items. out_of(i) is the destination of the columns of item i.
+/// The map without its first pairs, whose sums are there already.
+inline Affine without_pairs(const Affine& map, std::size_t pairs) {
+  Affine rest = map;
+  rest.first += 2 * pairs;
+  rest.pairs -= pairs;
+  return rest;
+}
+
+/// The first pairs of the map, without its bias.
+inline Affine first_pairs(const Affine& map, std::size_t pairs) {
+  return {false, 0, map.first, pairs, map.rows, map.columns};
+}
+
+/// How many pairs have run early.
+inline std::size_t early_pairs(const ForwardCall& call) {
+  return static_cast<std::size_t>(std::popcount(call.early_inputs));
+}
+
+/// Computes the maps of some items. out_of(i) is the destination of the columns of item i. If there
+/// is a `start`, it has what the sums of the items begin with.
 template <class E, class OutOf>
-void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf& out_of) {
+void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf& out_of,
+            const Output& start = {}) {
   Factor<E> factors[kMostFactors];
   bool all_shared = true, all_packed = true;
   for (std::size_t p = 0; p < map.pairs; ++p) {
@@ -51,6 +73,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf
           factors[p].packed ? static_cast<const E*>(matrix.packed) : matrix.at<E>(first);
     }
     multiply(product, group * map.columns, [&](auto& block, std::size_t begin) HWY_ATTR {
+      block.starts = start.first != nullptr;
       for (int c = 0; c < block.count; ++c) {
         const ColumnPlace place(map, begin + c);
         const std::size_t item = first + place.item, column = place.column;
@@ -60,6 +83,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf
         if (map.has_bias) {
           block.bias[c] = call.in[map.bias].at<E>(item) + (bias_per_column ? column * map.rows : 0);
         }
+        if (block.starts) block.start[c] = start.at<E>(item) + column * map.rows;
         block.out[c] = out_of(item) + column * map.rows;
       }
     });

@@ -78,13 +78,20 @@ HWY_INLINE void with_children(unsigned children, const F& f) {
 }
 
 template <class E>
+void lstm_begin(const ForwardCall& call) {
+  const LstmLayout layout(*call.type);
+  affine<E>(call, first_pairs(layout.map(*call.type), early_pairs(call)), {0, call.n},
+            [&](std::size_t i) { return call.early.at<E>(i); });
+}
+
+template <class E>
 void lstm_forward(const ForwardCall& call) {
   const LstmLayout layout(*call.type);
-  const Affine map = layout.map(*call.type);
+  const Affine map = without_pairs(layout.map(*call.type), early_pairs(call));
   E* sums =
       call.workspace->elements<E>(HWY_MIN(call.n, items_at_a_time<E>(layout.rows)) * layout.rows);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
-    affine<E>(call, map, items, sums_of(sums, layout.rows, items));
+    affine<E>(call, map, items, sums_of(sums, layout.rows, items), call.early);
     for (std::size_t k = 0; k < items.n; ++k) {
       const std::size_t item = items.first + k;
       const E* const of_item = sums + k * layout.rows;
@@ -122,7 +129,19 @@ void lstm_backward(const BackwardCall& call) {
   });
 }
 
+template <class E>
+void lstm_end(const BackwardCall& call) {
+  const LstmLayout layout(*call.type);
+  affine_gradients<E>(call, layout.map(*call.type), {0, call.n}, Deferred<E>(call));
+}
+
 // ----------------------------------------------------------------------------------------- GRU
+
+template <class E>
+void gru_begin(const ForwardCall& call) {
+  affine<E>(call, GruLayout(*call.type).of_x, {0, call.n},
+            [&](std::size_t i) { return call.early.at<E>(i); });
+}
 
 template <class E>
 void gru_forward(const ForwardCall& call) {
@@ -130,7 +149,9 @@ void gru_forward(const ForwardCall& call) {
   const unsigned hidden = layout.hidden;
   const std::size_t most = HWY_MIN(call.n, items_at_a_time<E>(2 * layout.rows));
   E* sums_h = call.workspace->elements<E>(most * layout.rows);
-  E* sums_x = layout.has_x() ? call.workspace->elements<E>(most * layout.rows) : nullptr;
+  const bool is_early = call.early_inputs != 0;
+  E* sums_x =
+      layout.has_x() && !is_early ? call.workspace->elements<E>(most * layout.rows) : nullptr;
   for_chunks<E>(call.n, 2 * layout.rows, [&](Items items) HWY_ATTR {
     affine<E>(call, layout.of_h, items, sums_of(sums_h, layout.rows, items));
     if (sums_x != nullptr) {
@@ -139,7 +160,8 @@ void gru_forward(const ForwardCall& call) {
     for (std::size_t k = 0; k < items.n; ++k) {
       const std::size_t item = items.first + k;
       const E *const before = call.in[2].at<E>(item), *const of_item = sums_h + k * layout.rows;
-      const E* const x_of_item = item_of(sums_x, k, layout.rows);
+      const E* const x_of_item =
+          is_early ? call.early.at<E>(item) : item_of(sums_x, k, layout.rows);
       E* const out = call.out.at<E>(item);
       E* const saved = item_of(static_cast<E*>(call.saved), item, 4 * hidden);
       for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
@@ -198,13 +220,25 @@ void gru_backward(const BackwardCall& call) {
   });
 }
 
+template <class E>
+void gru_end(const BackwardCall& call) {
+  const GruLayout layout(*call.type);
+  const Deferred<E> deferred(call);
+  affine_gradients<E>(call, layout.of_x, {0, call.n},
+                      [&](std::size_t i) { return deferred(i) + layout.rows; });
+}
+
 std::span<const cpu::KernelEntry> cell_table() {
-  static const cpu::KernelEntry table[] = {
-      {"lstm_cell",
-       {{lstm_forward<float>, lstm_forward<double>},
-        {lstm_backward<float>, lstm_backward<double>}}},
-      {"gru_cell",
-       {{gru_forward<float>, gru_forward<double>}, {gru_backward<float>, gru_backward<double>}}}};
+  static const cpu::KernelEntry table[] = {{"lstm_cell",
+                                            {{lstm_forward<float>, lstm_forward<double>},
+                                             {lstm_backward<float>, lstm_backward<double>},
+                                             {lstm_begin<float>, lstm_begin<double>},
+                                             {lstm_end<float>, lstm_end<double>}}},
+                                           {"gru_cell",
+                                            {{gru_forward<float>, gru_forward<double>},
+                                             {gru_backward<float>, gru_backward<double>},
+                                             {gru_begin<float>, gru_begin<double>},
+                                             {gru_end<float>, gru_end<double>}}}};
   return table;
 }
 

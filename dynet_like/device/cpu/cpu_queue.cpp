@@ -119,6 +119,7 @@ class CpuQueue : public Queue {
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
       slice.integers = advance(call.integers, begin * type.integers);
       slice.reals = advance_bytes(call.reals, begin * type.op->numbers.reals * element);
+      if (call.early_inputs != 0) slice.early = from_item(call.early, begin, element);
       kernel(slice);
     });
   }

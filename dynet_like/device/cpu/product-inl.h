@@ -38,6 +38,8 @@ template <class E, int most = kTileColumns>
 struct ColumnBlock {
   int count = 0;
   const E* x[kMostFactors][most];
+  bool starts = false;  ///< sums begin with `start`, not with zeros
+  const E* start[most];
   const E* bias[most] = {};  ///< null: no bias
   E* out[most];
   bool add[most] = {};  ///< the finished result is added to the destination
@@ -72,6 +74,12 @@ HWY_NOINLINE __attribute__((aligned(64))) void multiply_panel(const Product<E>& 
   unrolled<P * V>([&](auto v) DYNET_LIKE_BODY {
     unrolled<C>([&](auto c) DYNET_LIKE_BODY { acc[v][c] = Lanes<E>(0.0); });
   });
+  if (block.starts) {
+    unrolled<P * V>([&](auto v) DYNET_LIKE_BODY {
+      const std::size_t at = row + v * kLanes, count = v == P * V - 1 ? tail : kLanes;
+      unrolled<C>([&](auto c) DYNET_LIKE_BODY { acc[v][c] = load(block.start[c] + at, count); });
+    });
+  }
   for (std::size_t p = 0; p < product.factor_count; ++p) {
     const Factor<E>& factor = product.factors[p];
     const std::size_t stride = factor.packed ? V * kLanes : product.rows, k_count = factor.k;
@@ -179,6 +187,13 @@ HWY_NOINLINE void multiply_rows(const Product<E>& product, const LaneBlock<E>& b
   const typename Lanes<E>::Tag d;
   Lanes<E> acc[R];
   unrolled<R>([&](auto r) DYNET_LIKE_BODY { acc[r] = Lanes<E>(0.0); });
+  alignas(64) E results[R][kLanes] = {};
+  if (block.starts) {
+    for (int c = 0; c < block.count; ++c) {
+      for (int r = 0; r < R; ++r) results[r][c] = block.start[c][r];
+    }
+    unrolled<R>([&](auto r) DYNET_LIKE_BODY { acc[r] = Lanes<E>::load(results[r]); });
+  }
   for (std::size_t p = 0; p < product.factor_count; ++p) {
     const Factor<E>& factor = product.factors[p];
     const E* w = factor.matrix;
@@ -190,7 +205,6 @@ HWY_NOINLINE void multiply_rows(const Product<E>& product, const LaneBlock<E>& b
       w += stride;
     });
   }
-  alignas(64) E results[R][kLanes];
   unrolled<R>([&](auto r) DYNET_LIKE_BODY { acc[r].store(results[r]); });
   for (int c = 0; c < block.count; ++c) {
     for (int r = 0; r < R; ++r) {

@@ -15,9 +15,16 @@ Affine map_of(const Signature& type) {
 }
 
 template <class E>
+void product_begin(const ForwardCall& call) {
+  affine<E>(call, first_pairs(map_of(*call.type), early_pairs(call)), {0, call.n},
+            [&](std::size_t i) { return call.early.at<E>(i); });
+}
+
+template <class E>
 void product_forward(const ForwardCall& call) {
-  affine<E>(call, map_of(*call.type), {0, call.n},
-            [&](std::size_t i) { return call.out.at<E>(i); });
+  const Affine map = without_pairs(map_of(*call.type), early_pairs(call));
+  affine<E>(
+      call, map, {0, call.n}, [&](std::size_t i) { return call.out.at<E>(i); }, call.early);
 }
 
 template <class E>
@@ -28,6 +35,8 @@ void product_backward(const BackwardCall& call) {
 
 std::span<const cpu::KernelEntry> product_table() {
   static const Kernels product = {{product_forward<float>, product_forward<double>},
+                                  {product_backward<float>, product_backward<double>},
+                                  {product_begin<float>, product_begin<double>},
                                   {product_backward<float>, product_backward<double>}};
   static const cpu::KernelEntry table[] = {{"matrix_product", product},
                                            {"affine_transform", product}};

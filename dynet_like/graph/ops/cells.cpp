@@ -102,6 +102,9 @@ const Op lstm_cell = [] {
   op.gradient.deferred_size = [](const Signature& type) -> std::size_t {
     return type.inputs[0].size();
   };
+  op.early = [](const Signature& type, std::uint64_t ready) -> EarlyProducts {
+    return {leading_pairs(type, type.attributes[0] + 1, ready), type.inputs[0].size()};
+  };
   op.cost = cost_of_cell;
   return op;
 }();
@@ -135,6 +138,12 @@ const Op gru_cell = [] {
   };
   op.gradient.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
     return input < 3 ? 0 : 3 * type.output_size;
+  };
+  // All of b_x + W x.
+  op.early = [](const Signature& type, std::uint64_t ready) -> EarlyProducts {
+    const bool is_ready = type.inputs.size() == 6 && (ready >> 5 & 1) != 0 && type.shared[3] != 0 &&
+                          type.shared[4] != 0;
+    return {std::uint64_t{is_ready} << 5, 3 * type.output_size};
   };
   op.cost = cost_of_cell;
   return op;

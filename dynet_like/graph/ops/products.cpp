@@ -98,6 +98,9 @@ const Op affine_transform = [] {
   op.gradient.needs = Needs::inputs;
   op.shape = affine_shape;
   op.gradient.shared = product_gradient;
+  op.early = [](const Signature& type, std::uint64_t ready) -> EarlyProducts {
+    return {leading_pairs(type, 1, ready), type.output_size};
+  };
   op.cost = product_cost;
   return op;
 }();

@@ -1,0 +1,123 @@
+// Products that read no state run once for all levels if these are narrow, with the same bits.
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+
+namespace dynet_like::testing {
+namespace {
+
+constexpr unsigned kInputs = 5, kLength = 9;
+constexpr unsigned kMany = 12;  // samples, so that levels are wide
+
+// Cells of some units with parameters of this type.
+class Cells {
+ public:
+  Cells(unsigned hidden, DType dtype) : model_(7, dtype) {
+    start_ = model_.add_parameters({hidden}, ParameterInitUniform(-1, 1));
+    columns = model_.add_parameters({kInputs, kLength});
+    for (const unsigned gates : {1u, 3u, 4u}) {
+      w_.push_back(model_.add_parameters({gates * hidden, 2}));
+      v_.push_back(model_.add_parameters({gates * hidden, kInputs - 2}));
+      u_.push_back(model_.add_parameters({gates * hidden, hidden}));
+      b_.push_back(model_.add_parameters({gates * hidden}, ParameterInitUniform(-1, 1)));
+    }
+  }
+
+  using State = std::array<Expression, 2>;
+
+  // The functions read a part of a column as it is, and another one through tanh.
+  static Expression left(const Expression& x) { return pick_range(x, 0, 2); }
+  static Expression right(const Expression& x) { return tanh(pick_range(x, 2, kInputs)); }
+
+  // A function of a column and the states of the vertex before.
+  State affine(const Expression& x, const std::vector<State>& before) const {
+    const Expression h = last(x, before);
+    const Expression next =
+        tanh(affine_transform({b_[0], w_[0], left(x), v_[0], right(x), u_[0], h}));
+    return {next, next * 0.5f};
+  }
+  State gru(const Expression& x, const std::vector<State>& before) const {
+    const Expression h = gru_cell(b_[1], u_[1], last(x, before), b_[1], v_[1], right(x));
+    return {h, h * 0.5f};
+  }
+  State lstm(const Expression& x, const std::vector<State>& before) const {
+    const Expression h = last(x, before);
+    const Expression c = before.empty() ? start_of(x) : before[0][1];
+    const CellState next = lstm_cell(b_[2], {w_[2], left(x), v_[2], right(x), u_[2], h}, {c});
+    return {next.h, next.c};
+  }
+
+  Parameter columns;
+  const ParameterCollection& model() const { return model_; }
+
+ private:
+  Expression last(const Expression& x, const std::vector<State>& before) const {
+    return before.empty() ? start_of(x) : before[0][0];
+  }
+  Expression start_of(const Expression& x) const { return parameter(*x.pg, start_); }
+
+  ParameterCollection model_;
+  Parameter start_;
+  std::vector<Parameter> w_, v_, u_, b_;
+};
+
+struct Numbers {
+  std::vector<double> states, gradient;
+  std::uint64_t calls = 0;
+};
+
+template <class Step>
+Numbers run(const Cells& cells, const Step& step, unsigned samples, const GraphOptions& options) {
+  const auto along = recursion<Cells::State>(
+      [&](const Expression& x, const std::vector<Cells::State>& before) {
+        return (cells.*step)(x, before);
+      },
+      "along");
+  Minibatch batch(options);
+  std::vector<Expression> columns, states;
+  for (unsigned i = 0; i < samples; ++i) {
+    ComputationGraph& graph = batch.new_graph();
+    columns.push_back(parameter(graph, cells.columns) * (1 + 0.25f * static_cast<float>(i)));
+    const States<Cells::State> all = along(Structure::sequence(kLength), columns.back());
+    states.push_back(all[kLength - 1][0]);
+    const Expression loss = squared_norm(states.back()) + sum_elems(all.all()[1]);
+    options.inference ? batch.add_output(loss) : batch.add_loss(loss);
+  }
+  Numbers numbers;
+  batch.forward();
+  numbers.calls = batch.explain().kernel_calls;
+  numbers.states = as_doubles(states[0].value());
+  if (options.inference) return numbers;
+  batch.backward();
+  numbers.gradient = as_doubles(columns[0].gradient());
+  return numbers;
+}
+
+// Two units fill half a vector at most; 21 leave a part of one.
+class EarlyProducts : public ::testing::TestWithParam<std::tuple<unsigned, DType>> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, EarlyProducts,
+                         ::testing::Combine(::testing::Values(1u, 2u, 21u, 64u),
+                                            ::testing::Values(DType::f32, DType::f64)));
+
+TEST_P(EarlyProducts, HaveTheSameBits) {
+  const auto [hidden, dtype] = GetParam();
+  const Cells cells(hidden, dtype);
+  for (const auto step : {&Cells::affine, &Cells::gru, &Cells::lstm}) {
+    for (const bool inference : {false, true}) {
+      GraphOptions options;
+      options.inference = inference;
+      const Numbers narrow = run(cells, step, 1, options), wide = run(cells, step, kMany, options);
+      EXPECT_EQ(narrow.states, wide.states);
+      EXPECT_EQ(narrow.gradient, wide.gradient);
+      options.threads = 3;
+      EXPECT_EQ(run(cells, step, 5, options).states, wide.states);
+      // Both run as many levels; only narrow ones have a call for what runs early.
+      if (default_device()->is_cpu()) {
+        EXPECT_GT(narrow.calls, wide.calls);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
