@@ -106,6 +106,7 @@ TEST_P(EarlyProducts, HaveTheSameBits) {
     for (const bool inference : {false, true}) {
       GraphOptions options;
       options.inference = inference;
+      options.dtype = dtype;
       const Numbers narrow = run(cells, step, 1, options), wide = run(cells, step, kMany, options);
       EXPECT_EQ(narrow.states, wide.states);
       EXPECT_EQ(narrow.gradient, wide.gradient);
