@@ -189,6 +189,7 @@ void verify_forward(RunState& run, const Batch& batch) {
     Rows one = part_of(batch, i, 1, lists);
     one.out = out.data();
     one.saved = saved.data();
+    one.early = {};
     const std::vector<Operand> in = item_of(one.in, batch.type->inputs, 0);
     one.in = in.data();
     run.queue->forward(batch.kernels->forward[dtype], forward_call(one));

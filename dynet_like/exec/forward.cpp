@@ -13,14 +13,17 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
   const batching::Schedule& schedule = make_plan(pending, keep);
   const std::size_t first_batch = run_.batches.size();
   const Arena::Mark lists = run_.lists.mark();
+  if (!shared) early_.begin(schedule, pending, type_, types_.all());
   for (std::size_t step = 0; step < schedule.size(); ++step) {
     nodes_.clear();
     for (const std::uint32_t index : schedule.batch(step)) nodes_.push_back(pending[index]);
     if (shared) resolve_inputs();
-    run_batch(run_, nodes_, shared);
+    const std::uint32_t type = type_[schedule.batch(step)[0]];
+    run_batch(run_, nodes_, shared, shared ? EarlySums() : early_.next(type, nodes_.size()));
     if (run_.options().inference) run_.lists.rewind(lists);  // only backward would read them later
     if (frees_) give_back_unread(step, first_batch);
   }
+  if (!shared) early_.end();
 }
 
 const batching::Schedule& Forward::make_plan(std::span<const NodeRef> pending,

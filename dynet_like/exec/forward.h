@@ -6,6 +6,7 @@
 
 #include "batching/planner.h"
 #include "dynet_like/core/met_numbers.h"
+#include "dynet_like/exec/early_nodes.h"
 #include "dynet_like/exec/needed.h"
 #include "dynet_like/exec/run_state.h"
 
@@ -14,7 +15,7 @@ namespace dynet_like::detail {
 /// Plans and runs the nodes of one lane. Keeps its memory from call to call.
 class Forward {
  public:
-  explicit Forward(RunState& run) : run_(run) {}
+  explicit Forward(RunState& run) : run_(run), early_(run) {}
 
   /// Runs nodes whose other inputs have values. `shared`: these are nodes that all samples share.
   /// If `keep` is not empty, gives back the memory of all other values as soon as no later batch
@@ -34,6 +35,7 @@ class Forward {
 
   RunState& run_;
   batching::Planner planner_;
+  EarlyNodes early_;
 
   // The planner's view of the nodes.
   std::vector<std::uint32_t> type_, first_input_, inputs_;

@@ -202,7 +202,7 @@ void RecursionBackward::run_steps(std::size_t k, RowRange rows, bool hoisted) {
 void RecursionBackward::run_early_products() {
   for (std::size_t k = steps_.size(); k-- > 0;) {
     for (std::size_t s = steps_[k].size(); s-- > 0;) {
-      if (step(k, s).rows.early_products.inputs != 0) run_step(k, s, kind(k).all_rows(), true);
+      if (step(k, s).rows.early.products.inputs != 0) run_step(k, s, kind(k).all_rows(), true);
     }
   }
 }
@@ -216,7 +216,7 @@ void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range, b
   bool wanted = rows.deferred != nullptr && !early;
   for (unsigned j = 0; j < rows.type->inputs; ++j) {
     dx[j] = {};
-    if (early != ((rows.early_products.inputs >> j & 1) != 0)) continue;
+    if (early != ((rows.early.products.inputs >> j & 1) != 0)) continue;
     dx[j] = destination(k, s, j, range);
     if (!is_wanted(dx[j], rows.items)) dx[j] = {};
     wanted |= dx[j].wanted();

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dynet_like/exec/checks.h"
+#include "dynet_like/exec/early_nodes.h"
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/recursion_backward.h"
 #include "dynet_like/exec/run_rows.h"
@@ -15,10 +16,6 @@ namespace dynet_like::detail {
 namespace {
 
 using From = Program::Input::From;
-
-// Products of levels that are narrower on average run early: with fewer columns than this, they
-// take longer than one product for all levels and writing and reading its sums.
-constexpr std::size_t kNarrowLevel = 8;
 
 // How many parts of a step's outputs are states.
 std::size_t states_in(const Program& program, std::size_t s) {
@@ -143,8 +140,7 @@ void RecursionRun::allocate(std::size_t k) {
     const bool keeps_saved = !inference || rows.type->op->kernels != nullptr;
     if (rows.saved_stride() > 0 && keeps_saved) rows.saved = block(items * rows.saved_stride());
     if (has_early_products(k, of)) {
-      rows.early_products = of.early;
-      rows.early = block_in(early_blocks_, rows.items * of.early.size * element_);
+      rows.early = {block_in(early_blocks_, rows.items * of.early.size * element_), of.early};
     }
   }
 }
@@ -154,7 +150,7 @@ bool RecursionRun::has_early_products(std::size_t k, const Program::Step& of) co
   const VertexRows::Kind& kind = rows_.kinds()[k];
   const auto levels = static_cast<std::size_t>(std::ranges::count_if(
       kind.levels, [](const RowRange& level) { return level.begin < level.end; }));
-  return levels > 1 && kind.rows.size() < kNarrowLevel * levels;
+  return levels > 1 && kind.rows.size() < kNarrow * levels;
 }
 
 void** RecursionRun::list_parts(std::size_t k, std::size_t s, std::byte* block,
@@ -325,7 +321,7 @@ void RecursionRun::run_early_products() {
   TypeCount& counts = run_.counts.of_types[type_.id];
   for (const std::vector<Step>& steps : steps_) {
     for (const Step& step : steps) {
-      if (step.rows.early == nullptr) continue;
+      if (step.rows.early.first == nullptr) continue;
       run_early(run_, step.rows, counts.seconds);
       ++counts.forward_calls;
     }

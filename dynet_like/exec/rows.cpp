@@ -101,7 +101,7 @@ Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& list
   if (rows.out_parts != nullptr) part.out_parts += parts;
   if (rows.dy_parts != nullptr) part.dy_parts += parts;
   part.deferred = behind(rows.deferred, first * rows.deferred_stride());
-  part.early = behind(rows.early, first * rows.early_products.size * rows.element());
+  part.early.first = behind(rows.early.first, first * rows.early.products.size * rows.element());
   return part;
 }
 
@@ -115,8 +115,8 @@ ForwardCall forward_call(const Rows& rows) {
           rows.integers,
           rows.reals,
           nullptr,
-          {rows.early, rows.early_products.size},
-          rows.early_products.inputs};
+          {rows.early.first, rows.early.products.size},
+          rows.early.products.inputs};
 }
 
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,

@@ -32,6 +32,12 @@ struct ItemPlaces {
   }
 };
 
+/// The sums of products that ran before the rest of their items, one behind the other.
+struct EarlySums {
+  std::byte* first = nullptr;  ///< null: there are none
+  EarlyProducts products;
+};
+
 /// Items of one type, one behind the other: their inputs, and the places of their outputs. A batch
 /// of nodes is one such object, and so is each step of a program.
 struct Rows {
@@ -44,9 +50,7 @@ struct Rows {
   const void* reals = nullptr;
   std::byte *out = nullptr, *saved = nullptr;
   std::byte *dy = nullptr, *deferred = nullptr;  ///< in a backward pass
-  /// The sums of products that run before others, if `early_products` has any.
-  std::byte* early = nullptr;
-  EarlyProducts early_products;
+  EarlySums early;
   /// The places of all parts of outputs and of their gradients, if they are not in `out` and `dy`.
   void *const *out_parts = nullptr, *const *dy_parts = nullptr;
 

@@ -163,15 +163,20 @@ Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   return batch;
 }
 
-void list_inputs(RunState& run, Batch& batch, Arena& lists) {
+// `wanted`: a bit for each input that is not shared.
+void list_inputs(RunState& run, Batch& batch, Arena& lists,
+                 std::uint64_t wanted = ~std::uint64_t{0}) {
   const NodeType& type = *batch.type;
   batch.kernels = &run.kernels(type);
   find_inputs(run, type, batch);
   auto* const in = lists.allocate_array<Operand>(type.inputs);
   auto* const arguments = lists.allocate_array<SharedArgument>(type.inputs);
   for (unsigned j = 0; j < type.inputs; ++j) {
-    in[j] = type.signature.shared[j] != 0 ? shared_operand(run, batch, j, arguments[j])
-                                          : gather(run, batch, j, lists);
+    if (type.signature.shared[j] != 0) {
+      in[j] = shared_operand(run, batch, j, arguments[j]);
+    } else if (j >= 64 || (wanted >> j & 1) != 0) {
+      in[j] = gather(run, batch, j, lists);
+    }
   }
   batch.in = in;
   batch.arguments = arguments;
@@ -190,6 +195,7 @@ void run_kernel(RunState& run, Batch& batch) {
     run.values.give_back(std::exchange(batch.saved, nullptr), batch.items * batch.saved_stride());
   }
   enter(run, batch, true);
+  run.batches.back().early = {};
 }
 
 // A recursion runs programs instead of a kernel.
@@ -210,8 +216,9 @@ void run_recursion(RunState& run, Batch& batch) {
 
 }  // namespace
 
-void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
+void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared, const EarlySums& early) {
   Batch batch = make_batch(run, nodes, shared);
+  batch.early = early;
   if (batch.type->op->role == Role::recursion) {
     run_recursion(run, batch);
   } else {
@@ -219,6 +226,20 @@ void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
     run_kernel(run, batch);
   }
   note_values(run, batch);
+}
+
+void run_early_products(RunState& run, std::span<const NodeRef> nodes, const EarlySums& early) {
+  Batch batch;
+  batch.first_node = static_cast<std::uint32_t>(run.nodes.size());
+  batch.type = &run.tape(nodes[0]).type_of(nodes[0].node);
+  batch.nodes = batch.items = static_cast<std::uint32_t>(nodes.size());
+  batch.early = early;
+  run.nodes.insert(run.nodes.end(), nodes.begin(), nodes.end());
+  list_inputs(run, batch, run.lists, early.products.inputs);
+  run.nodes.resize(batch.first_node);
+  TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
+  run_early(run, batch, counts.seconds);
+  ++counts.forward_calls;
 }
 
 }  // namespace dynet_like::detail

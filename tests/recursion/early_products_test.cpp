@@ -1,4 +1,4 @@
-// Products that read no state run once for all levels if these are narrow, with the same bits.
+// Products that read no state run once for many narrow levels or batches, with the same bits.
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
@@ -66,27 +66,49 @@ struct Numbers {
   std::uint64_t calls = 0;
 };
 
+enum class Form { recursion, nodes };
+
+using Along = Recursion<Cells::State>;
+
+// The states of a sentence.
 template <class Step>
-Numbers run(const Cells& cells, const Step& step, unsigned samples, const GraphOptions& options) {
-  const auto along = recursion<Cells::State>(
-      [&](const Expression& x, const std::vector<Cells::State>& before) {
-        return (cells.*step)(x, before);
-      },
-      "along");
+std::vector<Cells::State> states_of(const Step& step, const Along& along, Form form,
+                                    const Expression& columns) {
+  std::vector<Cells::State> states;
+  if (form == Form::recursion) {
+    const States<Cells::State> all = along(Structure::sequence(kLength), columns);
+    for (unsigned i = 0; i < kLength; ++i) states.push_back(all[i]);
+    return states;
+  }
+  for (unsigned i = 0; i < kLength; ++i) {
+    std::vector<Cells::State> before(states.end() - (i == 0 ? 0 : 1), states.end());
+    states.push_back(step(pick(columns, i, 1), before));
+  }
+  return states;
+}
+
+template <class Step>
+Numbers run(const Step& step, const Cells& cells, Form form, unsigned samples,
+            const GraphOptions& options) {
+  const Along along = recursion<Cells::State>(step, "along");
   Minibatch batch(options);
-  std::vector<Expression> columns, states;
+  std::vector<Expression> columns, last;
   for (unsigned i = 0; i < samples; ++i) {
     ComputationGraph& graph = batch.new_graph();
-    columns.push_back(parameter(graph, cells.columns) * (1 + 0.25f * static_cast<float>(i)));
-    const States<Cells::State> all = along(Structure::sequence(kLength), columns.back());
-    states.push_back(all[kLength - 1][0]);
-    const Expression loss = squared_norm(states.back()) + sum_elems(all.all()[1]);
+    const float factor = 1 + 0.25f * static_cast<float>(i);
+    columns.push_back(cmult(parameter(graph, cells.columns), input(graph, factor)));
+    std::vector<Expression> terms;
+    for (const Cells::State& state : states_of(step, along, form, columns.back())) {
+      terms.push_back(squared_norm(state[1]));
+      if (terms.size() == kLength) last.push_back(state[0]);
+    }
+    const Expression loss = squared_norm(last.back()) + sum(terms);
     options.inference ? batch.add_output(loss) : batch.add_loss(loss);
   }
   Numbers numbers;
   batch.forward();
   numbers.calls = batch.explain().kernel_calls;
-  numbers.states = as_doubles(states[0].value());
+  numbers.states = as_doubles(last[0].value());
   if (options.inference) return numbers;
   batch.backward();
   numbers.gradient = as_doubles(columns[0].gradient());
@@ -94,28 +116,34 @@ Numbers run(const Cells& cells, const Step& step, unsigned samples, const GraphO
 }
 
 // Two units fill half a vector at most; 21 leave a part of one.
-class EarlyProducts : public ::testing::TestWithParam<std::tuple<unsigned, DType>> {};
+class EarlyProducts : public ::testing::TestWithParam<std::tuple<unsigned, DType, Form>> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, EarlyProducts,
                          ::testing::Combine(::testing::Values(1u, 2u, 21u, 64u),
-                                            ::testing::Values(DType::f32, DType::f64)));
+                                            ::testing::Values(DType::f32, DType::f64),
+                                            ::testing::Values(Form::recursion, Form::nodes)));
 
 TEST_P(EarlyProducts, HaveTheSameBits) {
-  const auto [hidden, dtype] = GetParam();
+  const auto [hidden, dtype, form] = GetParam();
   const Cells cells(hidden, dtype);
-  for (const auto step : {&Cells::affine, &Cells::gru, &Cells::lstm}) {
+  GraphOptions options;
+  options.dtype = dtype;
+  for (const auto function : {&Cells::affine, &Cells::gru, &Cells::lstm}) {
+    const auto step = [&](const Expression& x, const std::vector<Cells::State>& before) {
+      return (cells.*function)(x, before);
+    };
     for (const bool inference : {false, true}) {
-      GraphOptions options;
       options.inference = inference;
-      options.dtype = dtype;
-      const Numbers narrow = run(cells, step, 1, options), wide = run(cells, step, kMany, options);
+      options.threads = 1;
+      const Numbers narrow = run(step, cells, form, 1, options),
+                    wide = run(step, cells, form, kMany, options);
       EXPECT_EQ(narrow.states, wide.states);
       EXPECT_EQ(narrow.gradient, wide.gradient);
-      options.threads = 3;
-      EXPECT_EQ(run(cells, step, 5, options).states, wide.states);
       // Both run as many levels; only narrow ones have a call for what runs early.
       if (default_device()->is_cpu()) {
         EXPECT_GT(narrow.calls, wide.calls);
       }
+      options.threads = 3;
+      EXPECT_EQ(run(step, cells, form, 5, options).states, wide.states);
     }
   }
 }
