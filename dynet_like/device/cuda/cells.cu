@@ -69,6 +69,14 @@ struct BlockOfGates {
   std::size_t first_item_;
 };
 
+// Tiles without idle lines for a number of gates: a tile has 8 or 4 elements of every gate, and a
+// thread has one element of every gate.
+template <class T, unsigned gates>
+struct GateTiles {
+  using Small = Tile<T, 8 * gates, 16, WarpTiles<T>::Small::depth, gates, 4, 1>;
+  using Tiny = Tile<T, 4 * gates, 8, WarpTiles<T>::Tiny::depth, gates, 1, 1>;
+};
+
 // Calls launch.operator()<Tile>(shape, shift) if one launch can do all. A tile must have room for
 // at least one vector of every gate: 1 << shift elements.
 template <class Tile, class T, class Launch>
@@ -81,10 +89,9 @@ bool in_joined_tiles_of(Commands& commands, GatheredProducts<T>& products, unsig
   launch.template operator()<Tile>(shape, std::countr_zero(elements));
   return true;
 }
-template <class T, class Launch>
+template <class Tiles, class T, class Launch>
 bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned gates,
                      const Launch& launch) {
-  using Tiles = WarpTiles<T>;
   if (products.size() == 0 || !products.all_joined()) return false;
   const TileSize size = products.tile_size();
   return (size == TileSize::tiny &&
@@ -138,12 +145,15 @@ void lstm_forward(const ForwardCall& call) {
   const Operand* const cells = commands.stage(call.in + 1, layout.children);
   T* const saved = static_cast<T*>(call.saved);
   const unsigned gates = layout.rows / layout.hidden;
+  const auto launch_joined = [&]<class Tile>(const Shape& shape, int shift) {
+    commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
+                                products.stage_products(commands), products.stage_factors(commands),
+                                cells, call.out, saved);
+  };
   const bool joined =
-      in_joined_tiles(commands, products, gates, [&]<class Tile>(const Shape& shape, int shift) {
-        commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
-                                    products.stage_products(commands),
-                                    products.stage_factors(commands), cells, call.out, saved);
-      });
+      gates == 3   ? in_joined_tiles<GateTiles<T, 3>>(commands, products, gates, launch_joined)
+      : gates == 5 ? in_joined_tiles<GateTiles<T, 5>>(commands, products, gates, launch_joined)
+                   : in_joined_tiles<WarpTiles<T>>(commands, products, gates, launch_joined);
   if (joined) return;
   products.launch(commands, false);
   const std::size_t count = call.n * layout.hidden;
@@ -236,8 +246,8 @@ void gru_forward(const ForwardCall& call) {
   add_affine(products, call, layout.of_h, {sums_h, layout.rows});
   if (layout.has_x()) add_affine(products, call, layout.of_x, {sums_x, layout.rows});
   T* const saved = static_cast<T*>(call.saved);
-  const bool joined =
-      in_joined_tiles(commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
+  const bool joined = in_joined_tiles<GateTiles<T, 3>>(
+      commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
                                     products.stage_products(commands), layout.has_x(),
                                     products.stage_factors(commands), call.in[2], call.out, saved);
