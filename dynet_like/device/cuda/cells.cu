@@ -103,12 +103,12 @@ bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned
 // ---------------------------------------------------------------------------------------- LSTM
 
 template <class T>
-__global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
-                           const Operand* cells, Output out, T* saved) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / layout.hidden;
-  const Here here{at % layout.hidden};
+__global__ void lstm_items(Part part, LstmLayout layout, const T* sums, const Operand* cells,
+                           Output out, T* saved) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::size_t item = place.item;
+  const Here here{place.at};
   sums += item * layout.rows;
   const auto sum = [&](unsigned row) { return here.load(sums + row); };
   T* const states[] = {output_at<T>(out, 2 * item), output_at<T>(out, 2 * item + 1)};
@@ -156,18 +156,18 @@ void lstm_forward(const ForwardCall& call) {
                    : in_joined_tiles<WarpTiles<T>>(commands, products, gates, launch_joined);
   if (joined) return;
   products.launch(commands, false);
-  const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, call.out, saved);
+  launch_elements(commands, call.n, layout.hidden, lstm_items<T>, layout, sums, cells, call.out,
+                  saved);
 }
 
 template <class T>
-__global__ void lstm_gradients(LstmLayout layout, std::size_t count, Operand dys, Operand saved,
+__global__ void lstm_gradients(Part part, LstmLayout layout, Operand dys, Operand saved,
                                const Operand* cells, const Destination* cell_gradients,
                                Deferred<T> deferred) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / layout.hidden;
-  lstm_gradient(layout, layout.children, Here{at % layout.hidden}, cells, cell_gradients, item,
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::size_t item = place.item;
+  lstm_gradient(layout, layout.children, Here{place.at}, cells, cell_gradients, item,
                 dys.at<T>(2 * item), dys.at<T>(2 * item + 1), saved.at<T>(item), deferred.at(item));
 }
 
@@ -177,10 +177,9 @@ void lstm_backward(const BackwardCall& call) {
   const Affine map = layout.map(*call.type);
   Commands& commands = commands_of(call);
   const Deferred<T> deferred(call);
-  const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_gradients<T>, layout, count, call.dy, call.saved,
-              commands.stage(call.in + 1, layout.children),
-              commands.stage(call.dx + 1, layout.children), deferred);
+  launch_elements(commands, call.n, layout.hidden, lstm_gradients<T>, layout, call.dy, call.saved,
+                  commands.stage(call.in + 1, layout.children),
+                  commands.stage(call.dx + 1, layout.children), deferred);
   launch_left_gradients(call, map, deferred.places());
   GatheredProducts<T> products;
   add_right_gradients(products, call, map, deferred.places());
@@ -190,12 +189,13 @@ void lstm_backward(const BackwardCall& call) {
 // ----------------------------------------------------------------------------------------- GRU
 
 template <class T>
-__global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
-                          Operand before, Output out, T* saved) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / hidden, first = item * 3 * hidden;
-  const Here here{at % hidden};
+__global__ void gru_items(Part part, const T* sums_h, const T* sums_x, Operand before, Output out,
+                          T* saved) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const unsigned hidden = part.size;
+  const std::size_t item = place.item, first = item * 3 * hidden;
+  const Here here{place.at};
   const auto of_h = [&](unsigned gate) { return here.load(sums_h + first + gate * hidden); };
   const auto of_x = [&](unsigned gate) { return here.load(sums_x + first + gate * hidden); };
   gru_element(hidden, here, of_h, of_x, sums_x != nullptr, before.at<T>(item),
@@ -254,19 +254,20 @@ void gru_forward(const ForwardCall& call) {
       });
   if (joined) return;
   products.launch(commands, false);
-  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2],
-              call.out, saved);
+  launch_elements(commands, call.n, layout.hidden, gru_items<T>, sums_h, sums_x, call.in[2],
+                  call.out, saved);
 }
 
 template <class T>
-__global__ void gru_gradients(unsigned hidden, std::size_t count, Operand dys, Operand saved,
-                              Operand before, Deferred<T> deferred, bool has_x, T* through_z) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / hidden;
+__global__ void gru_gradients(Part part, Operand dys, Operand saved, Operand before,
+                              Deferred<T> deferred, bool has_x, T* through_z) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const unsigned hidden = part.size;
+  const std::size_t item = place.item;
   T* const sums = deferred.at(item);
-  gru_gradient(hidden, Here{at % hidden}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item),
-               sums, has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
+  gru_gradient(hidden, Here{place.at}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item), sums,
+               has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
 }
 
 template <class T>
@@ -275,10 +276,9 @@ void gru_backward(const BackwardCall& call) {
   Commands& commands = commands_of(call);
   const Deferred<T> deferred(call);
   const Places<T> of_h = deferred.places(), of_x = deferred.places(3 * layout.hidden);
-  const std::size_t count = call.n * layout.hidden;
-  T* const through_z = call.dx[2].wanted() ? commands.elements<T>(count) : nullptr;
-  launch_each(commands, count, gru_gradients<T>, layout.hidden, count, call.dy, call.saved,
-              call.in[2], deferred, layout.has_x(), through_z);
+  T* const through_z = call.dx[2].wanted() ? commands.elements<T>(call.n * layout.hidden) : nullptr;
+  launch_elements(commands, call.n, layout.hidden, gru_gradients<T>, call.dy, call.saved,
+                  call.in[2], deferred, layout.has_x(), through_z);
   launch_left_gradients(call, layout.of_h, of_h);
   if (layout.has_x()) launch_left_gradients(call, layout.of_x, of_x);
   GatheredProducts<T> products;
