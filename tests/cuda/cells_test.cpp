@@ -110,7 +110,9 @@ TYPED_TEST_SUITE(CudaCellsTest, Types);
 TYPED_TEST(CudaCellsTest, SameBitsInOneLaunchAndInTwo) {
   this->make_lstm(1, 50, 90, 1100);  // 140 terms: two chunks
   this->check(1100, 2);
-  this->make_lstm(2, 37, 20, 41);
+  this->make_lstm(2, 50, 20, 1050);  // 400 items have small tiles, 40 have tiny ones
+  this->check(1050, 2);
+  this->make_lstm(3, 37, 20, 41);
   this->check(41, 1);
   this->make_gru(70, 140, 900);
   this->check(900, 2);

@@ -1,43 +1,37 @@
 // Affine maps as gathered products, and the gradients of their inputs.
 #include "dynet_like/device/cuda/affine.h"
 
+#include "dynet_like/device/cuda/elements.h"
+
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-// dW = dy x' of every item: one thread per element, one chain over the item's columns.
-template <class T>
-__global__ void matrix_gradients(Places<T> dy, Places<T> x, Destination to, std::size_t count,
-                                 unsigned rows, unsigned inner, unsigned columns) {
-  const std::size_t at = thread_index(), size = std::size_t{rows} * inner;
-  if (at >= count) return;
-  const std::size_t item = at / size;
-  T* const result = to.at<T>(item);
-  if (result == nullptr) return;
-  const auto element = static_cast<unsigned>(at % size);
-  const T* const left = dy.at(item) + element % rows;
-  const T* const right = x.at(item) + element / rows;
-  T sum = 0;
-  for (unsigned c = 0; c < columns; ++c) {
-    sum = std::fma(left[std::size_t{c} * rows], right[std::size_t{c} * inner], sum);
+// dW = dy x' of every item: one chain over the item's columns.
+struct MatrixGradients {
+  template <class T>
+  __device__ static T gradient(Place here, Places<T> dy, Places<T> x, unsigned rows, unsigned inner,
+                               unsigned columns) {
+    const T* const left = dy.at(here.item) + here.at % rows;
+    const T* const right = x.at(here.item) + here.at / rows;
+    T sum = 0;
+    for (unsigned c = 0; c < columns; ++c) {
+      sum = std::fma(left[std::size_t{c} * rows], right[std::size_t{c} * inner], sum);
+    }
+    return sum;
   }
-  put(sum, result + element, to.add[item] != 0);
-}
+};
 
 // dy, summed over columns if the bias has only one.
-template <class T>
-__global__ void bias_gradients(Places<T> dy, Destination to, std::size_t count, unsigned size,
-                               unsigned repeats) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / size, element = at % size;
-  T* const result = to.at<T>(item);
-  if (result == nullptr) return;
-  const T* const from = dy.at(item) + element;
-  T sum = from[0];
-  for (unsigned r = 1; r < repeats; ++r) sum = sum + from[std::size_t{r} * size];
-  put(sum, result + element, to.add[item] != 0);
-}
+struct BiasGradients {
+  template <class T>
+  __device__ static T gradient(Place here, Places<T> dy, unsigned size, unsigned repeats) {
+    const T* const from = dy.at(here.item) + here.at;
+    T sum = from[0];
+    for (unsigned r = 1; r < repeats; ++r) sum = sum + from[std::size_t{r} * size];
+    return sum;
+  }
+};
 
 }  // namespace
 
@@ -93,19 +87,15 @@ void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call
 
 template <class T>
 void launch_left_gradients(const BackwardCall& call, const Affine& map, const Places<T>& dy) {
-  Commands& commands = commands_of(call);
   const auto rows = static_cast<unsigned>(map.rows), columns = static_cast<unsigned>(map.columns);
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     if (!call.dx[left].wanted()) continue;
-    const std::size_t count = call.n * call.type->inputs[left].size();
-    launch_each(commands, count, matrix_gradients<T>, dy, Places<T>(call.in[left + 1]),
-                call.dx[left], count, rows, call.type->inputs[left].cols(), columns);
+    launch_gradients<MatrixGradients, T>(call, left, dy, Places<T>(call.in[left + 1]), rows,
+                                         call.type->inputs[left].cols(), columns);
   }
-  if (map.has_bias && call.dx[map.bias].wanted()) {
-    const unsigned size = call.type->inputs[map.bias].size();
-    launch_each(commands, call.n * size, bias_gradients<T>, dy, call.dx[map.bias], call.n * size,
-                size, rows * columns / size);
-  }
+  if (!map.has_bias) return;
+  const unsigned size = call.type->inputs[map.bias].size();
+  launch_gradients<BiasGradients, T>(call, map.bias, dy, size, rows * columns / size);
 }
 
 template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&,

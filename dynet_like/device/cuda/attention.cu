@@ -50,36 +50,54 @@ struct Dropping {
   }
 };
 
-// One head of one query, and the keys and values that it sees.
+// One head of one query, and the keys that it sees.
 template <class T>
-struct Reader {
+struct Query {
   AttentionShape shape;
-  std::size_t item;
-  unsigned head, first, end;
-  const T *q, *keys, *values;  ///< of the head
+  unsigned first, end;
+  const T *q, *keys;  ///< of the head
   T scale;
 
-  __device__ Reader(const AttentionShape& of, std::size_t i, unsigned h, const Operand* in_q,
-                    const Operand* in_k, const Operand* in_v, const std::uint32_t* integers)
+  __device__ Query(const AttentionShape& of, std::size_t item, unsigned h, const Operand& in_q,
+                   const Operand& in_k, const std::uint32_t* integers)
       : shape(of),
-        item(i),
-        head(h),
-        first(integers[of.integers * i + 1]),
-        end(integers[of.integers * i + 2]),
-        q(in_q->at<T>(i) + h * of.key_head()),
-        keys(in_k->at<T>(i) + h * of.key_head()),
-        values(in_v->at<T>(i) + h * of.value_head()),
+        first(integers[of.integers * item + 1]),
+        end(integers[of.integers * item + 2]),
+        q(in_q.at<T>(item) + h * of.key_head()),
+        keys(in_k.at<T>(item) + h * of.key_head()),
         scale(1 / std::sqrt(static_cast<T>(of.key_head()))) {}
 
+  __device__ const T* key(unsigned j) const { return keys + std::size_t{j} * shape.key_rows; }
   // Called by one lane.
-  __device__ T score(unsigned key) const {
-    const T* const k = keys + std::size_t{key} * shape.key_rows;
+  __device__ T score(unsigned j) const {
     T sum = 0;
-    for (unsigned c = 0; c < shape.key_head(); ++c) sum = std::fma(q[c], k[c], sum);
+    for (unsigned c = 0; c < shape.key_head(); ++c) sum = std::fma(q[c], key(j)[c], sum);
     return sum * scale;
   }
-  __device__ T value_times(const T* dy, unsigned key) const {
-    const T* const v = values + std::size_t{key} * shape.value_rows;
+  // The largest score, and the sum of e^(score - largest); called by all lanes.
+  __device__ T largest_score() const {
+    return Team<kWarp>().largest<T>(end - first, [&](unsigned j) { return score(first + j); });
+  }
+  __device__ T sum_of_powers(T top) const {
+    return Team<kWarp>().sum<T>(end - first,
+                                [&](unsigned j) { return std::exp(score(first + j) - top); });
+  }
+};
+
+// The same, with the values of the keys.
+template <class T>
+struct Reader : Query<T> {
+  using Query<T>::shape;
+  const T* values;  ///< of the head
+
+  __device__ Reader(const AttentionShape& of, std::size_t item, unsigned h, const Operand& in_q,
+                    const Operand& in_k, const Operand& in_v, const std::uint32_t* integers)
+      : Query<T>(of, item, h, in_q, in_k, integers),
+        values(in_v.at<T>(item) + h * of.value_head()) {}
+
+  // Called by one lane.
+  __device__ T value_times(const T* dy, unsigned j) const {
+    const T* const v = values + std::size_t{j} * shape.value_rows;
     T sum = 0;
     for (unsigned c = 0; c < shape.value_head(); ++c) sum = std::fma(dy[c], v[c], sum);
     return sum;
@@ -116,38 +134,26 @@ __global__ void attend(std::size_t warps, AttentionShape shape, Operand q, Opera
                        Dropping<T> dropping, Output out, T* saved) {
   const std::size_t warp = item_of_warp();
   if (warp >= warps) return;
-  const Reader<T> reader(shape, warp / shape.heads, static_cast<unsigned>(warp % shape.heads), &q,
-                         &k, &v, dropping.integers);
-  const unsigned lane = lane_of_warp();
-  T top = -std::numeric_limits<T>::infinity();
-  for (unsigned key = reader.first + lane; key < reader.end; key += kWarp) {
-    const T score = reader.score(key);
-    top = score < top ? top : score;
-  }
-  top = reduce_warp(top, [](T a, T b) { return b < a ? a : b; });
-  T sum = 0;
-  for (unsigned key = reader.first + lane; key < reader.end; key += kWarp) {
-    sum = sum + std::exp(reader.score(key) - top);
-  }
-  sum = sum_of_warp(sum);
-  const T factor = 1 / sum;
-  T* const y = output_at<T>(out, reader.item) + reader.head * shape.value_head();
+  const std::size_t item = warp / shape.heads;
+  const auto head = static_cast<unsigned>(warp % shape.heads);
+  const Reader<T> reader(shape, item, head, q, k, v, dropping.integers);
+  const T top = reader.largest_score(), sum = reader.sum_of_powers(top), factor = 1 / sum;
+  T* const y = output_at<T>(out, item) + head * shape.value_head();
   combine_columns<T>(
       reader.values, shape.value_rows, shape.value_head(), reader.first, reader.end,
       [&](unsigned key) {
-        return dropping(shape, reader.item, reader.head, key, std::exp(reader.score(key) - top));
+        return dropping(shape, item, head, key, std::exp(reader.score(key) - top));
       },
       [&](unsigned row, T value) { y[row] = value * factor; });
-  if (saved != nullptr && lane == 0) saved[warp] = top + std::log(sum);
+  if (saved != nullptr && lane_of_warp() == 0) saved[warp] = top + std::log(sum);
 }
 
 template <class T>
 void forward(const ForwardCall& call) {
   const AttentionShape shape(*call.type);
-  launch_warps(commands_of(call), call.n * shape.heads, attend<T>, call.n * shape.heads, shape,
-               call.in[0], call.in[1], call.in[2],
-               Dropping<T>{call.integers, static_cast<const T*>(rates_of(call))}, call.out,
-               static_cast<T*>(call.saved));
+  launch_warps(commands_of(call), call.n * shape.heads, attend<T>, shape, call.in[0], call.in[1],
+               call.in[2], Dropping<T>{call.integers, static_cast<const T*>(rates_of(call))},
+               call.out, static_cast<T*>(call.saved));
 }
 
 // The inputs of backward kernels.
@@ -163,6 +169,14 @@ struct Given {
   }
 };
 
+// The inner product of two heads; the lanes share the work.
+template <class T>
+__device__ T product_of_warp(const T* a, const T* b, unsigned size) {
+  T sum = 0;
+  for_lane(size, [&](unsigned c) { sum = std::fma(a[c], b[c], sum); });
+  return sum_of_warp(sum);
+}
+
 // dq = sum over keys of dscore k, where dscore = scale p (v dy - y dy), with dropout of v dy.
 template <class T>
 __global__ void query_gradients(std::size_t warps, AttentionShape shape, Given given,
@@ -173,16 +187,12 @@ __global__ void query_gradients(std::size_t warps, AttentionShape shape, Given g
   const Target<T> target(dq, item);
   if (target.to == nullptr) return;
   const auto head = static_cast<unsigned>(warp % shape.heads);
-  const Reader<T> reader(shape, item, head, &given.q, &given.k, &given.v, given.integers);
+  const Reader<T> reader(shape, item, head, given.q, given.k, given.v, given.integers);
   const std::size_t first_row = std::size_t{head} * shape.value_head();
   const T *const dy = given.dy.at<T>(item) + first_row, *const y =
                                                             given.out.at<T>(item) + first_row;
   const T log_sum = given.saved.at<T>(item)[head];
-  T mean = 0;
-  for (unsigned c = lane_of_warp(); c < shape.value_head(); c += kWarp) {
-    mean = std::fma(dy[c], y[c], mean);
-  }
-  mean = sum_of_warp(mean);
+  const T mean = product_of_warp(dy, y, shape.value_head());
   combine_columns<T>(
       reader.keys, shape.key_rows, shape.key_head(), reader.first, reader.end,
       [&](unsigned key) {
@@ -194,32 +204,17 @@ __global__ void query_gradients(std::size_t warps, AttentionShape shape, Given g
 }
 
 // The queries of one call that contribute to the same gradients.
-struct Readers {
-  std::size_t begin, end;
-
-  __device__ Readers(const Destination& dk, const Destination& dv, const Operand& k, std::size_t n,
-                     std::size_t item)
-      : begin(item), end(item + 1) {
-    const auto same = [&](std::size_t a, std::size_t b) {
-      return k.items[a] == k.items[b] && (!dk.wanted() || dk.items[a] == dk.items[b]) &&
-             (!dv.wanted() || dv.items[a] == dv.items[b]);
-    };
-    while (begin > 0 && same(begin - 1, item)) --begin;
-    while (end < n && same(end, item)) ++end;
-  }
-};
-
-// The inner product of two heads; the lanes share the work.
-template <class T>
-__device__ T product_of_warp(const T* a, const T* b, unsigned size) {
-  T sum = 0;
-  for (unsigned c = lane_of_warp(); c < size; c += kWarp) sum = std::fma(a[c], b[c], sum);
-  return sum_of_warp(sum);
+__device__ Run readers_of(const Destination& dk, const Destination& dv, const Operand& k,
+                          std::size_t n, std::size_t item) {
+  return run_of(item, n, [&](std::size_t other) {
+    return k.items[other] == k.items[item] && (!dk.wanted() || dk.items[other] == dk.items[item]) &&
+           (!dv.wanted() || dv.items[other] == dv.items[item]);
+  });
 }
 
 // The gradient of one key or its value: the sum of the contributions of queries, in their order.
 template <class T, bool of_values>
-__device__ void add_for_key(const AttentionShape& shape, const Given& given, const Readers& readers,
+__device__ void add_for_key(const AttentionShape& shape, const Given& given, const Run& readers,
                             unsigned head, unsigned key, const Target<T>& target) {
   const unsigned rows = of_values ? shape.value_head() : shape.key_head();
   const std::size_t stride = of_values ? shape.value_rows : shape.key_rows;
@@ -227,11 +222,10 @@ __device__ void add_for_key(const AttentionShape& shape, const Given& given, con
     T sum[kRows] = {};
     const std::size_t place = key * stride + std::size_t{head} * rows;
     for (std::size_t item = readers.begin; item < readers.end; ++item) {
-      const Reader<T> reader(shape, item, head, &given.q, &given.k, &given.v, given.integers);
+      const Reader<T> reader(shape, item, head, given.q, given.k, given.v, given.integers);
       if (key < reader.first || key >= reader.end) continue;
-      const T* const k = reader.keys + std::size_t{key} * shape.key_rows;
       const T* const dy = given.dy.at<T>(item) + head * shape.value_head();
-      const T score = product_of_warp(reader.q, k, shape.key_head()) * reader.scale;
+      const T score = product_of_warp(reader.q, reader.key(key), shape.key_head()) * reader.scale;
       T weight = std::exp(score - given.saved.at<T>(item)[head]);
       if (of_values) {
         weight = given.drop_weight(shape, item, head, key, weight);
@@ -260,12 +254,12 @@ __device__ void add_for_key(const AttentionShape& shape, const Given& given, con
 
 // The warps of all queries that read the same keys share these keys.
 template <class T, bool of_values>
-__global__ void column_gradients(std::size_t n, AttentionShape shape, Given given, Destination dk,
-                                 Destination dv) {
+__global__ void column_gradients(std::size_t warps, AttentionShape shape, Given given,
+                                 Destination dk, Destination dv) {
   const std::size_t warp = item_of_warp();
-  if (warp >= n * shape.heads) return;
+  if (warp >= warps) return;
   const std::size_t item = warp / shape.heads;
-  const Readers readers(dk, dv, given.k, n, item);
+  const Run readers = readers_of(dk, dv, given.k, warps / shape.heads, item);
   const Target<T> target(of_values ? dv : dk, readers.begin);
   if (target.to == nullptr) return;
   const unsigned keys = given.integers[shape.integers * item];
@@ -284,41 +278,14 @@ void backward(const BackwardCall& call) {
   const std::size_t warps = call.n * shape.heads;
   Commands& commands = commands_of(call);
   const Destination &dq = call.dx[0], &dk = call.dx[1], &dv = call.dx[2];
-  if (dq.wanted()) launch_warps(commands, warps, query_gradients<T>, warps, shape, given, dq);
+  if (dq.wanted()) launch_warps(commands, warps, query_gradients<T>, shape, given, dq);
   if (dk.wanted()) {
-    launch_warps(commands, warps, column_gradients<T, false>, call.n, shape, given, dk, dv);
+    launch_warps(commands, warps, column_gradients<T, false>, shape, given, dk, dv);
   }
   if (dv.wanted()) {
-    launch_warps(commands, warps, column_gradients<T, true>, call.n, shape, given, dk, dv);
+    launch_warps(commands, warps, column_gradients<T, true>, shape, given, dk, dv);
   }
 }
-
-// One head of a query, at the first of the consecutive items that are its weights.
-template <class T>
-struct QueryOfKeys {
-  AttentionShape shape;
-  unsigned all, first, end;
-  const T *q, *keys;  ///< of the head
-  T scale;
-
-  __device__ QueryOfKeys(const AttentionShape& of, std::size_t i, unsigned h, const Operand* in_q,
-                         const Operand* in_k, const std::uint32_t* integers)
-      : shape(of),
-        all(integers[4 * i]),
-        first(integers[4 * i + 1]),
-        end(integers[4 * i + 2]),
-        q(in_q->at<T>(i) + h * of.key_head()),
-        keys(in_k->at<T>(i) + h * of.key_head()),
-        scale(1 / std::sqrt(static_cast<T>(of.key_head()))) {}
-
-  __device__ const T* key(unsigned j) const { return keys + std::size_t{j} * shape.key_rows; }
-  // Called by one lane.
-  __device__ T score(unsigned j) const {
-    T sum = 0;
-    for (unsigned c = 0; c < shape.key_head(); ++c) sum = std::fma(q[c], key(j)[c], sum);
-    return sum * scale;
-  }
-};
 
 // Whether the items a and b are weights of one softmax. `dk` is null in a forward call.
 __device__ bool are_of_one_query(const Operand& q, const Operand& k, void* const* dk,
@@ -331,27 +298,16 @@ __device__ bool are_of_one_query(const Operand& q, const Operand& k, void* const
 
 // The first of these items computes the softmax for all of them.
 template <class T>
-__global__ void weigh(std::size_t n, AttentionShape shape, Operand q, Operand k,
+__global__ void weigh(std::size_t warps, AttentionShape shape, Operand q, Operand k,
                       const std::uint32_t* integers, Output out, T* saved) {
-  const std::size_t warp = item_of_warp(), begin = warp / shape.heads;
-  if (begin >= n) return;
+  const std::size_t warp = item_of_warp(), begin = warp / shape.heads, n = warps / shape.heads;
+  if (warp >= warps) return;
   if (begin > 0 && are_of_one_query(q, k, nullptr, integers, begin - 1, begin)) return;
   const auto head = static_cast<unsigned>(warp % shape.heads);
-  const QueryOfKeys<T> query(shape, begin, head, &q, &k, integers);
-  const unsigned lane = lane_of_warp();
-  T top = -std::numeric_limits<T>::infinity();
-  for (unsigned j = query.first + lane; j < query.end; j += kWarp) {
-    const T score = query.score(j);
-    top = score < top ? top : score;
-  }
-  top = reduce_warp(top, [](T a, T b) { return b < a ? a : b; });
-  T sum = 0;
-  for (unsigned j = query.first + lane; j < query.end; j += kWarp) {
-    sum = sum + std::exp(query.score(j) - top);
-  }
-  sum = sum_of_warp(sum);
+  const Query<T> query(shape, begin, head, q, k, integers);
+  const T top = query.largest_score(), sum = query.sum_of_powers(top);
   const T factor = 1 / sum, log_sum = top + std::log(sum);
-  for (std::size_t item = begin + lane; item < n; item += kWarp) {
+  for (std::size_t item = begin + lane_of_warp(); item < n; item += kWarp) {
     if (!are_of_one_query(q, k, nullptr, integers, begin, item)) return;
     output_at<T>(out, item)[head] = std::exp(query.score(integers[4 * item + 3]) - top) * factor;
     if (saved != nullptr) saved[item * shape.heads + head] = log_sum;
@@ -366,16 +322,16 @@ struct GivenWeights {
 
 // An item contributes scale p dy (k - sum p k), where p, dy and k belong to its own key.
 template <class T>
-__global__ void gradients_of_weighers(std::size_t n, AttentionShape shape, GivenWeights given,
+__global__ void gradients_of_weighers(std::size_t warps, AttentionShape shape, GivenWeights given,
                                       Destination dq) {
-  const std::size_t warp = item_of_warp(), begin = warp / shape.heads;
-  if (begin >= n) return;
+  const std::size_t warp = item_of_warp(), begin = warp / shape.heads, n = warps / shape.heads;
+  if (warp >= warps) return;
   const auto is_next = [&](std::size_t a, std::size_t b) {
     return are_of_one_query(given.q, given.k, nullptr, given.integers, a, b);
   };
   if (begin > 0 && is_next(begin - 1, begin)) return;
   const auto head = static_cast<unsigned>(warp % shape.heads);
-  const QueryOfKeys<T> query(shape, begin, head, &given.q, &given.k, given.integers);
+  const Query<T> query(shape, begin, head, given.q, given.k, given.integers);
   const T log_sum = given.saved.at<T>(begin)[head];
   combine_columns<T>(
       query.keys, shape.key_rows, shape.key_head(), query.first, query.end,
@@ -393,8 +349,8 @@ __global__ void gradients_of_weighers(std::size_t n, AttentionShape shape, Given
 
 // The gradient of the score of key j, from all weights of one query, which begin at `begin`.
 template <class T>
-__device__ T slope_of_score(const QueryOfKeys<T>& query, const GivenWeights& given,
-                            std::size_t begin, std::size_t end, unsigned head, unsigned j) {
+__device__ T slope_of_score(const Query<T>& query, const GivenWeights& given, std::size_t begin,
+                            std::size_t end, unsigned head, unsigned j) {
   T mean = 0, own = 0;
   for (std::size_t i = begin + lane_of_warp(); i < end; i += kWarp) {
     const T slope = given.dy.at<T>(i)[head];
@@ -409,14 +365,13 @@ __device__ T slope_of_score(const QueryOfKeys<T>& query, const GivenWeights& giv
 
 // The warps of all items that write to the same gradients share the keys.
 template <class T>
-__global__ void gradients_of_weighed(std::size_t n, AttentionShape shape, GivenWeights given,
+__global__ void gradients_of_weighed(std::size_t warps, AttentionShape shape, GivenWeights given,
                                      Destination dk) {
-  const std::size_t warp = item_of_warp(), item = warp / shape.heads;
-  if (item >= n) return;
+  const std::size_t warp = item_of_warp(), item = warp / shape.heads, n = warps / shape.heads;
+  if (warp >= warps) return;
   const auto head = static_cast<unsigned>(warp % shape.heads);
-  std::size_t begin = item, end = item + 1;
-  while (begin > 0 && dk.items[begin - 1] == dk.items[item]) --begin;
-  while (end < n && dk.items[end] == dk.items[item]) ++end;
+  const auto [begin, end] =
+      run_of(item, n, [&](std::size_t other) { return dk.items[other] == dk.items[item]; });
   const Target<T> target(dk, begin);
   if (target.to == nullptr) return;
   const unsigned rows = shape.key_head(), lane = lane_of_warp();
@@ -430,7 +385,7 @@ __global__ void gradients_of_weighed(std::size_t n, AttentionShape shape, GivenW
                are_of_one_query(given.q, given.k, dk.items, given.integers, i, next)) {
           ++next;
         }
-        const QueryOfKeys<T> query(shape, i, head, &given.q, &given.k, given.integers);
+        const Query<T> query(shape, i, head, given.q, given.k, given.integers);
         if (j < query.first || j >= query.end) continue;
         const T slope = slope_of_score(query, given, i, next, head, static_cast<unsigned>(j));
         if (row < rows) sum = sum + slope * query.q[row];
@@ -443,8 +398,8 @@ __global__ void gradients_of_weighed(std::size_t n, AttentionShape shape, GivenW
 template <class T>
 void weights_forward(const ForwardCall& call) {
   const AttentionShape shape(*call.type);
-  launch_warps(commands_of(call), call.n * shape.heads, weigh<T>, call.n, shape, call.in[0],
-               call.in[1], call.integers, call.out, static_cast<T*>(call.saved));
+  launch_warps(commands_of(call), call.n * shape.heads, weigh<T>, shape, call.in[0], call.in[1],
+               call.integers, call.out, static_cast<T*>(call.saved));
 }
 
 template <class T>
@@ -454,10 +409,10 @@ void weights_backward(const BackwardCall& call) {
   Commands& commands = commands_of(call);
   const std::size_t warps = call.n * shape.heads;
   if (call.dx[0].wanted()) {
-    launch_warps(commands, warps, gradients_of_weighers<T>, call.n, shape, given, call.dx[0]);
+    launch_warps(commands, warps, gradients_of_weighers<T>, shape, given, call.dx[0]);
   }
   if (call.dx[1].wanted()) {
-    launch_warps(commands, warps, gradients_of_weighed<T>, call.n, shape, given, call.dx[1]);
+    launch_warps(commands, warps, gradients_of_weighed<T>, shape, given, call.dx[1]);
   }
 }
 

@@ -69,6 +69,14 @@ struct BlockOfGates {
   std::size_t first_item_;
 };
 
+// Tiles without idle lines for a number of gates: a tile has 8 or 4 elements of every gate, and a
+// thread has one element of every gate.
+template <class T, unsigned gates>
+struct GateTiles {
+  using Small = Tile<T, 8 * gates, 16, WarpTiles<T>::Small::depth, gates, 4, 1>;
+  using Tiny = Tile<T, 4 * gates, 8, WarpTiles<T>::Tiny::depth, gates, 1, 1>;
+};
+
 // Calls launch.operator()<Tile>(shape, shift) if one launch can do all. A tile must have room for
 // at least one vector of every gate: 1 << shift elements.
 template <class Tile, class T, class Launch>
@@ -81,10 +89,9 @@ bool in_joined_tiles_of(Commands& commands, GatheredProducts<T>& products, unsig
   launch.template operator()<Tile>(shape, std::countr_zero(elements));
   return true;
 }
-template <class T, class Launch>
+template <class Tiles, class T, class Launch>
 bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned gates,
                      const Launch& launch) {
-  using Tiles = WarpTiles<T>;
   if (products.size() == 0 || !products.all_joined()) return false;
   const TileSize size = products.tile_size();
   return (size == TileSize::tiny &&
@@ -96,12 +103,12 @@ bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned
 // ---------------------------------------------------------------------------------------- LSTM
 
 template <class T>
-__global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
-                           const Operand* cells, Output out, T* saved) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / layout.hidden;
-  const Here here{at % layout.hidden};
+__global__ void lstm_items(Part part, LstmLayout layout, const T* sums, const Operand* cells,
+                           Output out, T* saved) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::size_t item = place.item;
+  const Here here{place.at};
   sums += item * layout.rows;
   const auto sum = [&](unsigned row) { return here.load(sums + row); };
   T* const states[] = {output_at<T>(out, 2 * item), output_at<T>(out, 2 * item + 1)};
@@ -138,26 +145,29 @@ void lstm_forward(const ForwardCall& call) {
   const Operand* const cells = commands.stage(call.in + 1, layout.children);
   T* const saved = static_cast<T*>(call.saved);
   const unsigned gates = layout.rows / layout.hidden;
+  const auto launch_joined = [&]<class Tile>(const Shape& shape, int shift) {
+    commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
+                                products.stage_products(commands), products.stage_factors(commands),
+                                cells, call.out, saved);
+  };
   const bool joined =
-      in_joined_tiles(commands, products, gates, [&]<class Tile>(const Shape& shape, int shift) {
-        commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
-                                    products.stage_products(commands),
-                                    products.stage_factors(commands), cells, call.out, saved);
-      });
+      gates == 3   ? in_joined_tiles<GateTiles<T, 3>>(commands, products, gates, launch_joined)
+      : gates == 5 ? in_joined_tiles<GateTiles<T, 5>>(commands, products, gates, launch_joined)
+                   : in_joined_tiles<WarpTiles<T>>(commands, products, gates, launch_joined);
   if (joined) return;
   products.launch(commands, false);
-  const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, call.out, saved);
+  launch_elements(commands, call.n, layout.hidden, lstm_items<T>, layout, sums, cells, call.out,
+                  saved);
 }
 
 template <class T>
-__global__ void lstm_gradients(LstmLayout layout, std::size_t count, Operand dys, Operand saved,
+__global__ void lstm_gradients(Part part, LstmLayout layout, Operand dys, Operand saved,
                                const Operand* cells, const Destination* cell_gradients,
                                Deferred<T> deferred) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / layout.hidden;
-  lstm_gradient(layout, layout.children, Here{at % layout.hidden}, cells, cell_gradients, item,
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::size_t item = place.item;
+  lstm_gradient(layout, layout.children, Here{place.at}, cells, cell_gradients, item,
                 dys.at<T>(2 * item), dys.at<T>(2 * item + 1), saved.at<T>(item), deferred.at(item));
 }
 
@@ -167,10 +177,9 @@ void lstm_backward(const BackwardCall& call) {
   const Affine map = layout.map(*call.type);
   Commands& commands = commands_of(call);
   const Deferred<T> deferred(call);
-  const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_gradients<T>, layout, count, call.dy, call.saved,
-              commands.stage(call.in + 1, layout.children),
-              commands.stage(call.dx + 1, layout.children), deferred);
+  launch_elements(commands, call.n, layout.hidden, lstm_gradients<T>, layout, call.dy, call.saved,
+                  commands.stage(call.in + 1, layout.children),
+                  commands.stage(call.dx + 1, layout.children), deferred);
   launch_left_gradients(call, map, deferred.places());
   GatheredProducts<T> products;
   add_right_gradients(products, call, map, deferred.places());
@@ -180,12 +189,13 @@ void lstm_backward(const BackwardCall& call) {
 // ----------------------------------------------------------------------------------------- GRU
 
 template <class T>
-__global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
-                          Operand before, Output out, T* saved) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / hidden, first = item * 3 * hidden;
-  const Here here{at % hidden};
+__global__ void gru_items(Part part, const T* sums_h, const T* sums_x, Operand before, Output out,
+                          T* saved) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const unsigned hidden = part.size;
+  const std::size_t item = place.item, first = item * 3 * hidden;
+  const Here here{place.at};
   const auto of_h = [&](unsigned gate) { return here.load(sums_h + first + gate * hidden); };
   const auto of_x = [&](unsigned gate) { return here.load(sums_x + first + gate * hidden); };
   gru_element(hidden, here, of_h, of_x, sums_x != nullptr, before.at<T>(item),
@@ -236,27 +246,28 @@ void gru_forward(const ForwardCall& call) {
   add_affine(products, call, layout.of_h, {sums_h, layout.rows});
   if (layout.has_x()) add_affine(products, call, layout.of_x, {sums_x, layout.rows});
   T* const saved = static_cast<T*>(call.saved);
-  const bool joined =
-      in_joined_tiles(commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
+  const bool joined = in_joined_tiles<GateTiles<T, 3>>(
+      commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
                                     products.stage_products(commands), layout.has_x(),
                                     products.stage_factors(commands), call.in[2], call.out, saved);
       });
   if (joined) return;
   products.launch(commands, false);
-  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2],
-              call.out, saved);
+  launch_elements(commands, call.n, layout.hidden, gru_items<T>, sums_h, sums_x, call.in[2],
+                  call.out, saved);
 }
 
 template <class T>
-__global__ void gru_gradients(unsigned hidden, std::size_t count, Operand dys, Operand saved,
-                              Operand before, Deferred<T> deferred, bool has_x, T* through_z) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / hidden;
+__global__ void gru_gradients(Part part, Operand dys, Operand saved, Operand before,
+                              Deferred<T> deferred, bool has_x, T* through_z) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const unsigned hidden = part.size;
+  const std::size_t item = place.item;
   T* const sums = deferred.at(item);
-  gru_gradient(hidden, Here{at % hidden}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item),
-               sums, has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
+  gru_gradient(hidden, Here{place.at}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item), sums,
+               has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
 }
 
 template <class T>
@@ -265,10 +276,9 @@ void gru_backward(const BackwardCall& call) {
   Commands& commands = commands_of(call);
   const Deferred<T> deferred(call);
   const Places<T> of_h = deferred.places(), of_x = deferred.places(3 * layout.hidden);
-  const std::size_t count = call.n * layout.hidden;
-  T* const through_z = call.dx[2].wanted() ? commands.elements<T>(count) : nullptr;
-  launch_each(commands, count, gru_gradients<T>, layout.hidden, count, call.dy, call.saved,
-              call.in[2], deferred, layout.has_x(), through_z);
+  T* const through_z = call.dx[2].wanted() ? commands.elements<T>(call.n * layout.hidden) : nullptr;
+  launch_elements(commands, call.n, layout.hidden, gru_gradients<T>, call.dy, call.saved,
+                  call.in[2], deferred, layout.has_x(), through_z);
   launch_left_gradients(call, layout.of_h, of_h);
   if (layout.has_x()) launch_left_gradients(call, layout.of_x, of_x);
   GatheredProducts<T> products;

@@ -14,7 +14,7 @@ namespace {
 // Calls f(j) for j < n, each in one lane. Afterwards all lanes see what was written.
 template <class F>
 __device__ void each_of(unsigned n, const F& f) {
-  for (unsigned j = lane_of_warp(); j < n; j += kWarp) f(j);
+  for_lane(n, f);
   __syncwarp();
 }
 
@@ -32,7 +32,7 @@ __device__ T log_sum(unsigned n, const F& f) {
 template <class T>
 __device__ T take_largest(unsigned n, T* logs) {
   T top = -std::numeric_limits<T>::infinity();
-  for (unsigned j = lane_of_warp(); j < n; j += kWarp) top = Larger()(top, logs[j]);
+  for_lane(n, [&](unsigned j) { top = Larger()(top, logs[j]); });
   top = reduce_warp(top, Larger());
   if (!std::isinf(top)) each_of(n, [&](unsigned j) { logs[j] -= top; });
   return top;
@@ -69,12 +69,10 @@ struct Chain {
   // The same for the end of a sequence, computed by the warp.
   __device__ T sum_at_end(const T* logs) const {
     T top = -std::numeric_limits<T>::infinity(), sum = 0;
-    for (unsigned j = lane_of_warp(); j < tags; j += kWarp) top = Larger()(top, logs[j] + end[j]);
+    for_lane(tags, [&](unsigned j) { top = Larger()(top, logs[j] + end[j]); });
     top = reduce_warp(top, Larger());
     if (std::isinf(top)) return top;
-    for (unsigned j = lane_of_warp(); j < tags; j += kWarp) {
-      sum = sum + std::exp(logs[j] + end[j] - top);
-    }
+    for_lane(tags, [&](unsigned j) { sum = sum + std::exp(logs[j] + end[j] - top); });
     return top + std::log(sum_of_warp(sum));
   }
 };
@@ -187,7 +185,7 @@ __global__ void clear_tags(std::size_t items, const std::uint32_t* integers, Des
   if (item >= items || (item > 0 && dx.items[item - 1] == dx.items[item])) return;
   const Target<T> target(dx, item);
   if (target.to == nullptr || target.add) return;
-  for (unsigned t = lane_of_warp(); t < integers[item]; t += kWarp) target.to[t] = 0;
+  for_lane(integers[item], [&](unsigned t) { target.to[t] = 0; });
 }
 
 template <class T>
@@ -197,8 +195,8 @@ void launch_chains(const ForwardCall& call) {
   const bool keeps_all = call.saved != nullptr;
   const std::size_t kept = keeps_all ? call.type->saved_size : 4 * std::size_t{tags};
   T* const to = keeps_all ? static_cast<T*>(call.saved) : commands.elements<T>(call.n * kept);
-  launch_warps(commands, call.n, add_up<T>, call.n, tags, commands.stage(call.in, 5), call.integers,
-               to, kept, keeps_all, call.out);
+  launch_warps(commands, call.n, add_up<T>, tags, commands.stage(call.in, 5), call.integers, to,
+               kept, keeps_all, call.out);
 }
 template <class T>
 void launch_chains(const BackwardCall& call) {
@@ -212,9 +210,9 @@ void launch_chains(const BackwardCall& call) {
       call.integers,
       commands.elements<T>(call.n * 2 * tags),
       commands.elements<T>(call.dx[1].wanted() ? call.n * tags * tags : 0)};
-  launch_warps(commands, call.n, go_back<T>, call.n, given, commands.stage(call.dx, 5));
+  launch_warps(commands, call.n, go_back<T>, given, commands.stage(call.dx, 5));
   if (call.dx[4].wanted()) {
-    launch_warps(commands, call.n, clear_tags<T>, call.n, call.integers, call.dx[4]);
+    launch_warps(commands, call.n, clear_tags<T>, call.integers, call.dx[4]);
   }
 }
 
@@ -340,7 +338,7 @@ void launch_paths(const ForwardCall& call) {
   const std::size_t kept = call.type->attributes[0];
   T* const to =
       call.saved != nullptr ? static_cast<T*>(call.saved) : commands.elements<T>(call.n * kept);
-  launch_warps(commands, call.n, follow_paths<T>, call.n, call.type->inputs[0].rows(), call.in[0],
+  launch_warps(commands, call.n, follow_paths<T>, call.type->inputs[0].rows(), call.in[0],
                call.in[1], call.integers, to, kept, call.out);
 }
 template <class T>
@@ -356,10 +354,10 @@ void launch_paths(const BackwardCall& call) {
                                  call.integers,
                                  commands.elements<T>(call.n * 2 * size),
                                  size};
-    launch_warps(commands, call.n, follow_back<T>, call.n, given, call.dx[0]);
+    launch_warps(commands, call.n, follow_back<T>, given, call.dx[0]);
   }
   if (call.dx[1].wanted()) {
-    launch_warps(commands, call.n, clear_tags<T>, call.n, call.integers, call.dx[1]);
+    launch_warps(commands, call.n, clear_tags<T>, call.integers, call.dx[1]);
   }
 }
 

@@ -170,7 +170,7 @@ void launch_copying(const ForwardCall& call) {
   launch_teams(
       commands, call.n, 1, team_for(n, 1), [](auto size) { return generate<size(), T>; }, n, in,
       call.integers, call.out, static_cast<T*>(call.saved));
-  launch_warps(commands, call.n, copy<T>, call.n, n, in, call.integers, call.out);
+  launch_warps(commands, call.n, copy<T>, n, in, call.integers, call.out);
 }
 template <class T>
 void launch_copying(const BackwardCall& call) {
@@ -186,14 +186,14 @@ void launch_copying(const BackwardCall& call) {
                                  commands.elements<T>(call.n)};
   if (call.dx[0].wanted() || call.dx[1].wanted()) {
     launch_elements(commands, call.n, n, pass_slopes<T>, given);
-    launch_warps(commands, call.n, slopes_of_copies<T>, call.n, given);
+    launch_warps(commands, call.n, slopes_of_copies<T>, given);
     launch_teams(
         commands, call.n, 1, team_for(n, 1),
         [](auto size) { return gradients_of_scores<size(), T>; }, given, call.dx[0], call.dx[1]);
   }
   for (const unsigned j : {2u, 3u}) {
     if (!call.dx[j].wanted()) continue;
-    launch_warps(commands, call.n, gradients_of_places<T>, call.n, given, j == 3, call.dx[j]);
+    launch_warps(commands, call.n, gradients_of_places<T>, given, j == 3, call.dx[j]);
   }
 }
 

@@ -1,58 +1,61 @@
 // Kernels along one dimension: extremes, running sums, logarithms of sums.
+#include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/launchers.h"
+#include "dynet_like/device/cuda/lines.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-template <unsigned size, class T>
-__global__ void max_forward(Part part, Lines lines, Operand in, Output out) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const T* const x = in.at<T>(place.item);
-  const Team<size> team;
-  const auto best =
-      find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
-  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = best.value;
+template <class T, unsigned size>
+__device__ Element<T> largest_of(const Team<size>& team, std::uint32_t n, Line<const T> x) {
+  return find_largest<T>(team, n, [&](std::uint32_t k) { return x[k]; });
 }
 
-template <unsigned size, class T>
-__global__ void max_backward(Part part, Lines lines, Operand in, Operand dy, Destination dx) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const T* const x = in.at<T>(place.item);
-  const T dy_here = dy.at<T>(place.item)[place.at];
-  const Team<size> team;
-  const auto best =
-      find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
-  team.each(lines.n, [&](std::uint32_t k) {
-    target.put(k == best.place ? dy_here : T(0), lines.at(place.at, k));
-  });
-}
+struct Max {
+  static constexpr bool is_reduction = true;
 
-template <unsigned size, class T>
-__global__ void argmax_forward(Part part, Lines lines, Operand in, Output out) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const T* const x = in.at<T>(place.item);
-  const Team<size> team;
-  const auto best =
-      find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
-  T* const y = output_at<T>(out, place.item);
-  team.each(lines.n,
-            [&](std::uint32_t k) { y[lines.at(place.at, k)] = k == best.place ? T(1) : T(0); });
-}
-template <class T>
-__global__ void pass_on(Part part, Operand dy, Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to != nullptr) target.put(dy.at<T>(place.item)[place.at], place.at);
-}
+  template <class T, unsigned size>
+  __device__ static T reduce(const Team<size>& team, std::uint32_t n, Line<const T> x) {
+    return largest_of(team, n, x).value;
+  }
+  template <class T, unsigned size, class Put>
+  __device__ static void gradient(const Team<size>& team, std::uint32_t n, Line<const T> x, T dy,
+                                  const Put& put) {
+    const std::uint32_t best = largest_of(team, n, x).place;
+    team.each(n, [&](std::uint32_t k) { put(k == best ? dy : T(0), k); });
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_reductions<Max, T>(call);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_line_gradients<Max, T>(call, call.in[0]);
+  }
+};
+
+struct Argmax {
+  template <class T, unsigned size>
+  __device__ static void map(const Team<size>& team, std::uint32_t n, Line<const T> x, Line<T> y) {
+    const std::uint32_t best = largest_of(team, n, x).place;
+    team.each(n, [&](std::uint32_t k) { y[k] = k == best ? T(1) : T(0); });
+  }
+  template <class T>
+  __device__ static T gradient(Place here, Operand dy) {
+    return dy.at<T>(here.item)[here.at];
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_maps<Argmax, T>(call);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_gradients<Argmax, T>(call, 0, call.dy);
+  }
+};
 
 // Calls result(k, x[0] + ... + x[k]) for every element of a line. A warp sums as many elements at a
 // time as it has threads, by doubling distances (Hillis and Steele 1986).
@@ -99,74 +102,6 @@ __global__ void cumsum_backward(Part part, Lines lines, Operand dy, Destination 
       [&](std::uint32_t k, T sum) { target.put(sum, at(k)); });
 }
 
-// If the largest element is infinite it is the result, since its difference to itself would be NaN.
-template <unsigned size, class T>
-__global__ void logsumexp_forward(Part part, Lines lines, Operand in, Output out) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const T* const x = in.at<T>(place.item);
-  const Team<size> team;
-  const auto element = [&](std::uint32_t k) { return x[lines.at(place.at, k)]; };
-  const T top = find_largest<T>(team, lines.n, element).value;
-  T result = top;
-  if (std::isfinite(top)) {
-    const T sum =
-        team.template sum<T>(lines.n, [&](std::uint32_t k) { return std::exp(element(k) - top); });
-    result = top + std::log(sum);
-  }
-  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
-}
-// The gradient is softmax(x) dy, not computed from the result, because a large maximum leaves that
-// few digits. Elements of +infinity share the gradient. If all are -infinity, all gradients are 0.
-template <unsigned size, class T>
-__global__ void logsumexp_backward(Part part, Lines lines, Operand in, Operand dy, Destination dx) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const T* const x = in.at<T>(place.item);
-  const Team<size> team;
-  const auto element = [&](std::uint32_t k) { return x[lines.at(place.at, k)]; };
-  const T top = find_largest<T>(team, lines.n, element).value;
-  const auto share = [&](std::uint32_t k) {
-    if (std::isinf(top)) return element(k) == top && top > 0 ? T(1) : T(0);
-    return std::exp(element(k) - top);
-  };
-  const T sum = team.template sum<T>(lines.n, share);
-  const T factor = sum == 0 ? T(0) : dy.at<T>(place.item)[place.at] / sum;
-  team.each(lines.n,
-            [&](std::uint32_t k) { target.put(factor * share(k), lines.at(place.at, k)); });
-}
-
-struct Max {
-  template <class T>
-  static void launch(const ForwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return max_forward<size(), T>; }, call.in[0], call.out);
-  }
-  template <class T>
-  static void launch(const BackwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return max_backward<size(), T>; }, call.in[0], call.dy, call.dx[0]);
-  }
-};
-
-struct Argmax {
-  template <class T>
-  static void launch(const ForwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return argmax_forward<size(), T>; }, call.in[0], call.out);
-  }
-  template <class T>
-  static void launch(const BackwardCall& call) {
-    launch_elements(commands_of(call), call.n, call.type->output_size, pass_on<T>, call.dy,
-                    call.dx[0]);
-  }
-};
-
 struct Cumsum {
   static constexpr unsigned at_most_warp(unsigned size) { return size > kWarp ? kWarp : size; }
 
@@ -180,6 +115,7 @@ struct Cumsum {
   }
   template <class T>
   static void launch(const BackwardCall& call) {
+    if (!call.dx[0].wanted()) return;
     const Lines lines = lines_of(*call.type);
     launch_teams(
         commands_of(call), call.n, lines.count, at_most_warp(team_for(lines)),
@@ -189,17 +125,39 @@ struct Cumsum {
 };
 
 struct LogSumExp {
+  static constexpr bool is_reduction = true;
+
+  // If the largest element is infinite it is the result, since its difference to itself would be
+  // NaN.
+  template <class T, unsigned size>
+  __device__ static T reduce(const Team<size>& team, std::uint32_t n, Line<const T> x) {
+    const T top = largest_of(team, n, x).value;
+    if (!std::isfinite(top)) return top;
+    return top +
+           std::log(team.template sum<T>(n, [&](std::uint32_t k) { return std::exp(x[k] - top); }));
+  }
+  // The gradient is softmax(x) dy, not computed from the result, because a large maximum leaves
+  // that few digits. Elements of +infinity share the gradient. If all are -infinity, all gradients
+  // are 0.
+  template <class T, unsigned size, class Put>
+  __device__ static void gradient(const Team<size>& team, std::uint32_t n, Line<const T> x, T dy,
+                                  const Put& put) {
+    const T top = largest_of(team, n, x).value;
+    const auto share = [&](std::uint32_t k) {
+      if (std::isinf(top)) return x[k] == top && top > 0 ? T(1) : T(0);
+      return std::exp(x[k] - top);
+    };
+    const T sum = team.template sum<T>(n, share);
+    const T factor = sum == 0 ? T(0) : dy / sum;
+    team.each(n, [&](std::uint32_t k) { put(factor * share(k), k); });
+  }
   template <class T>
   static void launch(const ForwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return logsumexp_forward<size(), T>; }, call.in[0], call.out);
+    launch_reductions<LogSumExp, T>(call);
   }
   template <class T>
   static void launch(const BackwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return logsumexp_backward<size(), T>; }, call.in[0], call.dy, call.dx[0]);
+    launch_line_gradients<LogSumExp, T>(call, call.in[0]);
   }
 };
 

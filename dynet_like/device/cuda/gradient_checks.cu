@@ -6,36 +6,15 @@
 #include <limits>
 #include <utility>
 
+#include "dynet_like/device/cuda/teams.h"
+
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr unsigned kWarps = kThreads / kWarp;
-constexpr std::size_t kPerBlock = 16 * kThreads;  // numbers
+constexpr unsigned kBlock = 256;
+constexpr std::size_t kPerBlock = 16 * kBlock;  // numbers
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Plus {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-
-/// Combines the values of all threads of a block, in the same order in each of them.
-template <class T, class Combine>
-__device__ T reduce_block(T value, const Combine& combine) {
-  SHARED_ARRAY(T, of_warp, kWarps);
-  for (unsigned by = kWarp / 2; by > 0; by /= 2) {
-    value = combine(value, __shfl_xor_sync(kWholeWarp, value, by));
-  }
-  __syncthreads();  // wait until an earlier result has been read
-  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  value = of_warp[0];
-  for (unsigned w = 1; w < kWarps; ++w) value = combine(value, of_warp[w]);
-  return value;
-}
 
 struct Least {
   __device__ std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const {
@@ -56,18 +35,18 @@ __global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double limit, doub
                            std::uint64_t* faults) {
   const Piece<Stretch>& piece = piece_of_block(pieces, blockIdx.x);
   const T* const x = static_cast<const T*>(piece.thing.begin);
-  const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
+  const std::size_t begin = (blockIdx.x - piece.begin) * kPerBlock;
   double sum = 0;
   std::uint64_t fault = kNoFault;
   for (std::size_t i = begin + threadIdx.x; i < piece.thing.count && i < begin + kPerBlock;
-       i += kThreads) {
+       i += kBlock) {
     const double number = static_cast<double>(x[i]);
     sum = sum + term(number);
     const bool is_below = std::fabs(number) < limit;
     if (!is_below && fault == kNoFault) fault = blockIdx.x * kPerBlock + (i - begin);
   }
-  sum = reduce_block(sum, Plus());
-  fault = reduce_block(fault, Least());
+  sum = Team<kBlock>().combine(sum, Plus());
+  fault = Team<kBlock>().combine(fault, Least());
   if (threadIdx.x != 0) return;
   sums[blockIdx.x] = sum;
   faults[blockIdx.x] = fault;
@@ -87,18 +66,18 @@ __global__ void decide(Pieces<Stretch> pieces, const double* sums, const std::ui
   wait_for_earlier();
   double sum = 0;
   std::uint64_t fault = kNoFault;
-  for (std::size_t i = threadIdx.x; i < pieces.blocks; i += kThreads) {
+  for (std::size_t i = threadIdx.x; i < pieces.blocks; i += kBlock) {
     sum = sum + sums[i];
     fault = Least()(fault, faults[i]);
   }
-  sum = reduce_block(sum, Plus());
-  fault = reduce_block(fault, Least());
+  sum = Team<kBlock>().combine(sum, Plus());
+  fault = Team<kBlock>().combine(fault, Least());
   if (threadIdx.x != 0) return;
   double number = 0;
   if (fault != kNoFault) {
     const std::size_t block = fault / kPerBlock;
     const Piece<Stretch>& piece = piece_of_block(pieces, block);
-    const std::size_t at = (block - piece.first_block) * kPerBlock + fault % kPerBlock;
+    const std::size_t at = (block - piece.begin) * kPerBlock + fault % kPerBlock;
     number = static_cast<double>(static_cast<const T*>(piece.thing.begin)[at]);
   }
   *verdict = {factor_for(sum, threshold, fault != kNoFault), sum, fault, number};
@@ -114,7 +93,7 @@ bool launch_sum(Commands& commands, DType dtype, std::span<const Stretch> stretc
   if (pieces.blocks == 0) return false;
   auto* const sums = commands.template elements<double>(pieces.blocks);
   auto* const faults = commands.template elements<std::uint64_t>(pieces.blocks);
-  const Shape blocks = early({pieces.blocks, 1, 1, kThreads}), block = early({1, 1, 1, kThreads});
+  const Shape blocks = early({pieces.blocks, 1, 1, kBlock}), block = early({1, 1, 1, kBlock});
   with_type(dtype, [&]<class T>(T) {
     commands.launch_cooperating(blocks, sum_blocks<T, Term>, pieces, term, limit, sums, faults);
     commands.launch_cooperating(block, decide<T>, pieces, sums, faults, threshold, verdict);

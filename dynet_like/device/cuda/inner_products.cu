@@ -1,5 +1,6 @@
 // Kernels of ops: inner products and squared distances, one warp per item.
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/warps.h"
 
 namespace dynet_like::detail::cuda {
@@ -34,47 +35,42 @@ __global__ void add_up(std::size_t n, unsigned size, Operand left, Operand right
   if (item >= n) return;
   const T *const a = left.at<T>(item), *const b = right.at<T>(item);
   T sum = 0;
-  for (unsigned e = lane_of_warp(); e < size; e += kWarp) sum = Kind::add(a[e], b[e], sum);
+  for_lane(size, [&](unsigned e) { sum = Kind::add(a[e], b[e], sum); });
   sum = sum_of_warp(sum);
   if (lane_of_warp() == 0) *output_at<T>(out, item) = sum;
 }
-template <class Kind, class T>
-void forward(const ForwardCall& call) {
-  launch_warps(commands_of(call), call.n, add_up<Kind, T>, call.n, call.type->inputs[0].size(),
-               call.in[0], call.in[1], call.out);
-}
-
 // The gradients of both inputs in one launch: each thread computes one element of both.
 template <class Kind, class T>
-__global__ void gradients(std::size_t count, unsigned size, Operand left, Operand right, Operand dy,
-                          Destination dleft, Destination dright) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / size, e = at % size;
-  const T a = left.at<T>(item)[e], b = right.at<T>(item)[e], g = *dy.at<T>(item);
-  if (dleft.wanted() && dleft.items[item] != nullptr) {
-    put(Kind::gradient(a, b, g), dleft.at<T>(item) + e, dleft.add[item] != 0);
-  }
-  if (dright.wanted() && dright.items[item] != nullptr) {
-    put(Kind::gradient(b, a, g), dright.at<T>(item) + e, dright.add[item] != 0);
-  }
-}
-template <class Kind, class T>
-void backward(const BackwardCall& call) {
-  const unsigned size = call.type->inputs[0].size();
-  launch_each(commands_of(call), call.n * size, gradients<Kind, T>, call.n * size, size, call.in[0],
-              call.in[1], call.dy, call.dx[0], call.dx[1]);
+__global__ void gradients(Part part, Operand left, Operand right, Operand dy, Destination dleft,
+                          Destination dright) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const T a = left.at<T>(place.item)[place.at], b = right.at<T>(place.item)[place.at];
+  const T g = *dy.at<T>(place.item);
+  const Target<T> to_left(dleft, place.item), to_right(dright, place.item);
+  if (to_left.to != nullptr) to_left.put(Kind::gradient(a, b, g), place.at);
+  if (to_right.to != nullptr) to_right.put(Kind::gradient(b, a, g), place.at);
 }
 
 template <class Kind>
-constexpr Kernels kKernels = {{forward<Kind, float>, forward<Kind, double>},
-                              {backward<Kind, float>, backward<Kind, double>}};
+struct OfPairs {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_warps(commands_of(call), call.n, add_up<Kind, T>, call.type->inputs[0].size(),
+                 call.in[0], call.in[1], call.out);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), gradients<Kind, T>,
+                    call.in[0], call.in[1], call.dy, call.dx[0], call.dx[1]);
+  }
+};
 
 }  // namespace
 
 std::span<const KernelEntry> inner_product_kernels() {
-  static const KernelEntry table[] = {{"dot_product", kKernels<DotProduct>},
-                                      {"squared_distance", kKernels<SquaredDistance>}};
+  static const KernelEntry table[] = {{"dot_product", kernels<OfPairs<DotProduct>>()},
+                                      {"squared_distance", kernels<OfPairs<SquaredDistance>>()}};
   return table;
 }
 

@@ -1,4 +1,4 @@
-// The places of the items of a call, given by pointers or by a stride; and launches over items.
+// The places of the items of a call, given by pointers or by a stride.
 #pragma once
 
 #include <limits>
@@ -19,31 +19,6 @@ inline unsigned launch_size(std::size_t count) {
                       std::to_string(count));
   }
   return static_cast<unsigned>(count);
-}
-
-/// Launches a kernel whose thread i does piece i of `count`. Launches nothing if `count` is 0.
-template <class... Parameters, class... Arguments>
-void launch_each(Commands& commands, std::size_t count, void (*kernel)(Parameters...),
-                 const Arguments&... arguments) {
-  if (count == 0) return;
-  commands.launch(early({launch_size(ceil_divide(count, kThreads)), 1, 1, kThreads}), kernel,
-                  arguments...);
-}
-/// The number of this thread in a one-dimensional launch. Every kernel begins with this, or with
-/// another function that tells a thread its part of the work: they wait for earlier kernels.
-__device__ inline std::size_t thread_index() {
-  wait_for_earlier();
-  return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-}
-
-/// The work of a thread: one element of one item of the output, or of the input's gradient.
-struct ItemElement {
-  std::size_t item;
-  unsigned element;
-};
-__device__ inline ItemElement item_element(unsigned size) {
-  const std::size_t at = thread_index();
-  return {at / size, static_cast<unsigned>(at % size)};
 }
 
 /// The places of items: one pointer each, or a constant distance between them; at distance 0 all

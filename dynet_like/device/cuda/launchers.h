@@ -1,23 +1,19 @@
-// Makes an op's launchers, forward and backward, from a class with launch<T>(call).
+// Makes an op's launchers from a class with launch<T>(call), for forward calls and, if the op has
+// inputs, for backward calls.
 #pragma once
 
 #include "dynet_like/device/cuda/commands.h"
 
 namespace dynet_like::detail::cuda {
 
-// The backward launcher does nothing if no gradient is wanted.
-template <class Launcher, class T>
-void forward(const ForwardCall& call) {
-  Launcher::template launch<T>(call);
-}
-template <class Launcher, class T>
-void backward(const BackwardCall& call) {
-  if (call.dx[0].wanted()) Launcher::template launch<T>(call);
-}
-template <class Launcher>
+template <class Op>
 Kernels kernels() {
-  return {{forward<Launcher, float>, forward<Launcher, double>},
-          {backward<Launcher, float>, backward<Launcher, double>}};
+  Kernels kernels{{Op::template launch<float>, Op::template launch<double>}, {}};
+  if constexpr (requires(const BackwardCall& call) { Op::template launch<float>(call); }) {
+    kernels.backward[0] = Op::template launch<float>;
+    kernels.backward[1] = Op::template launch<double>;
+  }
+  return kernels;
 }
 
 }  // namespace dynet_like::detail::cuda

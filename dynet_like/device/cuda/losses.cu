@@ -1,7 +1,8 @@
 // Kernels of losses: hinge loss, and Poisson loss of a count.
+#include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/launchers.h"
-#include "dynet_like/device/cuda/teams.h"
+#include "dynet_like/device/cuda/lines.h"
 #include "dynet_like/ops/gamma_function.h"
 
 namespace dynet_like::detail::cuda {
@@ -11,21 +12,16 @@ namespace {
 // margin - x[chosen] + x[k] for the elements of a line.
 template <class T>
 struct Margins {
-  const T* x;
-  Lines lines;
-  std::uint32_t line, chosen;
+  Line<const T> x;
+  std::uint32_t chosen;
   T margin;
 
-  __device__ Margins(const Lines& all, const Place& place, const Operand& in,
+  __device__ Margins(const Lines& lines, const Place& place, const Operand& in,
                      const std::uint32_t* integers, const T* margins)
-      : x(in.at<T>(place.item)),
-        lines(all),
-        line(place.at),
-        chosen(integers[place.item * all.count + place.at]),
+      : x(line_in(in.at<T>(place.item), lines, place.at)),
+        chosen(integers[place.item * lines.count + place.at]),
         margin(margins[place.item]) {}
-  __device__ T at(std::uint32_t k) const {
-    return margin - x[lines.at(line, chosen)] + x[lines.at(line, k)];
-  }
+  __device__ T at(std::uint32_t k) const { return margin - x[chosen] + x[k]; }
 };
 
 template <unsigned size, class T>
@@ -60,29 +56,6 @@ __global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
   });
 }
 
-// Everything is in double, because large terms cancel out.
-template <class T>
-__global__ void poisson_forward(Part part, Operand in, const std::uint32_t* counts, Output out) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const double x = static_cast<double>(*in.at<T>(place.item)), count = counts[place.item];
-  const double rate = std::exp(x);  // if infinite, no other term compensates for it
-  const bool is_alone = count == 0 || std::isinf(rate);
-  const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
-  *output_at<T>(out, place.item) = static_cast<T>(rate + rest);
-}
-
-template <class T>
-__global__ void poisson_backward(Part part, Operand in, Operand dy, const std::uint32_t* counts,
-                                 Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const double x = static_cast<double>(*in.at<T>(place.item)), count = counts[place.item];
-  target.put(*dy.at<T>(place.item) * static_cast<T>(std::exp(x) - count), 0);
-}
-
 struct Hinge {
   template <class T>
   static void launch(const ForwardCall& call) {
@@ -93,6 +66,7 @@ struct Hinge {
   }
   template <class T>
   static void launch(const BackwardCall& call) {
+    if (!call.dx[0].wanted()) return;
     launch_lines(
         commands_of(call), call.n, lines_of(*call.type),
         [](auto size) { return hinge_backward<size(), T>; }, call.in[0], call.dy, call.integers,
@@ -100,16 +74,28 @@ struct Hinge {
   }
 };
 
+// Everything is in double, because large terms cancel out.
 struct PoissonLoss {
   template <class T>
+  __device__ static T value(Place here, Operand in, const std::uint32_t* counts) {
+    const double x = static_cast<double>(*in.at<T>(here.item)), count = counts[here.item];
+    const double rate = std::exp(x);  // if infinite, no other term compensates for it
+    const bool is_alone = count == 0 || std::isinf(rate);
+    const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
+    return static_cast<T>(rate + rest);
+  }
+  template <class T>
+  __device__ static T gradient(Place here, Operand in, Operand dy, const std::uint32_t* counts) {
+    const double x = static_cast<double>(*in.at<T>(here.item)), count = counts[here.item];
+    return *dy.at<T>(here.item) * static_cast<T>(std::exp(x) - count);
+  }
+  template <class T>
   static void launch(const ForwardCall& call) {
-    launch_elements(commands_of(call), call.n, 1, poisson_forward<T>, call.in[0], call.integers,
-                    call.out);
+    launch_values<PoissonLoss, T>(call, call.in[0], call.integers);
   }
   template <class T>
   static void launch(const BackwardCall& call) {
-    launch_elements(commands_of(call), call.n, 1, poisson_backward<T>, call.in[0], call.dy,
-                    call.integers, call.dx[0]);
+    launch_gradients<PoissonLoss, T>(call, 0, call.in[0], call.dy, call.integers);
   }
 };
 

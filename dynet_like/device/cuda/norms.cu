@@ -3,8 +3,10 @@
 #include <limits>
 
 #include "dynet_like/device/cuda/deferred.h"
+#include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/teams.h"
+#include "dynet_like/device/cuda/launchers.h"
+#include "dynet_like/device/cuda/lines.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like::detail::cuda {
@@ -39,32 +41,30 @@ __device__ T norm_of(const Team<size>& team, T sum, std::uint32_t n, const Eleme
                   : scaled_norm<mean, size, T>(team, n, element);
 }
 
-template <unsigned size, bool mean, class T>
-__global__ void norm(Part part, Lines lines, Operand in, Output out) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const T* const x = in.at<T>(place.item);
-  const Team<size> team;
-  const auto element = [&](std::uint32_t k) { return x[lines.at(place.at, k)]; };
-  const T sum =
-      team.template sum<T>(lines.n, [&](std::uint32_t k) { return element(k) * element(k); });
-  const T result = norm_of<mean>(team, sum, lines.n, element);
-  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
-}
-
-// dx = x / y dy, divided by n for a mean. 0 if y is 0, since then no direction is steepest.
-template <bool mean, class T>
-__global__ void norm_backward(Part part, Lines lines, Operand in, Operand out, Operand dy,
-                              Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const std::uint32_t line = lines.line_of(place.at);
-  const T y = out.at<T>(place.item)[line], norm = T(0) < y ? y : y + T(1);
-  const T part_of_dy = sum_or_mean<mean>(dy.at<T>(place.item)[line], lines.n);
-  target.put(in.at<T>(place.item)[place.at] / norm * part_of_dy, place.at);
-}
+template <bool mean>
+struct Norm {
+  template <class T, unsigned size>
+  __device__ static T reduce(const Team<size>& team, std::uint32_t n, Line<const T> x) {
+    const T sum = team.template sum<T>(n, [&](std::uint32_t k) { return x[k] * x[k]; });
+    return norm_of<mean>(team, sum, n, [&](std::uint32_t k) { return x[k]; });
+  }
+  // dx = x / y dy, divided by n for a mean. 0 if y is 0, since then no direction is steepest.
+  template <class T>
+  __device__ static T gradient(Place here, Lines lines, Operand in, Operand out, Operand dy) {
+    const std::uint32_t line = lines.line_of(here.at);
+    const T y = out.at<T>(here.item)[line], norm = T(0) < y ? y : y + T(1);
+    const T part_of_dy = sum_or_mean<mean>(dy.at<T>(here.item)[line], lines.n);
+    return in.at<T>(here.item)[here.at] / norm * part_of_dy;
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_reductions<Norm, T>(call);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_gradients<Norm, T>(call, 0, lines_of(*call.type), call.in[0], call.out, call.dy);
+  }
+};
 
 // ------------------------------------------------------------------------- layer normalisation
 
@@ -156,19 +156,6 @@ __global__ void layer_norm_sums(Part part, std::uint32_t columns, Operand in, Op
   if (to_b.to != nullptr) to_b.put(of_b, place.at);
 }
 
-template <bool mean, class T>
-void launch_norm(const ForwardCall& call) {
-  launch_lines(
-      commands_of(call), call.n, lines_of(*call.type),
-      [](auto size) { return norm<size(), mean, T>; }, call.in[0], call.out);
-}
-template <bool mean, class T>
-void launch_norm(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), norm_backward<mean, T>,
-                  lines_of(*call.type), call.in[0], call.out, call.dy, call.dx[0]);
-}
-
 template <class T>
 void launch_layer_norm(const ForwardCall& call) {
   const Lines lines(Axis(call.type->inputs[0], 0));
@@ -190,18 +177,12 @@ void launch_layer_norm_backward(const BackwardCall& call) {
                   call.saved, call.dy, Deferred<T>(call), call.dx[1], call.dx[2]);
 }
 
-template <bool mean>
-Kernels of_norms() {
-  return {{launch_norm<mean, float>, launch_norm<mean, double>},
-          {launch_norm<mean, float>, launch_norm<mean, double>}};
-}
-
 }  // namespace
 
 std::span<const KernelEntry> norm_kernels() {
   static const KernelEntry table[] = {
-      {"norm_dim", of_norms<false>()},
-      {"rms_dim", of_norms<true>()},
+      {"norm_dim", kernels<Norm<false>>()},
+      {"rms_dim", kernels<Norm<true>>()},
       {"layer_norm",
        {{launch_layer_norm<float>, launch_layer_norm<double>},
         {launch_layer_norm_backward<float>, launch_layer_norm_backward<double>}}}};

@@ -140,9 +140,10 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
 }
 
 template <class T>
-__global__ void gather(std::size_t count, unsigned size, const void* const* items, T* to) {
-  const std::size_t at = thread_index();
-  if (at < count) to[at] = static_cast<const T*>(items[at / size])[at % size];
+__global__ void gather(Part part, const void* const* items, T* to) {
+  Place place;
+  if (!find_element(part, place)) return;
+  to[place.item * part.size + place.at] = static_cast<const T*>(items[place.item])[place.at];
 }
 
 template <class T>
@@ -150,7 +151,7 @@ void multiply_by_library(Commands& commands, const OuterProducts& call) {
   const std::size_t n = call.addends.n;
   const auto gathered = [&](const void* const* items, std::size_t size) {
     T* const to = commands.elements<T>(n * size);
-    launch_each(commands, n * size, gather<T>, n * size, size, commands.stage(items, n), to);
+    launch_elements(commands, n, size, gather<T>, commands.stage(items, n), to);
     return to;
   };
   LibraryProduct product;

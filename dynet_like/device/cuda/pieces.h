@@ -9,12 +9,27 @@
 
 namespace dynet_like::detail::cuda {
 
-/// One of several things that share a launch, and its first block.
+/// One of several things that lie side by side, and where it begins: at its first block if they
+/// share a launch.
 template <class Thing>
 struct Piece {
   Thing thing;
-  std::size_t first_block;
+  std::size_t begin;
 };
+
+/// The index of the piece at a place: the last one that begins there or before.
+template <class Thing>
+__device__ unsigned find_piece(const Piece<Thing>* list, unsigned count, std::size_t at) {
+  unsigned first = 0;
+  while (count > 1) {
+    const unsigned half = count / 2;
+    if (list[first + half].begin <= at)
+      first += half, count -= half;
+    else
+      count = half;
+  }
+  return first;
+}
 
 /// The pieces of a launch on the device, with as many blocks as they need.
 template <class Thing>
@@ -22,20 +37,10 @@ struct Pieces {
   const Piece<Thing>* list;
   unsigned count, blocks;
 };
-
-/// The piece that a block works on: the last one that begins at this block or before.
 template <class Thing>
 __device__ const Piece<Thing>& piece_of_block(const Pieces<Thing>& pieces, std::size_t block) {
   wait_for_earlier();
-  unsigned first = 0, count = pieces.count;
-  while (count > 1) {
-    const unsigned half = count / 2;
-    if (pieces.list[first + half].first_block <= block)
-      first += half, count -= half;
-    else
-      count = half;
-  }
-  return pieces.list[first];
+  return pieces.list[find_piece(pieces.list, pieces.count, block)];
 }
 
 template <class Thing, class BlocksOf>

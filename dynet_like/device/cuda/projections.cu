@@ -1,18 +1,13 @@
 // Kernels of projections onto the simplex: one warp per item.
 #include <limits>
 
+#include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/warps.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
-
-// Calls f(e) for the elements of this lane.
-template <class F>
-__device__ void for_lane(unsigned n, const F& f) {
-  for (unsigned e = lane_of_warp(); e < n; e += kWarp) f(e);
-}
 
 // The smallest power of two that is at least n.
 unsigned power_of_two(std::size_t n) {
@@ -93,7 +88,7 @@ template <class T>
 void sparsemax_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const unsigned padded = power_of_two(call.type->output_size);
-  launch_warps(commands, call.n, project<T>, call.n, call.type->output_size, call.in[0],
+  launch_warps(commands, call.n, project<T>, call.type->output_size, call.in[0],
                commands.elements<T>(call.n * padded), padded, call.out);
 }
 
@@ -122,8 +117,8 @@ __global__ void project_gradients(std::size_t n, unsigned size, Operand ys, Oper
 template <class T>
 void sparsemax_backward(const BackwardCall& call) {
   if (!call.dx[0].wanted()) return;
-  launch_warps(commands_of(call), call.n, project_gradients<T>, call.n, call.type->output_size,
-               call.out, call.dy, call.dx[0]);
+  launch_warps(commands_of(call), call.n, project_gradients<T>, call.type->output_size, call.out,
+               call.dy, call.dx[0]);
 }
 
 // ------------------------------------------------------------------------------ sparsemax_loss
@@ -155,33 +150,27 @@ template <class T>
 void loss_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const unsigned size = call.type->inputs[0].size(), padded = power_of_two(size);
-  launch_warps(commands, call.n, losses<T>, call.n, size, call.in[0], call.integers,
-               call.type->integers, commands.elements<T>(call.n * padded), padded, call.out,
+  launch_warps(commands, call.n, losses<T>, size, call.in[0], call.integers, call.type->integers,
+               commands.elements<T>(call.n * padded), padded, call.out,
                static_cast<T*>(call.saved));
 }
 
 // sparsemax(x) - q
-template <class T>
-__global__ void loss_gradients(std::size_t count, unsigned size, Operand in, Operand saved,
-                               Operand dy, const std::uint32_t* integers, unsigned targets,
-                               Destination dx) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / size, e = at % size;
-  T* const to = dx.at<T>(item);
-  if (to == nullptr) return;
-  const Support<T> support(saved.at<T>(item));
-  unsigned hits = 0;
-  for (unsigned k = 0; k < targets; ++k) hits += integers[item * targets + k] == e;
-  const T wanted = 1 / static_cast<T>(targets) * static_cast<T>(hits);
-  put(*dy.at<T>(item) * (support.part(in.at<T>(item)[e]) - wanted), to + e, dx.add[item] != 0);
-}
+struct LossGradients {
+  template <class T>
+  __device__ static T gradient(Place here, Operand in, Operand saved, Operand dy,
+                               const std::uint32_t* integers, unsigned targets) {
+    const Support<T> support(saved.at<T>(here.item));
+    unsigned hits = 0;
+    for (unsigned k = 0; k < targets; ++k) hits += integers[here.item * targets + k] == here.at;
+    const T wanted = 1 / static_cast<T>(targets) * static_cast<T>(hits);
+    return *dy.at<T>(here.item) * (support.part(in.at<T>(here.item)[here.at]) - wanted);
+  }
+};
 template <class T>
 void loss_backward(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  const unsigned size = call.type->inputs[0].size();
-  launch_each(commands_of(call), call.n * size, loss_gradients<T>, call.n * size, size, call.in[0],
-              call.saved, call.dy, call.integers, call.type->integers, call.dx[0]);
+  launch_gradients<LossGradients, T>(call, 0, call.in[0], call.saved, call.dy, call.integers,
+                                     call.type->integers);
 }
 
 // ------------------------------------------------------------------------- constrained_softmax
@@ -225,7 +214,7 @@ template <class T>
 void bounded_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const std::size_t size = call.type->output_size;
-  launch_warps(commands, call.n, bounded_softmax<T>, call.n, size, call.in[0], call.in[1],
+  launch_warps(commands, call.n, bounded_softmax<T>, size, call.in[0], call.in[1],
                commands.elements<std::uint8_t>(call.n * size), call.out);
 }
 
@@ -259,8 +248,8 @@ __global__ void bounded_gradients(std::size_t n, unsigned size, Operand bounds, 
 }
 template <class T>
 void bounded_backward(const BackwardCall& call) {
-  launch_warps(commands_of(call), call.n, bounded_gradients<T>, call.n, call.type->output_size,
-               call.in[1], call.out, call.dy, call.dx[0], call.dx[1]);
+  launch_warps(commands_of(call), call.n, bounded_gradients<T>, call.type->output_size, call.in[1],
+               call.out, call.dy, call.dx[0], call.dx[1]);
 }
 
 }  // namespace

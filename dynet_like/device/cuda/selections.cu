@@ -1,64 +1,80 @@
 // Chooses elements along a dimension, by integers or by size.
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/launchers.h"
+#include "dynet_like/device/cuda/segments.h"
 #include "dynet_like/ops/row_masks.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
+Lines lines_of_output(const Signature& type) {
+  return Lines(Axis(type.output, type.attributes[0]));
+}
+
 // `chosen` are the lines of the output; each has as many elements as there are integers.
-template <class T>
-__global__ void select_forward(Part part, Lines lines, Lines chosen, Operand in,
-                               const std::uint32_t* integers, Output out) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const std::uint32_t k = integers[place.item * chosen.n + chosen.place_in_line(place.at)];
-  output_at<T>(out, place.item)[place.at] =
-      in.at<T>(place.item)[lines.at(chosen.line_of(place.at), k)];
-}
-
-// An element that is chosen several times gets the sum; one that is not chosen gets zero.
-template <class T>
-__global__ void select_backward(Part part, Lines lines, Lines chosen, Operand dy,
-                                const std::uint32_t* integers, Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const std::uint32_t line = lines.line_of(place.at), here = lines.place_in_line(place.at);
-  const T* const from = dy.at<T>(place.item);
-  T sum = 0;
-  for (std::uint32_t k = 0; k < chosen.n; ++k) {
-    if (integers[place.item * chosen.n + k] == here) sum = sum + from[chosen.at(line, k)];
+struct Select {
+  template <class T>
+  __device__ static T value(Place here, Lines lines, Lines chosen, Operand in,
+                            const std::uint32_t* integers) {
+    const std::uint32_t k = integers[here.item * chosen.n + chosen.place_in_line(here.at)];
+    return in.at<T>(here.item)[lines.at(chosen.line_of(here.at), k)];
   }
-  target.put(sum, place.at);
-}
+  // An element that is chosen several times gets the sum; one that is not chosen gets zero.
+  template <class T>
+  __device__ static T gradient(Place here, Lines lines, Lines chosen, Operand dy,
+                               const std::uint32_t* integers) {
+    const std::uint32_t line = lines.line_of(here.at), at = lines.place_in_line(here.at);
+    const T* const from = dy.at<T>(here.item);
+    T sum = 0;
+    for (std::uint32_t k = 0; k < chosen.n; ++k) {
+      if (integers[here.item * chosen.n + k] == at) sum = sum + from[chosen.at(line, k)];
+    }
+    return sum;
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<Select, T>(call, lines_of(*call.type), lines_of_output(*call.type), call.in[0],
+                             call.integers);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_gradients<Select, T>(call, 0, lines_of(*call.type), lines_of_output(*call.type), call.dy,
+                                call.integers);
+  }
+};
 
-__device__ bool is_filled(const std::uint32_t* masks, std::uint32_t row) {
-  return (masks[row / kRowsOfAMask] >> row % kRowsOfAMask & 1) != 0;
-}
-
-template <class T>
-__global__ void fill_rows_forward(Part part, std::uint32_t rows, std::uint32_t masks, Operand in,
-                                  const std::uint32_t* integers, const T* numbers, Output out) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const bool filled = is_filled(integers + place.item * masks, place.at % rows);
-  output_at<T>(out, place.item)[place.at] =
-      filled ? numbers[place.item] : in.at<T>(place.item)[place.at];
-}
-
-template <class T>
-__global__ void fill_rows_backward(Part part, std::uint32_t rows, std::uint32_t masks, Operand dy,
-                                   const std::uint32_t* integers, Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const bool filled = is_filled(integers + place.item * masks, place.at % rows);
-  target.put(filled ? T(0) : dy.at<T>(place.item)[place.at], place.at);
-}
+struct FillRows {
+  // An item has a bit for each row.
+  __device__ static bool is_filled(Place here, std::uint32_t rows, std::uint32_t masks,
+                                   const std::uint32_t* integers) {
+    const std::uint32_t row = here.at % rows;
+    const std::uint32_t mask = integers[here.item * masks + row / kRowsOfAMask];
+    return (mask >> row % kRowsOfAMask & 1) != 0;
+  }
+  template <class T>
+  __device__ static T value(Place here, std::uint32_t rows, std::uint32_t masks, Operand in,
+                            const std::uint32_t* integers, const T* numbers) {
+    return is_filled(here, rows, masks, integers) ? numbers[here.item]
+                                                  : in.at<T>(here.item)[here.at];
+  }
+  template <class T>
+  __device__ static T gradient(Place here, std::uint32_t rows, std::uint32_t masks, Operand dy,
+                               const std::uint32_t* integers) {
+    return is_filled(here, rows, masks, integers) ? T(0) : dy.at<T>(here.item)[here.at];
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<FillRows, T>(call, call.type->output.rows(), call.type->integers, call.in[0],
+                               call.integers, static_cast<const T*>(call.reals));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_gradients<FillRows, T>(call, 0, call.type->output.rows(), call.type->integers, call.dy,
+                                  call.integers);
+  }
+};
 
 // Marks the `count` largest elements of every line: those that fewer than `count` others precede.
 template <class T>
@@ -97,53 +113,6 @@ __global__ void kmax_forward(Part part, Lines lines, Lines marked, Operand in,
 }
 
 template <class T>
-__global__ void kmax_backward(Part part, Lines lines, Lines marked, Operand dy,
-                              const std::uint8_t* marks, Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const std::uint8_t* const here = marks + place.item * part.size;
-  T result = 0;
-  if (here[place.at] != 0) {
-    result = dy.at<T>(place.item)[place_of_marked(lines, marked, here, place.at)];
-  }
-  target.put(result, place.at);
-}
-
-Lines lines_of_output(const Signature& type) {
-  return Lines(Axis(type.output, type.attributes[0]));
-}
-
-template <class T>
-void launch_select(const ForwardCall& call) {
-  launch_elements(commands_of(call), call.n, call.type->output_size, select_forward<T>,
-                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.integers,
-                  call.out);
-}
-template <class T>
-void launch_select(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), select_backward<T>,
-                  lines_of(*call.type), lines_of_output(*call.type), call.dy, call.integers,
-                  call.dx[0]);
-}
-
-template <class T>
-void launch_fill_rows(const ForwardCall& call) {
-  launch_elements(commands_of(call), call.n, call.type->output_size, fill_rows_forward<T>,
-                  call.type->output.rows(), call.type->integers, call.in[0], call.integers,
-                  static_cast<const T*>(call.reals), call.out);
-}
-template <class T>
-void launch_fill_rows(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  launch_elements(commands_of(call), call.n, call.type->output_size, fill_rows_backward<T>,
-                  call.type->output.rows(), call.type->integers, call.dy, call.integers,
-                  call.dx[0]);
-}
-
-template <class T>
 std::uint8_t* launch_mark_largest(Commands& commands, const Signature& type, std::size_t n,
                                   const Operand& in) {
   const std::size_t size = type.inputs[0].size();
@@ -152,52 +121,75 @@ std::uint8_t* launch_mark_largest(Commands& commands, const Signature& type, std
                   marks);
   return marks;
 }
-template <class T>
-void launch_kmax(const ForwardCall& call) {
-  Commands& commands = commands_of(call);
-  const Signature& type = *call.type;
-  const std::uint8_t* const marks = launch_mark_largest<T>(commands, type, call.n, call.in[0]);
-  launch_elements(commands, call.n, type.inputs[0].size(), kmax_forward<T>, lines_of(type),
-                  lines_of_output(type), call.in[0], marks, call.out);
-}
-template <class T>
-void launch_kmax(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  Commands& commands = commands_of(call);
-  const Signature& type = *call.type;
-  const std::uint8_t* const marks = launch_mark_largest<T>(commands, type, call.n, call.in[0]);
-  launch_elements(commands, call.n, type.inputs[0].size(), kmax_backward<T>, lines_of(type),
-                  lines_of_output(type), call.dy, marks, call.dx[0]);
-}
-
-// The range of columns of an item.
-struct Segment {
-  std::uint32_t begin, end;
-
-  __device__ Segment(const std::uint32_t* integers, std::size_t item)
-      : begin(integers[3 * item + 1]), end(integers[3 * item + 2]) {}
-  __device__ bool has(std::uint32_t column) const { return column >= begin && column < end; }
+struct KmaxPooling {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    Commands& commands = commands_of(call);
+    const Signature& type = *call.type;
+    const std::uint8_t* const marks = launch_mark_largest<T>(commands, type, call.n, call.in[0]);
+    launch_elements(commands, call.n, type.inputs[0].size(), kmax_forward<T>, lines_of(type),
+                    lines_of_output(type), call.in[0], marks, call.out);
+  }
+  template <class T>
+  __device__ static T gradient(Place here, Lines lines, Lines marked, Operand dy,
+                               const std::uint8_t* marks) {
+    const std::uint8_t* const of_item = marks + here.item * lines.n * lines.count;
+    if (of_item[here.at] == 0) return 0;
+    return dy.at<T>(here.item)[place_of_marked(lines, marked, of_item, here.at)];
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    if (!call.dx[0].wanted()) return;
+    const Signature& type = *call.type;
+    const std::uint8_t* const marks =
+        launch_mark_largest<T>(commands_of(call), type, call.n, call.in[0]);
+    launch_gradients<KmaxPooling, T>(call, 0, lines_of(type), lines_of_output(type), call.dy,
+                                     marks);
+  }
 };
 
 // A long chain of floats loses digits: longer segments are sums of sums of so many columns.
 constexpr std::uint32_t kBlockColumns = 32;
 
-template <class T>
-__global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers, Output out) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Segment segment(integers, place.item);
-  const T* const row = in.at<T>(place.item) + place.at;
-  double sum = 0;
-  for (std::uint32_t begin = segment.begin; begin < segment.end; begin += kBlockColumns) {
-    const std::uint32_t left = segment.end - begin;
-    const std::uint32_t end = begin + (left < kBlockColumns ? left : kBlockColumns);
-    T block = row[std::size_t{begin} * part.size];
-    for (std::uint32_t c = begin + 1; c < end; ++c) block = block + row[std::size_t{c} * part.size];
-    sum = begin == segment.begin ? double(block) : sum + double(block);
+// The sum of an element's slopes over the items whose segment `counts` for it, in order.
+template <class T, class Counts>
+__device__ T sum_of_slopes(const Run& items, std::uint32_t at, const Operand& dy,
+                           const std::uint32_t* of_items, std::uint32_t column,
+                           const Counts& counts) {
+  T sum = 0;
+  for (std::size_t i = items.begin; i < items.end; ++i) {
+    const Segment segment(of_items, 3, i);
+    if (segment.has(column) && counts(i, segment)) sum = sum + dy.at<T>(i)[at];
   }
-  output_at<T>(out, place.item)[place.at] = T(sum);
+  return sum;
 }
+
+struct SegmentSum {
+  static constexpr unsigned integers = 3;
+
+  template <class T>
+  __device__ static T value(Place here, std::uint32_t rows, Operand in,
+                            const std::uint32_t* of_items) {
+    const Segment segment(of_items, integers, here.item);
+    const T* const row = in.at<T>(here.item) + here.at;
+    double sum = 0;
+    for (std::uint32_t begin = segment.begin; begin < segment.end; begin += kBlockColumns) {
+      const std::uint32_t left = segment.end - begin;
+      const std::uint32_t end = begin + (left < kBlockColumns ? left : kBlockColumns);
+      T block = row[std::size_t{begin} * rows];
+      for (std::uint32_t c = begin + 1; c < end; ++c) block = block + row[std::size_t{c} * rows];
+      sum = begin == segment.begin ? double(block) : sum + double(block);
+    }
+    return T(sum);
+  }
+  template <class T>
+  __device__ static T gradient(const Run& items, std::uint32_t at, std::uint32_t,
+                               std::uint32_t column, const Operand&, const Operand& dy,
+                               const std::uint32_t* of_items) {
+    return sum_of_slopes<T>(items, at, dy, of_items, column,
+                            [](std::size_t, const Segment&) { return true; });
+  }
+};
 
 // The column of the largest element of a row, the first of several.
 template <class T>
@@ -208,78 +200,50 @@ __device__ std::uint32_t largest_of(const T* row, const Segment& segment, std::u
   }
   return best;
 }
-template <class T>
-__global__ void segment_max(Part part, Operand in, const std::uint32_t* integers, Output out) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Segment segment(integers, place.item);
-  const T* const row = in.at<T>(place.item) + place.at;
-  output_at<T>(out, place.item)[place.at] =
-      segment.begin == segment.end
-          ? -std::numeric_limits<T>::infinity()
-          : row[std::size_t{largest_of(row, segment, part.size)} * part.size];
-}
+struct SegmentMax {
+  static constexpr unsigned integers = 3;
 
-// The threads of all items that contribute to the gradient of one matrix share its columns. An
-// element gets the sum of dy over the items whose segment contains it (`of_largest`: as its row's
-// largest), in order.
-template <class T, bool of_largest>
-__global__ void segment_gradients(Part part, std::size_t n, Operand in, Operand dy,
-                                  const std::uint32_t* integers, Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  std::size_t begin = place.item, end = begin + 1;
-  while (begin > 0 && dx.items[begin - 1] == dx.items[begin]) --begin;
-  while (end < n && dx.items[end] == dx.items[begin]) ++end;
-  const Target<T> first(dx, begin);
-  for (std::size_t c = place.item - begin; c < integers[3 * begin]; c += end - begin) {
-    const auto column = static_cast<std::uint32_t>(c);
-    T sum = 0;
-    for (std::size_t item = begin; item < end; ++item) {
-      const Segment segment(integers, item);
-      if (!segment.has(column)) continue;
-      if (of_largest && largest_of(in.at<T>(item) + place.at, segment, part.size) != column)
-        continue;
-      sum = sum + dy.at<T>(item)[place.at];
-    }
-    first.put(sum, c * part.size + place.at);
+  template <class T>
+  __device__ static T value(Place here, std::uint32_t rows, Operand in,
+                            const std::uint32_t* of_items) {
+    const Segment segment(of_items, integers, here.item);
+    if (segment.begin == segment.end) return -std::numeric_limits<T>::infinity();
+    const T* const row = in.at<T>(here.item) + here.at;
+    return row[std::size_t{largest_of(row, segment, rows)} * rows];
   }
-}
+  // An element gets the slopes of the segments of which it is the row's largest.
+  template <class T>
+  __device__ static T gradient(const Run& items, std::uint32_t at, std::uint32_t rows,
+                               std::uint32_t column, const Operand& in, const Operand& dy,
+                               const std::uint32_t* of_items) {
+    return sum_of_slopes<T>(items, at, dy, of_items, column,
+                            [&](std::size_t i, const Segment& segment) {
+                              return largest_of(in.at<T>(i) + at, segment, rows) == column;
+                            });
+  }
+};
 
-template <class T, bool of_largest>
-void launch_segments(const ForwardCall& call) {
-  launch_elements(commands_of(call), call.n, call.type->output_size,
-                  of_largest ? segment_max<T> : segment_sum<T>, call.in[0], call.integers,
-                  call.out);
-}
-template <class T, bool of_largest>
-void launch_segments(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  launch_elements(commands_of(call), call.n, call.type->output_size,
-                  segment_gradients<T, of_largest>, call.n, of_largest ? call.in[0] : Operand(),
-                  call.dy, call.integers, call.dx[0]);
-}
+template <class Op>
+struct OfSegments {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<Op, T>(call, static_cast<std::uint32_t>(call.type->output_size), call.in[0],
+                         call.integers);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_segment_gradients<Op, T>(call, call.in == nullptr ? Operand() : call.in[0]);
+  }
+};
 
 }  // namespace
 
 std::span<const KernelEntry> selection_kernels() {
-  static const KernelEntry table[] = {
-      {"select",
-       {{launch_select<float>, launch_select<double>},
-        {launch_select<float>, launch_select<double>}}},
-      {"fill_rows",
-       {{launch_fill_rows<float>, launch_fill_rows<double>},
-        {launch_fill_rows<float>, launch_fill_rows<double>}}},
-      {"kmax_pooling",
-       {{launch_kmax<float>, launch_kmax<double>}, {launch_kmax<float>, launch_kmax<double>}}},
-      {"segment_sum",
-       {{launch_segments<float, false>, launch_segments<double, false>},
-        {launch_segments<float, false>, launch_segments<double, false>}}},
-      {"segment_max",
-       {{launch_segments<float, true>, launch_segments<double, true>},
-        {launch_segments<float, true>, launch_segments<double, true>}}}};
+  static const KernelEntry table[] = {{"select", kernels<Select>()},
+                                      {"fill_rows", kernels<FillRows>()},
+                                      {"kmax_pooling", kernels<KmaxPooling>()},
+                                      {"segment_sum", kernels<OfSegments<SegmentSum>>()},
+                                      {"segment_max", kernels<OfSegments<SegmentMax>>()}};
   return table;
 }
 

@@ -1,119 +1,92 @@
 // Kernels of ops that move elements: copies, concatenation, ranges, transposition.
-#include "dynet_like/device/cuda/items.h"
+#include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/launchers.h"
+#include "dynet_like/device/cuda/pieces.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-// ------------------------------------------------------------------------------------ identity
-
-template <class T>
-__global__ void copies(std::size_t n, unsigned size, Operand in, Output out) {
-  const auto [item, element] = item_element(size);
-  if (item < n) output_at<T>(out, item)[element] = in.at<T>(item)[element];
-}
-template <class T>
-void identity_forward(const ForwardCall& call) {
-  const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, copies<T>, call.n, size, call.in[0], call.out);
-}
-
-template <class T>
-__global__ void copied_gradients(std::size_t n, unsigned size, Operand dy, Destination dx) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  T* const to = dx.at<T>(item);
-  if (to != nullptr) put(dy.at<T>(item)[element], to + element, dx.add[item] != 0);
-}
-template <class T>
-void identity_backward(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, copied_gradients<T>, call.n, size, call.dy,
-              call.dx[0]);
-}
+struct Identity {
+  template <class T>
+  __device__ static T value(Place here, Operand in) {
+    return in.at<T>(here.item)[here.at];
+  }
+  template <class T>
+  __device__ static T gradient(Place here, Operand dy) {
+    return value<T>(here, dy);
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<Identity, T>(call, call.in[0]);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_gradients<Identity, T>(call, 0, call.dy);
+  }
+};
 
 // --------------------------------------------------------------------------------- concatenate
 
-// Of each `block` consecutive elements of the output, an input has those from `begin` to the
-// `begin` of the next input.
+// Of each `period` consecutive elements of the output, an input has those from the beginning of its
+// piece to that of the next one.
 template <class Side>
-struct Piece {
-  Side side;
-  unsigned begin = 0;
+struct Joined {
+  const Piece<Side>* pieces;
+  unsigned inputs, period;
+
+  // Where an element of the output lies in its input.
+  struct Found {
+    Side side;
+    unsigned at;
+  };
+  __device__ Found find(unsigned element) const {
+    const unsigned at = element % period, j = find_piece(pieces, inputs, at);
+    const auto begin = static_cast<unsigned>(pieces[j].begin);
+    const unsigned end = j + 1 == inputs ? period : static_cast<unsigned>(pieces[j + 1].begin);
+    return {pieces[j].thing, element / period * (end - begin) + at - begin};
+  }
 };
-
-// The pieces of all inputs, followed by an end marker.
 template <class Side>
-std::vector<Piece<Side>> pieces_of(const Signature& type, const Side* sides) {
+Joined<Side> stage_joined(Commands& commands, const Signature& type, const Side* sides) {
   const unsigned d = type.attributes[0];
-  const auto inner = static_cast<unsigned>(Axis(type.output, d).inner);
-  std::vector<Piece<Side>> pieces(type.inputs.size() + 1);
+  std::vector<Piece<Side>> pieces;
+  std::size_t period = 0;
   for (std::size_t j = 0; j < type.inputs.size(); ++j) {
-    pieces[j].side = sides[j];
-    pieces[j + 1].begin = pieces[j].begin + inner * type.inputs[j][d];
+    pieces.push_back({sides[j], period});
+    period += Axis(type.output, d).inner * type.inputs[j][d];
   }
-  return pieces;
+  return {commands.stage(pieces.data(), pieces.size()), static_cast<unsigned>(pieces.size()),
+          static_cast<unsigned>(period)};
 }
 
-// Finds the piece that has an element of a block, by bisection.
-template <class Side>
-__device__ unsigned find_piece(const Piece<Side>* pieces, unsigned count, unsigned at) {
-  unsigned first = 0;
-  for (unsigned end = count; end - first > 1;) {
-    const unsigned middle = (first + end) / 2;
-    if (pieces[middle].begin <= at) {
-      first = middle;
-    } else {
-      end = middle;
-    }
+template <class T>
+__global__ void separated_gradients(Part part, Joined<Destination> joined, Operand dy) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const auto found = joined.find(place.at);
+  const Target<T> target(found.side, place.item);
+  if (target.to != nullptr) target.put(dy.at<T>(place.item)[place.at], found.at);
+}
+
+struct Concatenate {
+  template <class T>
+  __device__ static T value(Place here, Joined<Operand> joined) {
+    const auto found = joined.find(here.at);
+    return found.side.template at<T>(here.item)[found.at];
   }
-  return first;
-}
-
-template <class T>
-__global__ void concatenated(std::size_t n, unsigned size, const Piece<Operand>* pieces,
-                             unsigned count, Output out) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  const unsigned block = pieces[count].begin, at = element % block;
-  const unsigned j = find_piece(pieces, count, at);
-  const unsigned begin = pieces[j].begin, length = pieces[j + 1].begin - begin;
-  output_at<T>(out, item)[element] =
-      pieces[j].side.template at<T>(item)[element / block * length + at - begin];
-}
-template <class T>
-void concatenate_forward(const ForwardCall& call) {
-  const std::vector<Piece<Operand>> pieces = pieces_of(*call.type, call.in);
-  const std::size_t size = call.type->output_size;
-  Commands& commands = commands_of(call);
-  launch_each(commands, call.n * size, concatenated<T>, call.n, size,
-              commands.stage(pieces.data(), pieces.size()), call.type->inputs.size(), call.out);
-}
-
-template <class T>
-__global__ void separated_gradients(std::size_t n, unsigned size, const Piece<Destination>* pieces,
-                                    unsigned count, Operand dy) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  const unsigned block = pieces[count].begin, at = element % block;
-  const unsigned j = find_piece(pieces, count, at);
-  const unsigned begin = pieces[j].begin, length = pieces[j + 1].begin - begin;
-  const Destination& dx = pieces[j].side;
-  if (!dx.wanted()) return;
-  T* const to = dx.at<T>(item);
-  if (to == nullptr) return;
-  put(dy.at<T>(item)[element], to + (element / block * length + at - begin), dx.add[item] != 0);
-}
-template <class T>
-void concatenate_backward(const BackwardCall& call) {
-  const std::vector<Piece<Destination>> pieces = pieces_of(*call.type, call.dx);
-  const std::size_t size = call.type->output_size;
-  Commands& commands = commands_of(call);
-  launch_each(commands, call.n * size, separated_gradients<T>, call.n, size,
-              commands.stage(pieces.data(), pieces.size()), call.type->inputs.size(), call.dy);
-}
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<Concatenate, T>(call, stage_joined(commands_of(call), *call.type, call.in));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    Commands& commands = commands_of(call);
+    launch_elements(commands, call.n, call.type->output_size, separated_gradients<T>,
+                    stage_joined(commands, *call.type, call.dx), call.dy);
+  }
+};
 
 // ---------------------------------------------------------------------------------- pick_range
 
@@ -129,45 +102,29 @@ struct Range {
   }
 };
 
-template <class T>
-__global__ void ranges(std::size_t n, unsigned size, Range range, Operand in,
-                       const std::uint32_t* starts, Output out) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  output_at<T>(out, item)[element] =
-      in.at<T>(item)[element / range.length * range.stride + range.inner * starts[item] +
-                     element % range.length];
-}
-template <class T>
-void pick_range_forward(const ForwardCall& call) {
-  const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, ranges<T>, call.n, size, Range(*call.type),
-              call.in[0], call.integers, call.out);
-}
-
-// The zeros of a contribution are added, too, because -0 + 0 is 0.
-template <class T>
-__global__ void range_gradients(std::size_t n, unsigned size, Range range, Operand dy,
-                                const std::uint32_t* starts, Destination dx) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  T* const to = dx.at<T>(item);
-  if (to == nullptr) return;
-  // Before the range, the unsigned difference wraps around and is too large as well.
-  const unsigned at = element % range.stride - range.inner * starts[item];
-  T result = 0;
-  if (at < range.length) {
-    result = result + dy.at<T>(item)[element / range.stride * range.length + at];
+struct PickRange {
+  template <class T>
+  __device__ static T value(Place here, Range range, Operand in, const std::uint32_t* starts) {
+    const unsigned first = here.at / range.length * range.stride + range.inner * starts[here.item];
+    return in.at<T>(here.item)[first + here.at % range.length];
   }
-  put(result, to + element, dx.add[item] != 0);
-}
-template <class T>
-void pick_range_backward(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  const unsigned size = call.type->inputs[0].size();
-  launch_each(commands_of(call), call.n * size, range_gradients<T>, call.n, size, Range(*call.type),
-              call.dy, call.integers, call.dx[0]);
-}
+  // The zeros of a contribution are added, too, because -0 + 0 is 0.
+  template <class T>
+  __device__ static T gradient(Place here, Range range, Operand dy, const std::uint32_t* starts) {
+    // Before the range, the unsigned difference wraps around and is too large as well.
+    const unsigned at = here.at % range.stride - range.inner * starts[here.item];
+    if (at >= range.length) return 0;
+    return T(0) + dy.at<T>(here.item)[here.at / range.stride * range.length + at];
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<PickRange, T>(call, Range(*call.type), call.in[0], call.integers);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_gradients<PickRange, T>(call, 0, Range(*call.type), call.dy, call.integers);
+  }
+};
 
 // ----------------------------------------------------------------------------------- transpose
 
@@ -196,50 +153,37 @@ struct Order {
 };
 
 template <class T>
-__global__ void transposed(std::size_t n, unsigned size, Order order, Operand in, Output out) {
-  const auto [item, element] = item_element(size);
-  if (item < n) output_at<T>(out, item)[element] = in.at<T>(item)[order.source(element)];
-}
-template <class T>
-void transpose_forward(const ForwardCall& call) {
-  const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, transposed<T>, call.n, size, Order(*call.type),
-              call.in[0], call.out);
+__global__ void transposed_gradients(Part part, Order order, Operand dy, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to != nullptr) target.put(dy.at<T>(place.item)[place.at], order.source(place.at));
 }
 
-template <class T>
-__global__ void transposed_gradients(std::size_t n, unsigned size, Order order, Operand dy,
-                                     Destination dx) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  T* const to = dx.at<T>(item);
-  if (to == nullptr) return;
-  put(dy.at<T>(item)[element], to + order.source(element), dx.add[item] != 0);
-}
-template <class T>
-void transpose_backward(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, transposed_gradients<T>, call.n, size,
-              Order(*call.type), call.dy, call.dx[0]);
-}
+struct Transpose {
+  template <class T>
+  __device__ static T value(Place here, Order order, Operand in) {
+    return in.at<T>(here.item)[order.source(here.at)];
+  }
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_values<Transpose, T>(call, Order(*call.type), call.in[0]);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    if (!call.dx[0].wanted()) return;
+    launch_elements(commands_of(call), call.n, call.type->output_size, transposed_gradients<T>,
+                    Order(*call.type), call.dy, call.dx[0]);
+  }
+};
 
 }  // namespace
 
 std::span<const KernelEntry> shape_kernels() {
-  static const KernelEntry table[] = {
-      {"identity",
-       {{identity_forward<float>, identity_forward<double>},
-        {identity_backward<float>, identity_backward<double>}}},
-      {"concatenate",
-       {{concatenate_forward<float>, concatenate_forward<double>},
-        {concatenate_backward<float>, concatenate_backward<double>}}},
-      {"pick_range",
-       {{pick_range_forward<float>, pick_range_forward<double>},
-        {pick_range_backward<float>, pick_range_backward<double>}}},
-      {"transpose",
-       {{transpose_forward<float>, transpose_forward<double>},
-        {transpose_backward<float>, transpose_backward<double>}}}};
+  static const KernelEntry table[] = {{"identity", kernels<Identity>()},
+                                      {"concatenate", kernels<Concatenate>()},
+                                      {"pick_range", kernels<PickRange>()},
+                                      {"transpose", kernels<Transpose>()}};
   return table;
 }
 

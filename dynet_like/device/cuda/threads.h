@@ -84,4 +84,17 @@ struct Target {
   __device__ void put(T result, std::size_t at) const { cuda::put(result, to + at, add); }
 };
 
+/// Consecutive items.
+struct Run {
+  std::size_t begin, end;
+};
+/// The run of items around one of n for which is_alike(other) is true.
+template <class IsAlike>
+__device__ Run run_of(std::size_t item, std::size_t n, const IsAlike& is_alike) {
+  Run run{item, item + 1};
+  while (run.begin > 0 && is_alike(run.begin - 1)) --run.begin;
+  while (run.end < n && is_alike(run.end)) ++run.end;
+  return run;
+}
+
 }  // namespace dynet_like::detail::cuda

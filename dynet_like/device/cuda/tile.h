@@ -74,18 +74,23 @@ __device__ void for_constants(const F& f) {
   (std::make_integer_sequence<unsigned, kCount>());
 }
 
+/// How many of `count` results of a thread are neighbours.
+template <class T>
+constexpr unsigned group_of(unsigned count) {
+  return count < kVector<T> ? count : kVector<T>;
+}
+
 /// A block computes kRows x kColumns results, kDepth terms at a time. A thread has kThreadRows x
-/// kThreadColumns of them, in groups of neighbours as long as a vector. Groups are as far apart as
-/// possible, so that neighbouring threads read neighbouring vectors.
+/// kThreadColumns of them, in groups of neighbours: as long as a vector, or kGroupRows rows. Groups
+/// are as far apart as possible, so that neighbouring threads read neighbouring vectors.
 template <class T, unsigned kRows, unsigned kColumns, unsigned kDepth, unsigned kThreadRows,
-          unsigned kThreadColumns>
+          unsigned kThreadColumns, unsigned kGroupRows = group_of<T>(kThreadRows)>
 struct Tile {
   using Element = T;
   static constexpr unsigned rows = kRows, columns = kColumns, depth = kDepth;
   static constexpr unsigned thread_rows = kThreadRows, thread_columns = kThreadColumns;
-  static constexpr unsigned group_rows = kThreadRows < kVector<T> ? kThreadRows : kVector<T>;
-  static constexpr unsigned group_columns =
-      kThreadColumns < kVector<T> ? kThreadColumns : kVector<T>;
+  static constexpr unsigned group_rows = kGroupRows;
+  static constexpr unsigned group_columns = group_of<T>(kThreadColumns);
   static constexpr unsigned row_groups = kThreadRows / group_rows;
   static constexpr unsigned column_groups = kThreadColumns / group_columns;
   static constexpr unsigned threads_along_rows = kRows / kThreadRows;

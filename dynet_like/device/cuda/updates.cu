@@ -27,7 +27,7 @@ DYNET_LIKE_HOST_DEVICE T largest_number() {
 /// Calls f(i) for the elements of a block, out of `size` elements of the piece.
 template <class Thing, class F>
 __device__ void for_elements(const Piece<Thing>& piece, std::size_t size, const F& f) {
-  const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
+  const std::size_t begin = (blockIdx.x - piece.begin) * kPerBlock;
   for (std::size_t i = begin + threadIdx.x; i < size && i < begin + kPerBlock; i += kThreads) f(i);
 }
 
