@@ -163,7 +163,7 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
   for (std::size_t i = 0; i < n; ++i) saved_items.push_back(saved.data() + i * type.saved_size);
   const Output to = layout == Layout::joined ? Output(out.at(0), part) : Output(out.write());
   kernels.forward[static_cast<int>(type.dtype)](
-      {&type, n, operands.data(), to, saved.data(), integers.data(), reals.data(), &workspace});
+      {&type, n, operands.data(), to, saved.data(), integers.data(), reals.data(), &workspace, {}});
   kernels.backward[static_cast<int>(type.dtype)]({&type,
                                                   n,
                                                   operands.data(),

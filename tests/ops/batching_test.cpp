@@ -206,8 +206,8 @@ std::size_t calls_of_three_threads(Signature type, std::size_t n) {
   std::atomic<std::size_t> calls = 0;
   const std::vector<Operand> in(type.inputs.size());
   std::vector<std::byte> out(n * type.output_size * size_of(type.dtype));
-  const ForwardCall call{&type,  n,       in.data(), {out.data(), type.output_size},
-                         &calls, nullptr, nullptr,   nullptr};
+  const ForwardCall call{
+      &type, n, in.data(), {out.data(), type.output_size}, &calls, nullptr, nullptr, nullptr, {}};
   const Kernels::Forward count = [](const ForwardCall& part) {
     ++*static_cast<std::atomic<std::size_t>*>(part.saved);
   };

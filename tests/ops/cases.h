@@ -275,8 +275,8 @@ class KernelCall {
     std::vector<std::vector<const void*>> places;
     const std::vector<Operand> in = operands(in_, places);
     const Output out(out_.data(), part_size(type_));
-    ForwardCall call{&type_,        n_,         in.data(), out, saved_.data(), integers_.data(),
-                     reals_.data(), &workspace_};
+    ForwardCall call{&type_,        n_,          in.data(), out, saved_.data(), integers_.data(),
+                     reals_.data(), &workspace_, {}};
     kernels_.forward[static_cast<int>(type_.dtype)](call);
     return out_;
   }
