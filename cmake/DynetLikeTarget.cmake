@@ -8,7 +8,7 @@ if(PROJECT_IS_TOP_LEVEL)
   if(DYNET_LIKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # What one folder's build has compiled serves those of others, sources that include a
     # precompiled header as well; compilers need an option each for that.
-    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
         CCACHE_SLOPPINESS=pch_defines,time_macros ${DYNET_LIKE_CCACHE})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)

@@ -106,11 +106,7 @@ CodeLines lines_of(const std::set<const void*>& addresses) {
 }
 
 bool is_of_library(const std::string& place) {
-  static const std::string root = [] {
-    const std::string file = __FILE__;
-    const std::size_t begin = file.rfind("dynet_like/report/");
-    return begin == std::string::npos ? file : file.substr(0, begin);
-  }();
+  static const std::string root = DYNET_LIKE_SOURCES;
   // CMake joins several sources to one "unity" file. Then sources, installed headers, and the
   // system's.
   if (place.find("/Unity/unity_") != std::string::npos) return true;
