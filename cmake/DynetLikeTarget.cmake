@@ -7,8 +7,12 @@ if(PROJECT_IS_TOP_LEVEL)
   mark_as_advanced(DYNET_LIKE_CCACHE)
   if(DYNET_LIKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # What one folder's build has compiled serves those of others, sources that include a
-    # precompiled header as well; compilers need an option each for that.
-    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+    # precompiled header as well; compilers need an option each for that. Debug information names
+    # its folder.
+    if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$")
+      set(any_folder CCACHE_NOHASHDIR=1)
+    endif()
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${any_folder}
         CCACHE_SLOPPINESS=pch_defines,time_macros ${DYNET_LIKE_CCACHE})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)

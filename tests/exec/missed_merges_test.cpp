@@ -18,8 +18,7 @@ namespace dynet_like {
 namespace {
 
 std::string place(int line) {
-  const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  return (root / "tests/exec/missed_merges_test.cpp").string() + ':' + std::to_string(line);
+  return DYNET_LIKE_SOURCES "tests/exec/missed_merges_test.cpp:" + std::to_string(line);
 }
 
 Expression numbers(ComputationGraph& graph, unsigned n) {
