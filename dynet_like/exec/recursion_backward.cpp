@@ -216,7 +216,7 @@ void RecursionBackward::run_step(std::size_t k, std::size_t s, RowRange range, b
   bool wanted = rows.deferred != nullptr && !early;
   for (unsigned j = 0; j < rows.type->inputs; ++j) {
     dx[j] = {};
-    if (early != ((rows.early.products.inputs >> j & 1) != 0)) continue;
+    if (early != rows.early.have(j)) continue;
     dx[j] = destination(k, s, j, range);
     if (!is_wanted(dx[j], rows.items)) dx[j] = {};
     wanted |= dx[j].wanted();

@@ -36,6 +36,9 @@ struct ItemPlaces {
 struct EarlySums {
   std::byte* first = nullptr;  ///< null: there are none
   EarlyProducts products;
+
+  /// Whether products of input x are among them.
+  bool have(unsigned x) const { return x < 64 && (products.inputs >> x & 1) != 0; }
 };
 
 /// Items of one type, one behind the other: their inputs, and the places of their outputs. A batch

@@ -163,9 +163,8 @@ Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   return batch;
 }
 
-// `wanted`: a bit for each input that is not shared.
-void list_inputs(RunState& run, Batch& batch, Arena& lists,
-                 std::uint64_t wanted = ~std::uint64_t{0}) {
+// `only`: leave out inputs of other products.
+void list_inputs(RunState& run, Batch& batch, Arena& lists, const EarlySums* only = nullptr) {
   const NodeType& type = *batch.type;
   batch.kernels = &run.kernels(type);
   find_inputs(run, type, batch);
@@ -174,7 +173,7 @@ void list_inputs(RunState& run, Batch& batch, Arena& lists,
   for (unsigned j = 0; j < type.inputs; ++j) {
     if (type.signature.shared[j] != 0) {
       in[j] = shared_operand(run, batch, j, arguments[j]);
-    } else if (j >= 64 || (wanted >> j & 1) != 0) {
+    } else if (only == nullptr || only->have(j)) {
       in[j] = gather(run, batch, j, lists);
     }
   }
@@ -235,7 +234,7 @@ void run_early_products(RunState& run, std::span<const NodeRef> nodes, const Ear
   batch.nodes = batch.items = static_cast<std::uint32_t>(nodes.size());
   batch.early = early;
   run.nodes.insert(run.nodes.end(), nodes.begin(), nodes.end());
-  list_inputs(run, batch, run.lists, early.products.inputs);
+  list_inputs(run, batch, run.lists, &early);
   run.nodes.resize(batch.first_node);
   TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
   run_early(run, batch, counts.seconds);

@@ -148,5 +148,25 @@ TEST_P(EarlyProducts, HaveTheSameBits) {
   }
 }
 
+// More inputs than a mask has bits.
+TEST(EarlyProductsTest, OtherOpsMayHaveManyInputs) {
+  ParameterCollection model(7);
+  const Parameter columns = model.add_parameters({1, kLength}, ParameterInitConst(1));
+  const auto along = recursion<Expression>(
+      [](const Expression& x, const std::vector<Expression>& before) {
+        std::vector<Expression> parts(99, x);
+        if (!before.empty()) parts.push_back(before[0]);
+        return sum_elems(concatenate(parts));
+      },
+      "along");
+  ComputationGraph graph;
+  const Expression x = parameter(graph, columns);
+  const Expression last = along(Structure::sequence(kLength), x)[kLength - 1];
+  graph.forward(last);
+  graph.backward(last);
+  EXPECT_EQ(as_scalar(last.value()), 99 * kLength);
+  EXPECT_EQ(as_doubles(x.gradient()), std::vector<double>(kLength, 99));
+}
+
 }  // namespace
 }  // namespace dynet_like::testing
