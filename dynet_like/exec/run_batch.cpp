@@ -85,6 +85,7 @@ const void* gather_reals(const RunState& run, const NodeType& type, const Batch&
 
 // Brings rows up to date whose updates a trainer has postponed, before they are read.
 void refresh_tables(const RunState& run, const NodeType& type, const Batch& batch) {
+  if (!run.common.parameters.has_lazy_tables()) return;
   for (NodeRef ref : run.nodes_of(batch)) {
     const Tape& tape = run.tape(ref);
     for (ValueId input : tape.inputs_of(ref.node)) {
@@ -186,7 +187,7 @@ void list_inputs(RunState& run, Batch& batch, Arena& lists, const EarlySums* onl
 }
 
 void run_kernel(RunState& run, Batch& batch) {
-  if (run.common.parameters.has_lazy_tables()) refresh_tables(run, *batch.type, batch);
+  refresh_tables(run, *batch.type, batch);
   run_forward(run, batch, run.counts.type(batch.type->id, run.types().type_count()).seconds,
               batch.nodes);
   // Without a backward pass nobody reads the saved items.
@@ -235,6 +236,7 @@ void run_early_products(RunState& run, std::span<const NodeRef> nodes, const Ear
   batch.early = early;
   run.nodes.insert(run.nodes.end(), nodes.begin(), nodes.end());
   list_inputs(run, batch, run.lists, &early);
+  refresh_tables(run, *batch.type, batch);
   run.nodes.resize(batch.first_node);
   TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
   run_early(run, batch, counts.seconds);

@@ -48,7 +48,6 @@ class Cells {
   }
 
   Parameter columns;
-  const ParameterCollection& model() const { return model_; }
 
  private:
   Expression last(const Expression& x, const std::vector<State>& before) const {
@@ -146,6 +145,35 @@ TEST_P(EarlyProducts, HaveTheSameBits) {
       EXPECT_EQ(run(step, cells, form, 5, options).states, wide.states);
     }
   }
+}
+
+// A matrix may be a table with rows whose updates a trainer has postponed.
+TEST(EarlyProductsTest, ReadTablesThatAreUpToDate) {
+  ParameterCollection model(7);
+  const LookupParameter table = model.add_lookup_parameters(4, {3});
+  const Parameter u = model.add_parameters({3, 3}), b = model.add_parameters({3});
+  MomentumSGDTrainer trainer(model, 0.1f);
+  trainer.sparse_updates = SparseUpdates::exact;
+  const auto update = [&](const std::vector<unsigned>& rows) {
+    ComputationGraph graph;
+    std::vector<Expression> terms;
+    for (const unsigned row : rows) terms.push_back(squared_norm(lookup(graph, table, row)));
+    trainer.update(graph.backward(sum(terms)));
+  };
+  update({0, 1, 2, 3});
+  for (int i = 0; i < 3; ++i) update({0});  // the momentum of others waits
+  const auto last_state = [&] {
+    ComputationGraph graph;
+    const Expression w = parameter(graph, table);
+    Expression h = input(graph, {3}, {0, 0, 0});
+    for (unsigned i = 0; i < kLength; ++i) {
+      const std::vector<float> x(4, 0.1f * static_cast<float>(i));
+      h = tanh(affine_transform({b, w, input(graph, {4}, x), u, h}));
+    }
+    return as_doubles(h.value());
+  };
+  const std::vector<double> first = last_state();
+  EXPECT_EQ(first, last_state());
 }
 
 // More inputs than a mask has bits.
