@@ -1,5 +1,5 @@
 // Whether a step costs the same however many steps were before: with a new model, new factors,
-// shapes, windows or lengths in each. tests/long_runs_test.py counts the instructions.
+// shapes, columns or lengths in each. tests/long_runs_test.py counts the instructions.
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -118,11 +118,12 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   unsigned steps = 20000;
   po::options_description options(
-      "One minibatch, cleared after every step. A step has a new model; or a factor, a shape, a "
+      "One minibatch, cleared after every step. A step has a new model; or another factor, shape, "
       "column of a\n"
-      "matrix or a length of data that no step had before. Prints microseconds per step and MiB of "
-      "the process,\n"
-      "for each eighth of the steps.\n\nOptions");
+      "matrix or length of data than those before; shapes, columns and lengths begin again after "
+      "2,197 steps.\n"
+      "Prints microseconds per step and MiB of the process, for each eighth of the "
+      "steps.\n\nOptions");
   options.add_options()("steps", po::value(&steps)->default_value(20000),
                         "number of steps of each kind");
   po::variables_map values;
