@@ -53,16 +53,12 @@ HWY_NOINLINE void outer_tile(Side wide, Side narrow, std::size_t n, bool fresh, 
                DYNET_LIKE_BODY { lanes = fresh ? Lanes<E>(0.0) : load(at, count); });
   for (std::size_t i = 0; i < n; ++i) {
     const E *from = wide.at<E>(i), *numbers = narrow.at<E>(i);
-    Lanes<E> left[V];
-    unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+    const auto left = [&](auto v) DYNET_LIKE_BODY {
       const bool is_tail = kMasked && v == V - 1;
-      left[v] =
-          is_tail ? Lanes<E>::load(from + v * kLanes, tail) : Lanes<E>::load(from + v * kLanes);
-    });
-    unrolled<C>([&](auto c) DYNET_LIKE_BODY {
-      const Lanes<E> number(hn::Set(d, numbers[c]));
-      unrolled<V>([&](auto v) DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
-    });
+      return is_tail ? Lanes<E>::load(from + v * kLanes, tail) : Lanes<E>::load(from + v * kLanes);
+    };
+    add_products<V, C>(acc, left,
+                       [&](auto c) DYNET_LIKE_BODY { return Lanes<E>(hn::Set(d, numbers[c])); });
   }
   for_sums([&](Lanes<E>& lanes, E* at, std::size_t count)
                DYNET_LIKE_BODY { store(lanes, at, count); });
