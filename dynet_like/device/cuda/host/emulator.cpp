@@ -10,7 +10,7 @@ namespace dynet_like::detail::cuda::host {
 namespace {
 
 // The block that runs on this thread of the process, if its threads cooperate.
-thread_local CooperatingBlock* running_block = nullptr;
+thread_local CooperatingBlock* running_block __attribute__((tls_model("initial-exec"))) = nullptr;
 
 CooperatingBlock& cooperating(Place place) {
   if (running_block != nullptr) return *running_block;
