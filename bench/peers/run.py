@@ -318,7 +318,7 @@ def main():
     version = measure_rows(rows, arguments)
     print(f"Instances per second; device: {arguments.device}; threads: {arguments.threads}; "
           f"{version}; peak of a core: {Ours.peak:.0f} GFLOP/s\n")
-    print(table(rows))
+    print(table(rows), flush=True)
     if arguments.dynet:
         import dynet
 
