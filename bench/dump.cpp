@@ -12,6 +12,7 @@
 #include "bench/models/models.h"
 #include "bench/support/data_files.h"
 #include "bench/support/program.h"
+#include "bench/support/real_data.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 
@@ -38,7 +39,7 @@ constexpr const char* kHelp =
     "\n"
     "Options";
 
-constexpr unsigned kInstances = 64;
+constexpr unsigned kFirst = 64;  // instances of the first minibatch
 
 template <class Instances, class Write>
 void write_lines(const fs::path& path, const Instances& instances, const Write& write) {
@@ -67,8 +68,8 @@ void write_data(const fs::path& folder) {
 
 double first_loss(const bench::Workload& workload) {
   Minibatch batch;
-  for (unsigned i = 0; i < kInstances; ++i) batch.add_loss(workload.loss(batch.new_graph(), i));
-  return static_cast<double>(batch.forward()) / kInstances;
+  for (unsigned i = 0; i < kFirst; ++i) batch.add_loss(workload.loss(batch.new_graph(), i));
+  return static_cast<double>(batch.forward()) / kFirst;
 }
 
 // The entry of a model in losses.json. Writes its weights if there is a folder.
@@ -86,13 +87,12 @@ nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const st
   if (bench::by_hand::TreeLSTM::has(model.name)) {
     const std::vector<bench::BinaryTree> trees = bench::make_trees(bench::kTreeData);
     bench::by_hand::TreeLSTM by_hand(model.name, hidden);
-    entry["losses"]["by_hand"] = by_hand.forward({trees.data(), kInstances}, false) / kInstances;
+    entry["losses"]["by_hand"] = by_hand.forward({trees.data(), kFirst}, false) / kFirst;
   }
   if (bench::by_hand::has_sequence_model(model.name)) {
     const auto by_hand = bench::by_hand::make_sequence_model(model.name, hidden);
     const std::vector<bench::Sentence> sentences = bench::make_sentences(by_hand->data());
-    entry["losses"]["by_hand"] =
-        by_hand->forward({sentences.data(), kInstances}, false) / kInstances;
+    entry["losses"]["by_hand"] = by_hand->forward({sentences.data(), kFirst}, false) / kFirst;
   }
   return entry;
 }
@@ -104,6 +104,7 @@ void run(int argc, char** argv) {
   options.add_options()(
       "filter", po::value(&filter)->default_value(""),
       "only models whose name, such as tree_lstm_h128, contains this regular expression");
+  bench::add_real_files(options);
   po::positional_options_description positions;
   positions.add("folder", 1);
   po::variables_map values;

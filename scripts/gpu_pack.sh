@@ -79,7 +79,7 @@ missing="$(ldd "$folder"/bin/* | grep 'not found' | sort -u || true)"
 
 mkdir -p "$folder"/{bench/peers,examples}
 cp -r examples/data "$folder/examples/"
-cp bench/peers/{cells,data,model,run,sequences,trees,worker}.py "$folder/bench/peers/"
+cp bench/peers/{cells,data,model,report,run,sequences,trees,worker}.py "$folder/bench/peers/"
 cp scripts/gpu_check.sh "$folder/"
 changed=""
 [[ -z "$(git status --porcelain 2>/dev/null)" ]] || changed=" with changes"

@@ -1,4 +1,4 @@
-// A program for DyNet, which is compiled with DyNet's headers and with ours: bench/peers/dynet.py.
+// A program for DyNet, which is compiled with DyNet's headers and with ours, by bench/peers/run.py.
 // usage: dynet tree|tagger HIDDEN BATCH train|run SECONDS
 // Prints samples per second of processor time, and the last loss.
 #include <dynet/dynet.h>

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times bench/throughput and the same work in PyTorch by turns, and prints one table.
+"""Times bench/throughput and the same work in PyTorch, libtorch, oneDNN, ONNX Runtime and JAX by turns,
+and prints one table; with --dynet, also a program for DyNet, in DyNet and here.
 
-Before anything is timed, every PyTorch variant must give our loss with our weights. Build
-bench/throughput and bench/dump first; setup.sh installs PyTorch if it is missing. With one thread,
-seconds are seconds of processor time, so that a busy machine disturbs less. With --device cuda both
-run on the GPU, with build/cuda and the PyTorch of this Python (--build and --python name others):
-nothing is installed, and seconds are wall-clock time.
+Before anything is timed, each of them must give our loss with our weights. Build bench/throughput
+and bench/dump first, for --dynet also dynet_peer; setup.sh installs the others where they are
+missing. With one thread, seconds are seconds of processor time, so that a busy machine disturbs less.
+With --device cuda we and PyTorch run on the GPU, with build/cuda and the PyTorch of this Python
+(--build and --python name others): nothing is installed, and seconds are wall-clock time.
 """
 
 import argparse
@@ -18,21 +19,30 @@ import subprocess
 import sys
 import time
 
+import report
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SCRATCH = ROOT / "build/peers"
-MODELS = [
-    ("tree_lstm", 64),
-    ("tree_lstm", 128),
-    ("tree_lstm", 256),
-    ("tagger", 50),
-    ("tagger", 256),
-    ("language_model", 256),
+MODELS = [  # with hidden sizes and data
+    ("tree_lstm", 64, ""),
+    ("tree_lstm", 128, ""),
+    ("tree_lstm", 256, ""),
+    ("tagger", 50, ""),
+    ("tagger", 256, ""),
+    ("language_model", 256, ""),
+    ("tree_lstm", 128, "SST"),
+    ("tagger", 50, "EWT"),
+    ("tagger", 256, "EWT"),
+    ("language_model", 256, "EWT"),
 ]
-BATCHES = (64, 1, 256)
+REAL_FILES = {  # below the folder of --real
+    "--trees": "sst/train.txt",
+    "--sentences": "ud_english_ewt/en_ewt-ud-train.conllu",
+}
+BATCHES = (64, 16, 1, 256)
 MODES = ("train", "infer")
-VARIANTS = ("per node", "batched", "compiled", "by hand")
-PEERS = (*VARIANTS, "C++")
+PEERS = ("per node", "batched", "compiled", "by hand", "oneDNN", "C++", "ONNX", "JAX")
 
 # Keeps large blocks in the process: otherwise PyTorch returns them to the system after every
 # operation, and spends up to a third of its time on page faults.
@@ -40,40 +50,64 @@ MALLOC = ("mmap_threshold=4294967296", "trim_threshold=8589934592", "hugetlb=1")
 ENVIRONMENT = {
     "GLIBC_TUNABLES": ":".join("glibc.malloc." + tunable for tunable in MALLOC),
     "TORCHINDUCTOR_CACHE_DIR": str(SCRATCH / "compiled"),
+    "JAX_COMPILATION_CACHE_DIR": str(SCRATCH / "compiled_jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PLATFORMS": "cpu",
 }
+
+
+def environment(threads):
+    one = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} if threads == 1 else {}
+    return os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": str(threads)} | one
+
+
+def folder_of(data):
+    """The output of bench/dump."""
+    return SCRATCH / ("real" if data else "data")
+
+
+def options_of(data, arguments):
+    """For bench/throughput and bench/dump."""
+    files = REAL_FILES if data else {}
+    return ["--device", arguments.device,
+            *(part for option, file in files.items() for part in (option, arguments.real / file))]
 
 
 class Ours:
     """bench/throughput, which is started anew for every measurement."""
 
-    def __init__(self, model, hidden, arguments):
-        self.command = [arguments.build / "bin/throughput", "--device", arguments.device]
+    peak = 0  # GFLOP/s of a core, in the quickest of all tries
+
+    def __init__(self, model, hidden, data, arguments):
+        self.command = [arguments.build / "bin/throughput", *options_of(data, arguments)]
         self.row = f"^{model}/h{hidden}/b{{}}/{{}}/fused/auto/t{arguments.threads}$"
 
     def measure(self, batch, mode, seconds):
         row, result = self.row.format(batch, mode), SCRATCH / "throughput.json"
         run([*self.command, "--filter", row, "--seconds", str(seconds), "--json", result])
-        return json.loads(result.read_text())[0]
+        answer = json.loads(result.read_text())[0]
+        Ours.peak = max(Ours.peak, answer["peak_gflops"])
+        return answer
 
 
 class Torch:
-    """A worker.py process with one model."""
+    """A worker.py process with one model, in PyTorch and all that Python can call."""
 
-    def __init__(self, model, hidden, arguments):
+    def __init__(self, model, hidden, data, arguments):
         threads = str(arguments.threads)
-        command = [arguments.python, HERE / "worker.py", SCRATCH / "data"]
-        self.log = (SCRATCH / f"{model}_h{hidden}.log").open("w+")
+        command = [arguments.python, HERE / "worker.py", folder_of(data)]
+        self.log = (SCRATCH / f"{model}_h{hidden}{data}.log").open("w+")
         self.process = subprocess.Popen(
             [*command, model, str(hidden), "--threads", threads, "--device", arguments.device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
-            env=os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": threads},
+            env=environment(arguments.threads),
         )
         self.first = self.answer()
-        gpu = self.first["gpu"]
-        self.version = self.first["version"] + (f" on {gpu}" if gpu else "")
+        gpu, versions = self.first["gpu"], self.first["versions"].items()
+        self.version = ", ".join(map(" ".join, versions)) + (f" on {gpu}" if gpu else "")
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -96,13 +130,14 @@ class Torch:
 class Libtorch:
     """The program of libtorch.cpp with one model, compiled with the PyTorch of the venv."""
 
-    def __init__(self, model, hidden, arguments, first):
-        entry = json.loads((SCRATCH / "data/losses.json").read_text())[f"{model}_h{hidden}"]
-        files = [SCRATCH / "data" / entry["data"], model, SCRATCH / "data" / entry["weights"]]
+    def __init__(self, model, hidden, data, arguments, first):
+        folder = folder_of(data)
+        entry = json.loads((folder / "losses.json").read_text())[f"{model}_h{hidden}"]
+        files = [folder / entry["data"], model, folder / entry["weights"]]
         self.process = subprocess.Popen(
             [self.compiled(arguments.python), *files, str(arguments.threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": str(arguments.threads)},
+            env=environment(arguments.threads),
         )
         loss, fall = map(float, self.process.stdout.readline().split() or fail("libtorch ended"))
         if abs(loss / first["loss"] - 1) > 5e-6 or abs(fall / first["fall"] - 1) > 1e-2:
@@ -151,18 +186,23 @@ def say(text):
 class Row:
     """A row of the table: ours and every variant, measured by turns."""
 
-    def __init__(self, model, hidden, batch, mode):
-        self.model, self.batch, self.mode = (model, hidden), batch, mode
-        self.name = f"{model}/h{hidden}/b{batch}/{mode}"
+    def __init__(self, model, hidden, data, batch, mode):
+        self.model, self.batch, self.mode = (model, hidden, data), batch, mode
+        self.name = f"{model}/h{hidden}/b{batch}/{mode}" + (f"/{data}" if data else "")
         self.speeds = {name: [] for name in ("ours", *PEERS)}
+        self.gflops = []  # of our products, per core
 
     def measure(self, ours, torch, libtorch, arguments):
         work = self.batch, self.mode, arguments.seconds
         on_cpu_alone = arguments.device == "cpu" and arguments.threads == 1
         figure = "instances_per_cpu_s" if on_cpu_alone else "instances_per_s"
-        self.speeds["ours"].append(ours.measure(*work)[figure])
-        for name in VARIANTS:
-            self.speeds[name].append(torch.measure(name, *work)[figure])
+        our = ours.measure(*work)
+        self.speeds["ours"].append(our[figure])
+        cores = our["cpu_share"] if on_cpu_alone else arguments.threads
+        self.gflops.append(our["gflops"] / cores)
+        for name, modes in torch.first["modes"].items():
+            if self.mode in modes:
+                self.speeds[name].append(torch.measure(name, *work)[figure])
         if libtorch:
             self.speeds["C++"].append(libtorch.measure(*work)[figure])
         last = {name: speeds[-1] for name, speeds in self.speeds.items() if speeds}
@@ -172,22 +212,26 @@ class Row:
     def medians(self):
         return {name: statistics.median(speeds) for name, speeds in self.speeds.items() if speeds}
 
-    def ratio(self, other):
-        """The median over the rounds of how many times as fast ours is."""
-        pairs = zip(self.speeds["ours"], self.speeds[other])
-        return statistics.median(ours / theirs for ours, theirs in pairs)
+    def line(self, peers):
+        """The entries of a line of the table."""
+        figures = [report.with_interval(speeds) if speeds else ""
+                   for speeds in (self.speeds[name] for name in ("ours", *peers))]
+        best = max((name for name in peers if self.speeds[name]), key=self.medians().get)
+        share = f"{100 * statistics.median(self.gflops) / Ours.peak:.0f} %"
+        ours = self.speeds["ours"]
+        return [self.name, figures[0], share, *figures[1:], report.ratio(ours, self.speeds[best]), best]
 
 
 def measure_rows(rows, arguments):
     """Measures all rows once, then again: a busy period affects one round of many rows."""
     pairs = {}
     for model in dict.fromkeys(row.model for row in rows):
-        say(f"{model[0]}/h{model[1]}: comparing losses, compiling")
+        say(f"{model[0]}/h{model[1]} {model[2]}: comparing losses, compiling")
         torch = Torch(*model, arguments)
         on_cpu = arguments.device == "cpu"
         libtorch = Libtorch(*model, arguments, torch.first) if on_cpu else None
         pairs[model] = Ours(*model, arguments), torch, libtorch
-    version = pairs[rows[0].model][1].version
+    version = max((torch.version for _, torch, _ in pairs.values()), key=len)
     for number in range(arguments.rounds):
         say(f"round {number + 1} of {arguments.rounds}")
         for row in rows:
@@ -197,13 +241,14 @@ def measure_rows(rows, arguments):
                 {"row": row.name, "instances_per_s": row.medians(), "rounds": row.speeds}
                 for row in rows
             ]
-            report = {
-                "torch": version,
+            everything = {
+                "versions": version,
+                "peak_gflops": Ours.peak,
                 "device": arguments.device,
                 "threads": arguments.threads,
                 "rows": results,
             }
-            arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+            arguments.json.write_text(json.dumps(everything, indent=2) + "\n")
     for _, *peers in pairs.values():
         for peer in filter(None, peers):
             peer.close()
@@ -211,19 +256,9 @@ def measure_rows(rows, arguments):
 
 
 def table(rows):
-    peers = [name for name in PEERS if rows[0].speeds[name]]
-    lines = [["row", "ours", *peers, "ours : per node", "ours : best"]]
-    for row in rows:
-        speeds = row.medians()
-        best = max(peers, key=speeds.get)
-        lines.append([row.name, *(f"{speed:.0f}" for speed in speeds.values())])
-        lines[-1] += [f"{row.ratio(other):.2f}" for other in ("per node", best)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    lines.insert(1, ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
-    justified = [
-        [line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines
-    ]
-    return "\n".join("| " + " | ".join(line) + " |" for line in justified)
+    peers = [name for name in PEERS if any(row.speeds[name] for row in rows)]
+    titles = ["row", "ours", "of peak", *peers, "ours : best", "best"]
+    return report.table([titles, *(row.line(peers) for row in rows)])
 
 
 def parse_arguments():
@@ -231,12 +266,16 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     option = parser.add_argument
-    option("--filter", default="/b(64|1)/", help="only rows that contain this (/b(64|1)/)")
+    option("--filter", default="/b(64|16|1)/",
+           help="only rows that contain this (/b(64|16|1)/)")
     option("--list", action="store_true", help="print the names of the rows")
     option("--rounds", type=int, default=3, help="take the median of so many (3)")
     option("--seconds", type=float, default=0.5, help="how long a measurement takes (0.5)")
     option("--threads", type=int, choices=(1, 2), default=1)
     option("--json", type=pathlib.Path, help="also write all figures to this file")
+    option("--real", type=pathlib.Path,
+           help="a folder with sst/train.txt and ud_english_ewt/en_ewt-ud-train.conllu")
+    option("--dynet", type=pathlib.Path, help="DyNet's source: build it (ten minutes), and time it")
     option("--device", choices=("cpu", "cuda"), default="cpu", help="where both run (cpu)")
     option("--build", type=pathlib.Path, help="build/release, or build/cuda for the GPU")
     option("--python", type=pathlib.Path, help="one that has PyTorch; else setup.sh installs it")
@@ -256,26 +295,36 @@ def main():
     arguments = parse_arguments()
     every = [Row(*model, batch, mode) for batch in BATCHES for model in MODELS for mode in MODES]
     rows = [row for row in every if re.search(arguments.filter, row.name)]
+    if not arguments.real:
+        say("no rows with real data: need --real FOLDER")
+        rows = [row for row in rows if not row.model[2]]
     if arguments.list:
         print(*(row.name for row in every), sep="\n")
         return
     if not rows:
         fail(f'no row contains "{arguments.filter}"; see --list')
-    for program in ("throughput", "dump"):
+    for program in ("throughput", "dump", *["dynet_peer"] * bool(arguments.dynet)):
         if not (arguments.build / "bin" / program).exists():
             fail(f"need {arguments.build / 'bin' / program}; got nothing there: build it first")
     if not arguments.python:
-        say("installing PyTorch if it is not there")
+        say("installing what is not there")
         subprocess.run([HERE / "setup.sh"], check=True, stdout=sys.stderr)
         arguments.python = SCRATCH / "venv/bin/python"
     SCRATCH.mkdir(parents=True, exist_ok=True)
-    names = "|".join(dict.fromkeys("{}_h{}".format(*row.model) for row in rows))
-    dump = [arguments.build / "bin/dump", "--device", arguments.device]
-    run([*dump, SCRATCH / "data", "--filter", f"^({names})$"])
+    for data in {bool(row.model[2]) for row in rows}:
+        names = {"{}_h{}".format(*row.model) for row in rows if bool(row.model[2]) == data}
+        dump = [arguments.build / "bin/dump", *options_of(data, arguments)]
+        run([*dump, folder_of(data), "--filter", f"^({'|'.join(names)})$"])
     version = measure_rows(rows, arguments)
     print(f"Instances per second; device: {arguments.device}; threads: {arguments.threads}; "
-          f"PyTorch {version}\n")
-    print(table(rows))
+          f"{version}; peak of a core: {Ours.peak:.0f} GFLOP/s\n")
+    print(table(rows), flush=True)
+    if arguments.dynet:
+        import dynet
+
+        theirs = dynet.build(arguments.dynet.resolve(), SCRATCH / "dynet")
+        ours = arguments.build / "bin/dynet_peer"
+        print("\n" + dynet.table(theirs, ours, arguments.rounds, arguments.seconds, say))
 
 
 START = time.monotonic()

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes a virtual environment for bench/peers: PyTorch's newest release, without CUDA's libraries.
+# Makes a virtual environment for bench/peers: the newest releases of PyTorch, without CUDA's libraries, and
+# of ONNX Runtime and JAX.
 #
 # usage: bench/peers/setup.sh [--again]
 #   --again   removes the environment first, to get a newer release
 #
-# Downloads about 600 MB into build/peers/venv; does nothing if PyTorch works already.
+# Downloads about 750 MB into build/peers/venv; does nothing if they work already.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 environment=build/peers/venv
@@ -13,7 +14,7 @@ case "${1:-}" in
   "") ;;
   --again) rm -rf $environment ;;
   -h | --help)
-    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    sed -n '2,8s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
   *)
@@ -24,7 +25,7 @@ esac
 
 works() {
   $environment/bin/python - <<'END'
-import numpy, torch
+import jax, numpy, onnx, onnxruntime, torch
 
 layer = torch.nn.LSTM(2, 3)
 descent = torch.optim.SGD(layer.parameters(), 0.1)
@@ -56,7 +57,7 @@ rm -rf $environment
 python3 -m venv $environment
 # The dependencies that importing PyTorch needs, and packages that the peers use.
 $environment/bin/pip install --quiet filelock fsspec jinja2 networkx numpy \
-  'setuptools>=77' sympy typing_extensions
+  'setuptools>=77' sympy typing_extensions onnx onnxruntime jax
 $environment/bin/pip install --quiet --no-deps torch
 python3 bench/peers/cpu_only.py $environment/lib/python3*/site-packages/torch
 works

@@ -5,13 +5,12 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "bench/support/real_data.h"
 #include "dynet_like/core/random.h"
 
 namespace dynet_like::bench {
 
 namespace {
-
-constexpr unsigned kInstances = 2048;
 
 class Zipf {
  public:
@@ -57,6 +56,7 @@ unsigned add_phrase(BinaryTree& tree, unsigned leaves, const Zipf& words, unsign
 }  // namespace
 
 std::vector<BinaryTree> make_trees(const DataOptions& options) {
+  if (!real_files().trees.empty()) return read_trees(real_files().trees, options);
   Random random(options.seed);
   const Zipf words(options.vocabulary);
   std::vector<BinaryTree> trees(kInstances);
@@ -67,6 +67,7 @@ std::vector<BinaryTree> make_trees(const DataOptions& options) {
 }
 
 std::vector<Sentence> make_sentences(const DataOptions& options) {
+  if (!real_files().sentences.empty()) return read_sentences(real_files().sentences, options);
   Random random(options.seed);
   const Zipf words(options.vocabulary);
   std::vector<Sentence> sentences(kInstances);

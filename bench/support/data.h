@@ -7,6 +7,8 @@
 
 namespace dynet_like::bench {
 
+constexpr unsigned kInstances = 2048;  ///< in a data set
+
 /// A word sequence, and a tag per word.
 struct Sentence {
   std::vector<unsigned> words, tags;
@@ -54,10 +56,11 @@ struct DataOptions {
 };
 
 /// 2,048 trees of 5 to 40 leaves, 18 on average (a triangular law). All splits of a phrase have the
-/// same probability.
+/// same probability. From a file, if real_files() has one.
 std::vector<BinaryTree> make_trees(const DataOptions& options);
 
 /// 2,048 sentences of 3 to 80 words, 25 on average (two triangular laws, one for the short half).
+/// From a file, if real_files() has one.
 std::vector<Sentence> make_sentences(const DataOptions& options);
 
 /// The characters of every word, as numbers below 60: 1 to 14 of them, 6 on average, drawn by

@@ -11,6 +11,7 @@
 #include "bench/support/device_table.h"
 #include "bench/support/fma_peak.h"
 #include "bench/support/program.h"
+#include "bench/support/real_data.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 
@@ -143,6 +144,7 @@ void run(int argc, char** argv, const TableProgram& program) {
         "of an "
         "H100 in bench/support/gpu_model.h)");
   }
+  add_real_files(options);
   po::variables_map values;
   if (!read_command_line(argc, argv, options, values)) return;
   if (!chosen.mode.empty() && chosen.mode != "train" && chosen.mode != "infer") {

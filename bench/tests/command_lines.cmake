@@ -61,6 +61,8 @@ if(SERVE)
   run(0 " 50 to 50 connections.*lost: 0, wrong bits: 0" serve --connections 50 --hidden 8 --words 9)
 endif()
 run(1 "none.conllu: " transformer --data none.conllu)
+run(1 "none.conllu: " throughput --filter ^tagger --sentences none.conllu)
+run(1 "none.txt: " dump --trees none.txt)
 run(2 "no model matches" dump --filter no_such_model)
 run(0 "\"tree_lstm_h64\"" dump --filter ^tree_lstm_h64$)
 

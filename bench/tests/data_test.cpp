@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <sstream>
 
 #include "bench/models/workload.h"
 #include "bench/support/data_files.h"
+#include "bench/support/real_data.h"
 #include "nn/data/treebank.h"
 
 namespace dynet_like::bench {
@@ -202,6 +204,26 @@ TEST(DataTest, TextOfTrees) {
       }
     }
   }
+}
+
+std::string file_with(const char* name, const char* text) {
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+/// Words and tags are numbered by frequency, then by the alphabet, up to the last that is allowed.
+TEST(DataTest, RealFiles) {
+  const std::string trees = file_with("trees.txt", "(3 (2 so) (4 (0 good) (1 so)))\n");
+  EXPECT_EQ(text_of(read_trees(trees, kTreeData)[0]), "(3 (2 0) (4 (0 1) (1 0)))");
+  std::string words;
+  for (const char* line : {"a\ta\tX", "c\tc\tY", "b\tb\tX", "b\tb\tX"}) {
+    words += std::to_string(1 + std::count(words.begin(), words.end(), '\n')) + '\t' + line +
+             "\t_\t_\t_\t_\t_\t_\n";
+  }
+  const std::string sentences = file_with("sentences.conllu", (words + '\n').c_str());
+  EXPECT_EQ(text_of(read_sentences(sentences, kTaggerData)[0]), "1/0 2/1 0/0 0/0");
+  EXPECT_EQ(text_of(read_sentences(sentences, {2, 9, 1})[0]), "1/0 1/1 0/0 0/0");
 }
 
 }  // namespace
