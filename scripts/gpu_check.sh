@@ -16,11 +16,13 @@
 #   machine      1  GPU, driver, processor, C library, PyTorch
 #   smoke        1  every feature of a GPU that the library needs, once; if it fails, nothing else runs
 #   constants    4  times of launches, copies, waits and products; products against cuBLAS
-#   ops          9  every op against its bound, and the tests of ops
-#   tests        9  more tests of the library, and two examples that train
+#   kernels      3  kernels and a training run against the CPU
 #   throughput   9  models of the benchmark, row by row, with predictions from the constants; after
-#                   two updates, the loss must be that of the CPU
+#                   two updates, the loss must be that of the CPU. The first row is there after at
+#                   most ten minutes
+#   ops          9  every op against its bound, and the tests of ops
 #   peers        9  the same work in PyTorch; skipped without PyTorch
+#   tests        9  more tests of the library, and two examples that train
 #   sanitizer    6  compute-sanitizer over some tests of ops; skipped if it is not installed
 #
 # A step has parts. With the same results, a part that has succeeded or failed is not repeated; one
@@ -37,12 +39,12 @@ fail() {
 }
 
 here="$(cd "$(dirname "$0")" && pwd)"
-all_steps=(machine smoke constants ops tests throughput peers sanitizer)
-declare -A most=([machine]=60 [smoke]=60 [constants]=240 [ops]=540 [tests]=540 [throughput]=540
-  [peers]=540 [sanitizer]=360)
+all_steps=(machine smoke constants kernels throughput ops peers tests sanitizer)
+declare -A most=([machine]=60 [smoke]=60 [constants]=240 [kernels]=180 [throughput]=540 [ops]=540
+  [peers]=540 [tests]=540 [sanitizer]=360)
 # With fewer seconds left, a step does not begin.
-declare -A least=([machine]=5 [smoke]=10 [constants]=90 [ops]=120 [tests]=90 [throughput]=60
-  [peers]=180 [sanitizer]=60)
+declare -A least=([machine]=5 [smoke]=10 [constants]=90 [kernels]=30 [throughput]=60 [ops]=120
+  [peers]=180 [tests]=90 [sanitizer]=60)
 results="${OUT:-$here-results}" minutes=25 again="" device=cuda python=python3
 while (($# > 0)); do
   case "$1" in
@@ -276,19 +278,20 @@ run_step() {
     constants)
       part constants own constants --device "$device" --json "$results/constants.json"
       ;;
-    ops) test_parts '^(cuda|ops)_' ;;
+    kernels) test_parts '^cuda_' ;;
+    throughput) throughput_parts ;;
+    ops) test_parts '^ops_' ;;
+    peers)
+      for model in tree_lstm tagger language_model; do
+        part "$model" compare_with_torch "$model/h256/b(64|256)/"
+      done
+      ;;
     tests)
       test_parts '^(train|graph|exec|chains)_'
       export DYNET_LIKE_DEVICE=$device
       part classify_trees own classify_trees
       part tag_words own tag_words
       unset DYNET_LIKE_DEVICE
-      ;;
-    throughput) throughput_parts ;;
-    peers)
-      for model in tree_lstm tagger language_model; do
-        part "$model" compare_with_torch "$model/h256/b(64|256)/"
-      done
       ;;
     sanitizer) for tool in memcheck racecheck synccheck initcheck; do part "$tool" sanitize "$tool"; done ;;
   esac

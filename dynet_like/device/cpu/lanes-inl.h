@@ -41,6 +41,15 @@ struct Lanes {
   static HWY_INLINE Lanes load(const E* from) { return Lanes(hn::LoadU(Tag(), from)); }
   HWY_INLINE void store(E* to) const { hn::StoreU(v, Tag(), to); }
 
+  // The same, in a register. Compilers would load a vector again for every operation that reads it.
+  HWY_INLINE Lanes pinned() const {
+    Lanes same = *this;
+#if HWY_ARCH_X86
+    if constexpr (is_x86) __asm__("" : "+v"(same.v.raw));
+#endif
+    return same;
+  }
+
   // Loads or stores the first n lanes, the others being zero. Accesses only memory in [0, n).
   static HWY_INLINE Lanes load(const E* from, std::size_t n) {
     if constexpr (masks_memory) {

@@ -23,10 +23,13 @@ constexpr std::size_t kWorthCopying = !Lanes<E>::masks_memory           ? 0
                                       : kPanelRows<E> * sizeof(E) < 256 ? 8
                                                                         : 32;
 
+// So many bytes of each addend are copied at once: they follow each other in memory.
+constexpr std::size_t kCopiedBytes = 512;
+
 // One side of the addends: their addresses, and the element of each at which to begin.
 struct Side {
-  const void* const* places;
-  std::size_t begin;
+  const void* const* places = nullptr;
+  std::size_t begin = 0;
   template <class E>
   HWY_INLINE const E* at(std::size_t i) const {
     return static_cast<const E*>(places[i]) + begin;
@@ -53,50 +56,40 @@ HWY_NOINLINE void outer_tile(Side wide, Side narrow, std::size_t n, bool fresh, 
                DYNET_LIKE_BODY { lanes = fresh ? Lanes<E>(0.0) : load(at, count); });
   for (std::size_t i = 0; i < n; ++i) {
     const E *from = wide.at<E>(i), *numbers = narrow.at<E>(i);
-    Lanes<E> left[V];
-    unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+    const auto left = [&](auto v) DYNET_LIKE_BODY {
       const bool is_tail = kMasked && v == V - 1;
-      left[v] =
-          is_tail ? Lanes<E>::load(from + v * kLanes, tail) : Lanes<E>::load(from + v * kLanes);
-    });
-    unrolled<C>([&](auto c) DYNET_LIKE_BODY {
-      const Lanes<E> number(hn::Set(d, numbers[c]));
-      unrolled<V>([&](auto v) DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
-    });
+      return is_tail ? Lanes<E>::load(from + v * kLanes, tail) : Lanes<E>::load(from + v * kLanes);
+    };
+    add_products<V, C>(acc, left,
+                       [&](auto c) DYNET_LIKE_BODY { return Lanes<E>(hn::Set(d, numbers[c])); });
   }
   for_sums([&](Lanes<E>& lanes, E* at, std::size_t count)
                DYNET_LIKE_BODY { store(lanes, at, count); });
 }
 
-// The side that a tile reads as vectors, up to kPanelRows elements.
-struct WideSide {
-  Side side;
-  std::size_t size;
-  bool padded;  // zeros fill up the last vector
-};
-
 template <class E, int V, bool kMasked>
-HWY_INLINE void add_tile_of(const WideSide& wide, Side narrow, std::size_t numbers, std::size_t n,
-                            bool fresh, E* sum, std::size_t stride) {
+HWY_INLINE void add_tile_of(Side wide, std::size_t size, Side narrow, std::size_t numbers,
+                            std::size_t n, bool fresh, E* sum, std::size_t stride) {
   constexpr decltype(&outer_tile<E, V, 1, kMasked>) tiles[kTileColumns] = {
       outer_tile<E, V, 1, kMasked>, outer_tile<E, V, 2, kMasked>, outer_tile<E, V, 3, kMasked>,
       outer_tile<E, V, 4, kMasked>, outer_tile<E, V, 5, kMasked>, outer_tile<E, V, 6, kMasked>};
-  const std::size_t tail = wide.size - (V - 1) * Lanes<E>::size;
-  tiles[numbers - 1](wide.side, narrow, n, fresh, tail, sum, stride);
+  const std::size_t tail = size - (V - 1) * Lanes<E>::size;
+  tiles[numbers - 1](wide, narrow, n, fresh, tail, sum, stride);
 }
 
-// The tile of `wide` and up to kTileColumns numbers of `narrow`.
+// The tile of up to kPanelRows elements of `wide` and up to kTileColumns numbers of `narrow`.
+// `padded`: zeros fill up the last vector of `wide`.
 template <class E>
-HWY_INLINE void add_tile(const WideSide& wide, Side narrow, std::size_t numbers, std::size_t n,
-                         bool fresh, E* sum, std::size_t stride) {
+HWY_INLINE void add_tile(Side wide, std::size_t size, bool padded, Side narrow, std::size_t numbers,
+                         std::size_t n, bool fresh, E* sum, std::size_t stride) {
   const auto add = [&]<int V>() DYNET_LIKE_BODY {
-    if (wide.padded || wide.size == V * Lanes<E>::size) {
-      add_tile_of<E, V, false>(wide, narrow, numbers, n, fresh, sum, stride);
+    if (padded || size == V * Lanes<E>::size) {
+      add_tile_of<E, V, false>(wide, size, narrow, numbers, n, fresh, sum, stride);
     } else {
-      add_tile_of<E, V, true>(wide, narrow, numbers, n, fresh, sum, stride);
+      add_tile_of<E, V, true>(wide, size, narrow, numbers, n, fresh, sum, stride);
     }
   };
-  const std::size_t vectors = (wide.size + Lanes<E>::size - 1) / Lanes<E>::size;
+  const std::size_t vectors = (size + Lanes<E>::size - 1) / Lanes<E>::size;
   if (vectors == 1) add.template operator()<1>();
   if (vectors == 2) add.template operator()<2>();
   if constexpr (kPanelVectors == 4) {
@@ -113,19 +106,23 @@ class Copies {
       : memory_(workspace.elements<E>(addends * size)),
         places_(workspace.elements<const void*>(addends)) {}
 
-  // Copies whole vectors and fills them up with zeros.
-  HWY_INLINE WideSide copy_wide(Side from, std::size_t n, std::size_t size) const {
-    constexpr std::size_t kAhead = 8;  // addends are scattered in memory: prefetch them
-    E* to = memory_;
-    for (std::size_t i = 0; i < n; ++i, to += padded_rows<E>(size)) {
+  // Copies panel by panel, and within a panel addend by addend. Panel p begins at p * n panels.
+  // Zeros fill up the last vector of each.
+  HWY_INLINE Side copy_wide(Side from, std::size_t n, std::size_t size) const {
+    constexpr std::size_t kAhead = 4;  // addends are scattered in memory: prefetch them
+    for (std::size_t i = 0; i < n; ++i) {
       const E *elements = from.at<E>(i), *next = i + kAhead < n ? from.at<E>(i + kAhead) : elements;
-      for_lanes<E>(size, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-        __builtin_prefetch(next + at);
-        load(elements + at, count).store(to + at);
-      });
-      places_[i] = to;
+      E* panel = memory_ + i * kPanelRows<E>;
+      places_[i] = panel;
+      for (std::size_t row = 0; row < size; row += kPanelRows<E>, panel += n * kPanelRows<E>) {
+        const std::size_t rows = HWY_MIN(kPanelRows<E>, size - row);
+        for_lanes<E>(rows, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+          __builtin_prefetch(next + row + at);
+          load(elements + row + at, count).store(panel + at);
+        });
+      }
     }
-    return {{places_, 0}, size, true};
+    return {places_, 0};
   }
 
   // Copies tile by tile, and within a tile addend by addend. The tile of number c begins at c * n.
@@ -174,7 +171,7 @@ HWY_INLINE void add_turned(const OuterBlock<E>& block, std::size_t begin, std::s
         const E* from = block.sum_at(row, c + k);
         for (std::size_t r = 0; r < rows; ++r) tile[r * kPanelRows<E> + k] = from[r];
       }
-      add_tile<E>({block.x(c), columns, false}, block.dy(row), rows, block.n, block.fresh, tile,
+      add_tile<E>(block.x(c), columns, false, block.dy(row), rows, block.n, block.fresh, tile,
                   kPanelRows<E>);
       for (std::size_t k = 0; k < columns; ++k) {
         E* to = block.sum_at(row, c + k);
@@ -192,25 +189,29 @@ void add_outer_products(const OuterProducts& call, std::size_t begin, std::size_
   const std::size_t tiles = (call.columns + kTileColumns - 1) / kTileColumns;
   const std::size_t panels = (end - begin + kPanelRows<E> - 1) / kPanelRows<E>;
   const bool copies_dy = tiles >= kWorthCopying<E>, copies_x = panels >= kWorthCopying<E>;
-  const Copies<E> of_dy(workspace, copies_dy ? most : 0, kPanelRows<E>);
+  constexpr std::size_t kCopied = kCopiedBytes / sizeof(E);
+  const Copies<E> of_dy(workspace, copies_dy ? most : 0, kCopied);
   const Copies<E> of_x(workspace, copies_x ? most : 0, tiles * kTileColumns);
   OuterBlock<E> block{call, 0, 0, call.fresh};
   for (; block.first < call.addends.n; block.first += block.n, block.fresh = false) {
     block.n = HWY_MIN(kAddends, call.addends.n - block.first);
     Side x = block.x(0);
     if (copies_x) x = of_x.copy_numbers(x.places, block.n, call.columns);
+    Side copied;
     for (std::size_t row = begin; row < end; row += kPanelRows<E>) {
-      const std::size_t rows = HWY_MIN(kPanelRows<E>, end - row);
+      const std::size_t rows = HWY_MIN(kPanelRows<E>, end - row), at = (row - begin) % kCopied;
+      if (copies_dy && at == 0) {
+        copied = of_dy.copy_wide(block.dy(row), block.n, HWY_MIN(kCopied, end - row));
+      }
       if (Lanes<E>::masks_memory && rows <= kLanes && call.columns > kLanes) {
         add_turned(block, row, end);
         continue;
       }
-      WideSide dy{block.dy(row), rows, false};
-      if (copies_dy) dy = of_dy.copy_wide(dy.side, block.n, rows);
+      const Side dy = copies_dy ? Side{copied.places, at * block.n} : block.dy(row);
       for (std::size_t c = 0; c < call.columns; c += kTileColumns) {
         x.begin = copies_x ? c * block.n : c;
-        add_tile(dy, x, HWY_MIN(std::size_t{kTileColumns}, call.columns - c), block.n, block.fresh,
-                 block.sum_at(row, c), call.rows);
+        add_tile(dy, rows, copies_dy, x, HWY_MIN(std::size_t{kTileColumns}, call.columns - c),
+                 block.n, block.fresh, block.sum_at(row, c), call.rows);
       }
     }
   }

@@ -61,6 +61,31 @@ HWY_INLINE void unrolled(F&& f) {
   (std::make_integer_sequence<int, n>());
 }
 
+// sums[v][c] += left(v) * right(c). The side with fewer vectors stays in registers.
+template <int V, int C, class E, class Left, class Right>
+HWY_INLINE void add_products(Lanes<E> (&sums)[V][C], const Left& left, const Right& right) {
+  const auto add = [&](auto v, auto c, Lanes<E> a, Lanes<E> b)
+                       DYNET_LIKE_BODY { sums[v][c] = fused(a, b, sums[v][c]); };
+  if constexpr (C == 1) {
+    const Lanes<E> b = right(0);
+    unrolled<V>([&](auto v) DYNET_LIKE_BODY { add(v, 0, left(v), b); });
+  } else if constexpr (C < V) {
+    Lanes<E> b[C];
+    unrolled<C>([&](auto c) DYNET_LIKE_BODY { b[c] = right(c).pinned(); });
+    unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+      const Lanes<E> a = left(v).pinned();
+      unrolled<C>([&](auto c) DYNET_LIKE_BODY { add(v, c, a, b[c]); });
+    });
+  } else {
+    Lanes<E> a[V];
+    unrolled<V>([&](auto v) DYNET_LIKE_BODY { a[v] = left(v).pinned(); });
+    unrolled<C>([&](auto c) DYNET_LIKE_BODY {
+      const Lanes<E> b = right(c).pinned();
+      unrolled<V>([&](auto v) DYNET_LIKE_BODY { add(v, c, a[v], b); });
+    });
+  }
+}
+
 // The rows of P panels of V vectors, of which the last has `tail` rows. kMasked: only these may be
 // read. Aligned, because the short loop for one column would be a few percent slower if it crossed
 // a line of the instruction cache.
@@ -88,17 +113,13 @@ HWY_NOINLINE __attribute__((aligned(64))) void multiply_panel(const Product<E>& 
     const E* right[C];
     unrolled<C>([&](auto c) DYNET_LIKE_BODY { right[c] = block.x[p][c]; });
     for (std::size_t k = 0; k < k_count; ++k, w += stride) {
-      Lanes<E> left[P * V];
-      unrolled<P * V>([&](auto v) DYNET_LIKE_BODY {
+      const auto left = [&](auto v) DYNET_LIKE_BODY {
         const E* const from = w + v / V * next_panel + v % V * kLanes;
         const bool is_tail = kMasked && v == P * V - 1;
-        left[v] = is_tail ? Lanes<E>::load(from, tail) : Lanes<E>::load(from);
-      });
-      unrolled<C>([&](auto c) DYNET_LIKE_BODY {
-        const Lanes<E> number(hn::Set(d, right[c][k]));
-        unrolled<P * V>([&](auto v)
-                            DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
-      });
+        return is_tail ? Lanes<E>::load(from, tail) : Lanes<E>::load(from);
+      };
+      add_products<P * V, C>(
+          acc, left, [&](auto c) DYNET_LIKE_BODY { return Lanes<E>(hn::Set(d, right[c][k])); });
     }
   }
   unrolled<C>([&](auto c) DYNET_LIKE_BODY {
@@ -133,7 +154,7 @@ template <class E, int C>
 HWY_INLINE void multiply_panels(const Product<E>& product, std::size_t begin, std::size_t end,
                                 const ColumnBlock<E>& block) {
   constexpr std::size_t kLanes = Lanes<E>::size;
-  constexpr int kAtOnce = kBusySums / (kPanelVectors * C);
+  constexpr int kAtOnce = (kBusySums - 1) / (kPanelVectors * C) + 1;
   std::size_t row = begin;
   if constexpr (kAtOnce > 1) multiply_whole_panels<E, kAtOnce, C>(product, row, end, block);
   for (std::size_t width; row < end; row += width) {

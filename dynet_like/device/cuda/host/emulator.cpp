@@ -10,7 +10,7 @@ namespace dynet_like::detail::cuda::host {
 namespace {
 
 // The block that runs on this thread of the process, if its threads cooperate.
-thread_local CooperatingBlock* running_block = nullptr;
+thread_local CooperatingBlock* running_block __attribute__((tls_model("initial-exec"))) = nullptr;
 
 // The steps of the launch that runs on it, and how many threads have come to the present one.
 struct Steps {

@@ -22,7 +22,8 @@ struct Index {
 struct Position {
   Index thread, block, block_size, grid_size;
 };
-inline constinit thread_local Position position;
+// Fast to read: see Races::running.
+inline constinit thread_local Position position __attribute__((tls_model("initial-exec")));
 
 /// A line of a kernel.
 struct Place {
