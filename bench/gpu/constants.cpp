@@ -18,8 +18,9 @@ constexpr const char* kHelp =
     "Measures the cost of a GPU's calls for a minibatch, in a minute or two:\n"
     "\n"
     "  calls      us of the host for a launch, for a call of the library's queue with lists of 16\n"
-    "             items, and for an event; us of the device from one tiny kernel to the next; us\n"
-    "             from a launch until the host's wait for it ends\n"
+    "             items, and for an event; us of the device from one tiny kernel to the next, and\n"
+    "             from one step of a launch to the next; us from a launch until the host's wait\n"
+    "             for it ends\n"
     "  memory     GB/s of a copy of 1 GiB on the device, bytes read and written\n"
     "  copies     1 kB to 64 MB from and to pinned memory: us of the host to queue one, us of\n"
     "             the device for each, us for both and the wait, GB/s\n"
@@ -41,7 +42,8 @@ json to_json(const CallCosts& calls) {
   return {
       {"host_launch_us", calls.host_launch * 1e6}, {"host_call_us", calls.host_call * 1e6},
       {"host_mark_us", calls.host_mark * 1e6},     {"device_launch_us", calls.device_launch * 1e6},
-      {"round_trip_us", calls.round_trip * 1e6},   {"host_was_ahead", calls.host_was_ahead}};
+      {"device_step_us", calls.device_step * 1e6}, {"round_trip_us", calls.round_trip * 1e6},
+      {"host_was_ahead", calls.host_was_ahead}};
 }
 
 json to_json(const CopyCosts& copy) {
@@ -69,11 +71,12 @@ void print(const CallCosts& calls) {
       "{:10.2f}  host, a call of the queue with lists of 16 items\n"
       "{:10.2f}  host, an event\n"
       "{:10.2f}  device, from one tiny kernel to the next{}\n"
+      "{:10.2f}  device, from one step of a launch to the next\n"
       "{:10.2f}  from a launch until the host has waited for it\n",
       calls.host_launch * 1e6, calls.host_call * 1e6, calls.host_mark * 1e6,
       calls.device_launch * 1e6,
       calls.host_was_ahead ? "" : " (at most: the host did not keep ahead)",
-      calls.round_trip * 1e6);
+      calls.device_step * 1e6, calls.round_trip * 1e6);
 }
 
 void print(const CopyCosts& copy) {

@@ -128,6 +128,7 @@ CallCosts Measures::calls() {
       &host);
   costs.host_mark = host / many;
   costs.host_call = host_call_seconds();
+  costs.device_step = costs.device_launch + step_seconds(true) - step_seconds(false);
   costs.round_trip = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < count; ++i) {
     ask_tiny(1);
@@ -164,6 +165,37 @@ double Measures::host_call_seconds() {
     access_.runtime().wait();
   }
   return least / static_cast<double>(count);
+}
+
+// The device's, for a cell of some 100 blocks, with a launch for several or one for each.
+double Measures::step_seconds(bool together) {
+  constexpr int kSteps = 40;
+  const unsigned hidden = access_.is_emulated() ? 8 : 512;
+  const auto* const zeros = static_cast<const float*>(from_);
+  ops::Signature cell;
+  cell.op = &ops::lstm_cell;
+  cell.attributes = {0, 0};
+  cell.inputs = {Dim({3 * hidden}), Dim({3 * hidden, 1}), Dim({1})};
+  cell.shared = {1, 1, 1};
+  cell.output = Dim({2 * hidden});
+  cell.output_size = 2 * hidden;
+  detail::Operand in[3];
+  for (detail::Operand& operand : in) operand.shared = zeros;
+  detail::ForwardCall call;
+  call.type = &cell;
+  call.n = 1;
+  call.in = in;
+  call.out = {to_, hidden};
+  call.workspace = &access_.commands();
+  const auto kernel = access_.queue().kernels(ops::lstm_cell).forward[0];
+  return device_seconds([&] {
+           for (int i = 0; i < kSteps; ++i) {
+             kernel(call);
+             if (!together) access_.commands().finish();
+           }
+           access_.commands().submit();
+         }) /
+         kSteps;
 }
 
 std::vector<std::size_t> Measures::copy_sizes() const {
@@ -258,6 +290,8 @@ Gpu gpu_of(const CallCosts& calls, const std::vector<CopyCosts>& copies,
   Gpu gpu{};
   gpu.launch_seconds = calls.device_launch;
   gpu.host_call_seconds = calls.host_call;
+  gpu.meeting_seconds = std::max(kShortest, calls.device_step);
+  gpu.host_step_seconds = std::max(kShortest, calls.host_call - calls.host_launch);
   gpu.wait_seconds =
       std::max(kShortest, calls.round_trip - calls.host_launch - calls.device_launch);
   gpu.bytes_per_second = bytes_per_second;

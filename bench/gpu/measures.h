@@ -16,6 +16,7 @@ struct CallCosts {
   double host_call = 0;      ///< the host's, for a call of the library's queue with 16 items
   double host_mark = 0;      ///< the host's, for an event
   double device_launch = 0;  ///< the device's, from the end of one tiny kernel to that of the next
+  double device_step = 0;    ///< the same for two steps of one launch
   double round_trip = 0;     ///< a tiny kernel, an event, and the wait for it
   bool host_was_ahead = true;  ///< if not, device_launch is the host's time
 };
@@ -59,6 +60,7 @@ class Measures {
   void keep_busy(double seconds);
   void ask_tiny(std::size_t count);
   double host_call_seconds();
+  double step_seconds(bool together);
 
   Access& access_;
   cuda::Mark first_, last_;

@@ -8,7 +8,8 @@ namespace {
 constexpr std::uint64_t DeviceCounts::*kCounters[] = {
     &DeviceCounts::launches,       &DeviceCounts::copies_to_device, &DeviceCounts::bytes_to_device,
     &DeviceCounts::copies_to_host, &DeviceCounts::bytes_to_host,    &DeviceCounts::synchronisations,
-    &DeviceCounts::allocations,    &DeviceCounts::fallbacks,        &DeviceCounts::product_terms};
+    &DeviceCounts::allocations,    &DeviceCounts::fallbacks,        &DeviceCounts::product_terms,
+    &DeviceCounts::meetings};
 
 GpuWork gpu_work(const PhaseWork& phase, double flops, double memory_bytes) {
   return {phase.launches,
@@ -17,7 +18,8 @@ GpuWork gpu_work(const PhaseWork& phase, double flops, double memory_bytes) {
           phase.copies_to_device + phase.copies_to_host,
           phase.bytes_to_device + phase.bytes_to_host,
           phase.synchronisations,
-          phase.product_terms};
+          phase.product_terms,
+          phase.meetings};
 }
 
 }  // namespace
@@ -46,7 +48,7 @@ PhaseWork mean(const DeviceCounts& sum, double minibatches) {
           per_minibatch(sum.bytes_to_device), per_minibatch(sum.copies_to_host),
           per_minibatch(sum.bytes_to_host),   per_minibatch(sum.synchronisations),
           per_minibatch(sum.allocations),     per_minibatch(sum.fallbacks),
-          per_minibatch(sum.product_terms)};
+          per_minibatch(sum.product_terms),   per_minibatch(sum.meetings)};
 }
 
 PhaseWork operator+(const PhaseWork& a, const PhaseWork& b) {
@@ -58,7 +60,8 @@ PhaseWork operator+(const PhaseWork& a, const PhaseWork& b) {
           a.synchronisations + b.synchronisations,
           a.allocations + b.allocations,
           a.fallbacks + b.fallbacks,
-          a.product_terms + b.product_terms};
+          a.product_terms + b.product_terms,
+          a.meetings + b.meetings};
 }
 
 double DeviceWork::predicted_seconds(const Gpu& gpu, double host) const {

@@ -40,7 +40,7 @@ struct PhaseWork {
   double launches = 0;
   double copies_to_device = 0, bytes_to_device = 0, copies_to_host = 0, bytes_to_host = 0;
   double synchronisations = 0, allocations = 0, fallbacks = 0;
-  double product_terms = 0;
+  double product_terms = 0, meetings = 0;
 };
 
 PhaseWork mean(const DeviceCounts& sum, double minibatches);

@@ -21,7 +21,9 @@ constexpr Constant kConstants[] = {{"launch_seconds", &Gpu::launch_seconds},
                                    {"bus_bytes_per_second", &Gpu::bus_bytes_per_second},
                                    {"wait_seconds", &Gpu::wait_seconds},
                                    {"host_call_seconds", &Gpu::host_call_seconds},
-                                   {"term_seconds", &Gpu::term_seconds}};
+                                   {"term_seconds", &Gpu::term_seconds},
+                                   {"meeting_seconds", &Gpu::meeting_seconds},
+                                   {"host_step_seconds", &Gpu::host_step_seconds}};
 
 }  // namespace
 
@@ -58,12 +60,13 @@ double busy_seconds(const Gpu& gpu, const GpuWork& work) {
   const double memory = work.memory_bytes / gpu.bytes_per_second;
   const double products = work.flops / gpu.flops_per_second;
   const double chains = work.product_terms * gpu.term_seconds;
-  return (work.launches + work.copies) * gpu.launch_seconds + std::max({memory, products, chains}) +
-         work.bus_bytes / gpu.bus_bytes_per_second;
+  return (work.launches + work.copies) * gpu.launch_seconds + work.meetings * gpu.meeting_seconds +
+         std::max({memory, products, chains}) + work.bus_bytes / gpu.bus_bytes_per_second;
 }
 
 double asking_seconds(const Gpu& gpu, const GpuWork& work) {
-  return (work.launches + work.copies) * gpu.host_call_seconds;
+  return (work.launches + work.copies) * gpu.host_call_seconds +
+         work.meetings * gpu.host_step_seconds;
 }
 
 double predict_seconds(const Gpu& gpu, const GpuWork& forward, const GpuWork& rest,

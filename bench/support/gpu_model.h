@@ -17,12 +17,15 @@ struct Gpu {
   double wait_seconds;       ///< from the end of a kernel until the host continues
   double host_call_seconds;  ///< the host's time for a launch or copy with its lists
   double term_seconds;       ///< per term of a product that threads add one by one
+  double meeting_seconds;    ///< until all blocks of a launch have waited for each other
+  double host_step_seconds;  ///< the host's time for the lists of a step that needs no launch
 };
-// Launches, host calls and waits are published measurements. The data sheet has 3.35 TB/s and 67
-// TFLOP/s: kernels with few blocks reach a part of the memory's speed and a small part of the
-// arithmetic. The bus is PCIe 5. A term takes the instructions of a tile, and the latency of L2.
-inline constexpr Gpu kFast{2e-6, 3.0e12, 40e12, 25e9, 8e-6, 2e-6, 8e-9};
-inline constexpr Gpu kSlow{3.5e-6, 1.5e12, 10e12, 12e9, 20e-6, 5e-6, 20e-9};
+// Launches, meetings, host calls and waits are published measurements. The data sheet has 3.35 TB/s
+// and 67 TFLOP/s: kernels with few blocks reach a part of the memory's speed and a small part of
+// the arithmetic. The bus is PCIe 5. A term takes the instructions of a tile, and the latency of
+// L2. The host's time for a step is a guess: that of a call without its launch.
+inline constexpr Gpu kFast{2e-6, 3.0e12, 40e12, 25e9, 8e-6, 2e-6, 8e-9, 1.3e-6, 0.5e-6};
+inline constexpr Gpu kSlow{3.5e-6, 1.5e12, 10e12, 12e9, 20e-6, 5e-6, 20e-9, 2e-6, 2e-6};
 
 /// The two ends of a prediction. With measured constants both are the same.
 struct GpuRange {
@@ -45,11 +48,12 @@ struct GpuWork {
   double copies = 0, bus_bytes = 0;
   double waits = 0;
   double product_terms = 0;  ///< the longest chain of each product, added up
+  double meetings = 0;       ///< steps of launches, without the first of each
 };
 
 /// Seconds for which the device is busy with a phase:
 ///
-///   (launches + copies) * launch + bus_bytes / bus
+///   (launches + copies) * launch + meetings * meeting + bus_bytes / bus
 ///     + max(memory_bytes / bandwidth, flops / peak, product_terms * term)
 ///
 /// Everything is in one stream, where a kernel begins when the one before it has ended. So the

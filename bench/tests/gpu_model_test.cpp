@@ -12,16 +12,22 @@ namespace dynet_like::bench {
 namespace {
 
 // A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5; the
-// host takes 3 to queue a launch or copy, and a term of a product takes 1/2.
-constexpr Gpu kGpu{2, 10, 100, 1, 5, 3, 0.5};
+// host takes 3 to queue a launch or copy, and a term of a product takes 1/2. A step that needs no
+// launch takes 1/4 on the device and 1/8 on the host.
+constexpr Gpu kGpu{2, 10, 100, 1, 5, 3, 0.5, 0.25, 0.125};
 // The same with a host that takes no time.
-constexpr Gpu kAlone{2, 10, 100, 1, 5, 0, 0.5};
+constexpr Gpu kAlone{2, 10, 100, 1, 5, 0, 0.5, 0.25, 0};
 
 TEST(GpuModelTest, LaunchesAndCopiesAddUp) {
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {}), 0);
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 3}), 6);
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 3, .copies = 1, .bus_bytes = 7}), 15);
   EXPECT_DOUBLE_EQ(asking_seconds(kGpu, {.launches = 3, .copies = 1, .bus_bytes = 7}), 12);
+}
+
+TEST(GpuModelTest, StepsThatShareALaunchCostLess) {
+  EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 3, .meetings = 8}), 8);
+  EXPECT_DOUBLE_EQ(asking_seconds(kGpu, {.launches = 3, .meetings = 8}), 10);
 }
 
 TEST(GpuModelTest, TheSlowerOfMemoryAndArithmeticCounts) {

@@ -7,7 +7,8 @@ namespace dynet_like {
 
 /// The work of a device since it was opened. The CPU counts nothing.
 struct DeviceCounts {
-  std::uint64_t launches = 0;       ///< of kernels and of library products
+  std::uint64_t launches = 0;  ///< of kernels and of library products
+  std::uint64_t meetings = 0;  ///< in launches of several steps: waits of blocks for each other
   std::uint64_t product_terms = 0;  ///< of its products: the terms that one thread adds one by one
   std::uint64_t copies_to_device = 0, bytes_to_device = 0;
   std::uint64_t copies_to_host = 0, bytes_to_host = 0;

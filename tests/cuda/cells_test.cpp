@@ -1,6 +1,8 @@
 // Cells of the back end for GPUs: one launch for few columns, two for many, the same bits.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "dynet_like/ops/structured.h"
 #include "tests/support/cuda_memory_fixture.h"
 
@@ -100,6 +102,49 @@ class CudaCellsTest : public CudaMemoryTest<T> {
     }
   }
 
+  // The states of several levels of n items, each of which reads the level before it: as input `to`
+  // part `part`, for all pairs in `reads`. `submits`: level by level.
+  Numbers levels(std::size_t n, unsigned count, const std::vector<std::array<unsigned, 2>>& reads,
+                 bool submits) {
+    const std::size_t part = part_size(type_), each = n * type_.output_size;
+    std::vector<std::vector<const void*>> items = items_;
+    T* out = this->make(Numbers(count * each, T(7)));
+    const T* const first = out;
+    for (unsigned level = 0; level < count; ++level, out += each) {
+      std::vector<Operand> in(items.size());
+      for (std::size_t j = 0; j < in.size(); ++j) {
+        type_.shared[j] ? in[j].shared = items[j][0] : in[j].items = items[j].data();
+      }
+      ForwardCall call;
+      call.type = &type_;
+      call.n = n;
+      call.in = in.data();
+      call.out = {out, part};
+      this->queue_->forward(this->queue_->kernels(*type_.op).forward[static_cast<int>(type_.dtype)],
+                            call);
+      if (submits) this->queue_->submit();
+      for (const auto& [to, from] : reads) {
+        for (std::size_t i = 0; i < n; ++i)
+          items[to][i] = out + i * type_.output_size + from * part;
+      }
+    }
+    return this->read(first, count * each);
+  }
+  // Levels that share a launch have the bits of levels that do not, in any order.
+  void check_levels(std::size_t n, const std::vector<std::array<unsigned, 2>>& reads) {
+    constexpr unsigned kLevels = 5;
+    std::uint64_t before = this->launches();
+    const Numbers alone = levels(n, kLevels, reads, true);
+    EXPECT_EQ(this->launches() - before, kLevels);
+    EXPECT_TRUE(this->same_in_all_orders([&] {
+      before = this->launches();
+      const Numbers together = levels(n, kLevels, reads, false);
+      EXPECT_EQ(this->launches() - before, 1u);
+      EXPECT_TRUE(this->same_bits(together, alone));
+      return together;
+    }));
+  }
+
   Signature type_;
   std::size_t kept_ = 0;  // elements of an item
   std::vector<std::vector<const void*>> items_;
@@ -118,6 +163,19 @@ TYPED_TEST(CudaCellsTest, SameBitsInOneLaunchAndInTwo) {
   this->check(900, 2);
   this->make_gru(21, 3, 41);
   this->check(41, 1);
+}
+
+TYPED_TEST(CudaCellsTest, LevelsShareALaunch) {
+  for (const unsigned children : {0u, 1u, 2u}) {
+    this->make_lstm(children, 24, 130, 19);
+    std::vector<std::array<unsigned, 2>> reads = {{children + 2, 0}};
+    for (unsigned child = 0; child < children; ++child) reads.push_back({1 + child, 1});
+    this->check_levels(19, reads);
+  }
+  this->make_lstm(2, 256, 3, 30);  // small tiles
+  this->check_levels(30, {{{4, 0}, {1, 1}, {2, 1}}});
+  this->make_gru(21, 130, 20);
+  this->check_levels(20, {{{2, 0}}});
 }
 
 // A tile has no room for a vector of each of 19 gates.

@@ -1,11 +1,11 @@
 // Kernels of ops: LSTM and GRU cells. The products of all gates are one launch, the pointwise part
-// is another one. For few columns both are one launch.
+// is another one. For few columns both are one step, and levels of a recursion can share a launch.
 #include <bit>
 
 #include "dynet_like/device/cuda/affine.h"
 #include "dynet_like/device/cuda/deferred.h"
-#include "dynet_like/device/cuda/gathered_tiles.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/warp_products.h"
 #include "dynet_like/ops/elementwise.h"
 
 namespace dynet_like::detail::cuda {
@@ -100,6 +100,56 @@ bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned
           in_joined_tiles_of<typename Tiles::Small>(commands, products, gates, launch));
 }
 
+// The pointwise part of the gradients.
+template <class T>
+struct LstmGradients {
+  static constexpr unsigned blocks_at_once = 4;
+  static constexpr bool cooperates = false;
+
+  Part part;
+  LstmLayout layout;
+  Operand dys, saved;
+  const Operand* cells;
+  const Destination* cell_gradients;
+  Deferred<T> deferred;
+
+  __device__ void run() const {
+    Place place;
+    if (!find_step_element(part, place)) return;
+    const std::size_t item = place.item;
+    lstm_gradient(layout, layout.children, Here{place.at}, cells, cell_gradients, item,
+                  dys.at<T>(2 * item), dys.at<T>(2 * item + 1), saved.at<T>(item),
+                  deferred.at(item));
+  }
+};
+
+template <class T>
+struct GruGradients {
+  static constexpr unsigned blocks_at_once = 4;
+  static constexpr bool cooperates = false;
+
+  Part part;
+  Operand dys, saved, before;
+  Deferred<T> deferred;
+  bool has_x;
+  T* through_z;
+
+  __device__ void run() const {
+    Place place;
+    if (!find_step_element(part, place)) return;
+    const unsigned hidden = part.size;
+    const std::size_t item = place.item;
+    T* const sums = deferred.at(item);
+    gru_gradient(hidden, Here{place.at}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item),
+                 sums, has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
+  }
+};
+
+template <class T>
+using GradientSteps =
+    Together<WarpProducts<typename WarpTiles<T>::Small, true, T>,
+             WarpProducts<typename WarpTiles<T>::Tiny, true, T>, LstmGradients<T>, GruGradients<T>>;
+
 // ---------------------------------------------------------------------------------------- LSTM
 
 template <class T>
@@ -117,23 +167,39 @@ __global__ void lstm_items(Part part, LstmLayout layout, const T* sums, const Op
 }
 
 template <class Tile, class T>
-__global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
-    multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* product,
-                        const Factor<T>* factors, const Operand* cells, Output out, T* saved) {
-  wait_for_earlier();
-  const BlockOfGates<Tile, T> block(*product, layout.hidden, layout.rows / layout.hidden, shift);
-  ChunkSums<Tile, false> sums;
-  sums.compute(*product, factors, block.part, block.rows);
-  block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
-    const auto sum = [&](unsigned row) {
-      const unsigned gate = row / layout.hidden;
-      return sums.at(block.line(gate, e), column) + block.bias(*product, item, gate, e);
-    };
-    T* const states[] = {output_at<T>(out, 2 * item), output_at<T>(out, 2 * item + 1)};
-    lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item, states,
-                 item_of(saved, item, layout.rows + layout.hidden));
-  });
-}
+struct LstmItems {
+  // Five gates of doubles need more registers than threads of three blocks have.
+  static constexpr unsigned sum_bytes = Tile::thread_rows * Tile::thread_columns * sizeof(T);
+  static constexpr unsigned blocks_at_once = sum_bytes > 128 ? 2 : Tile::blocks_at_once;
+  static constexpr bool cooperates = true;
+
+  LstmLayout layout;
+  unsigned shift;
+  const GatheredProduct<T>* product;
+  const Factor<T>* factors;
+  const Operand* cells;
+  Output out;
+  T* saved;
+
+  __device__ void run() const {
+    const GatheredProduct<T>& all = *global(product);
+    const BlockOfGates<Tile, T> block(all, layout.hidden, layout.rows / layout.hidden, shift);
+    ChunkSums<Tile, false> sums;
+    sums.compute(all, global(factors), block.part, block.rows);
+    block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
+      const auto sum = [&](unsigned row) {
+        const unsigned gate = row / layout.hidden;
+        return sums.at(block.line(gate, e), column) + block.bias(all, item, gate, e);
+      };
+      T* const states[] = {output_at<T>(out, 2 * item), output_at<T>(out, 2 * item + 1)};
+      lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item, states,
+                   item_of(saved, item, layout.rows + layout.hidden));
+    });
+  }
+};
+
+template <class Tiles, class T>
+using LstmSteps = Together<LstmItems<typename Tiles::Small, T>, LstmItems<typename Tiles::Tiny, T>>;
 
 template <class T>
 void lstm_forward(const ForwardCall& call) {
@@ -145,30 +211,22 @@ void lstm_forward(const ForwardCall& call) {
   const Operand* const cells = commands.stage(call.in + 1, layout.children);
   T* const saved = static_cast<T*>(call.saved);
   const unsigned gates = layout.rows / layout.hidden;
-  const auto launch_joined = [&]<class Tile>(const Shape& shape, int shift) {
-    commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
-                                products.stage_products(commands), products.stage_factors(commands),
-                                cells, call.out, saved);
+  const auto in_tiles = [&]<class Tiles>() {
+    return in_joined_tiles<Tiles>(
+        commands, products, gates, [&]<class Tile>(const Shape& shape, int shift) {
+          add_step(commands, LstmSteps<Tiles, T>(), shape,
+                   LstmItems<Tile, T>{layout, static_cast<unsigned>(shift),
+                                      products.stage_products(commands),
+                                      products.stage_factors(commands), cells, call.out, saved});
+        });
   };
-  const bool joined =
-      gates == 3   ? in_joined_tiles<GateTiles<T, 3>>(commands, products, gates, launch_joined)
-      : gates == 5 ? in_joined_tiles<GateTiles<T, 5>>(commands, products, gates, launch_joined)
-                   : in_joined_tiles<WarpTiles<T>>(commands, products, gates, launch_joined);
+  const bool joined = gates == 3   ? in_tiles.template operator()<GateTiles<T, 3>>()
+                      : gates == 5 ? in_tiles.template operator()<GateTiles<T, 5>>()
+                                   : in_tiles.template operator()<WarpTiles<T>>();
   if (joined) return;
   products.launch(commands, false);
   launch_elements(commands, call.n, layout.hidden, lstm_items<T>, layout, sums, cells, call.out,
                   saved);
-}
-
-template <class T>
-__global__ void lstm_gradients(Part part, LstmLayout layout, Operand dys, Operand saved,
-                               const Operand* cells, const Destination* cell_gradients,
-                               Deferred<T> deferred) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const std::size_t item = place.item;
-  lstm_gradient(layout, layout.children, Here{place.at}, cells, cell_gradients, item,
-                dys.at<T>(2 * item), dys.at<T>(2 * item + 1), saved.at<T>(item), deferred.at(item));
 }
 
 template <class T>
@@ -177,9 +235,11 @@ void lstm_backward(const BackwardCall& call) {
   const Affine map = layout.map(*call.type);
   Commands& commands = commands_of(call);
   const Deferred<T> deferred(call);
-  launch_elements(commands, call.n, layout.hidden, lstm_gradients<T>, layout, call.dy, call.saved,
-                  commands.stage(call.in + 1, layout.children),
-                  commands.stage(call.dx + 1, layout.children), deferred);
+  const Operand* const cells = commands.stage(call.in + 1, layout.children);
+  const Destination* const cell_gradients = commands.stage(call.dx + 1, layout.children);
+  add_element_steps(commands, GradientSteps<T>(), call.n, layout.hidden, [&](const Part& part) {
+    return LstmGradients<T>{part, layout, call.dy, call.saved, cells, cell_gradients, deferred};
+  });
   launch_left_gradients(call, map, deferred.places());
   GatheredProducts<T> products;
   add_right_gradients(products, call, map, deferred.places());
@@ -204,36 +264,52 @@ __global__ void gru_items(Part part, const T* sums_h, const T* sums_x, Operand b
 
 // For few columns: a block computes the sums of h, then those of x, then the elements.
 template <class Tile, class T>
-__global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
-    multiply_gru_items(unsigned hidden, unsigned shift, const GatheredProduct<T>* products,
-                       bool has_x, const Factor<T>* factors, Operand before, Output out, T* saved) {
+struct GruItems {
+  static constexpr unsigned blocks_at_once = Tile::blocks_at_once;
+  static constexpr bool cooperates = true;
+
+  unsigned hidden, shift;
+  const GatheredProduct<T>* products;
+  bool has_x;
+  const Factor<T>* factors;
+  Operand before;
+  Output out;
+  T* saved;
+
+  __device__ void run() const;
+};
+template <class Tile, class T>
+__device__ void GruItems<Tile, T>::run() const {
+  const GatheredProduct<T>* const of = global(products);
   SHARED_ARRAY(T, sums_of_h, Tile::rows * Tile::columns);
-  wait_for_earlier();
-  const BlockOfGates<Tile, T> block(products[0], hidden, 3, shift);
+  const BlockOfGates<Tile, T> block(of[0], hidden, 3, shift);
   ChunkSums<Tile, false> sums;
-  sums.compute(products[0], factors, block.part, block.rows);
+  sums.compute(of[0], global(factors), block.part, block.rows);
   block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
     for (unsigned gate = 0; gate < 3; ++gate) {
       const unsigned line = block.line(gate, e);
       sums_of_h[column * Tile::rows + line] =
-          sums.at(line, column) + block.bias(products[0], item, gate, e);
+          sums.at(line, column) + block.bias(of[0], item, gate, e);
     }
   });
   if (has_x) {
     __syncthreads();
-    sums.compute(products[1], factors, block.part, block.rows);
+    sums.compute(of[1], global(factors), block.part, block.rows);
   }
   block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
     const auto of_h = [&](unsigned gate) {
       return sums_of_h[column * Tile::rows + block.line(gate, e)];
     };
     const auto of_x = [&](unsigned gate) {
-      return sums.at(block.line(gate, e), column) + block.bias(products[1], item, gate, e);
+      return sums.at(block.line(gate, e), column) + block.bias(of[1], item, gate, e);
     };
     gru_element(hidden, Here{block.part.row + e}, of_h, of_x, has_x, before.at<T>(item),
                 output_at<T>(out, item), item_of(saved, item, 4 * hidden));
   });
 }
+
+template <class Tiles, class T>
+using GruSteps = Together<GruItems<typename Tiles::Small, T>, GruItems<typename Tiles::Tiny, T>>;
 
 template <class T>
 void gru_forward(const ForwardCall& call) {
@@ -248,26 +324,15 @@ void gru_forward(const ForwardCall& call) {
   T* const saved = static_cast<T*>(call.saved);
   const bool joined = in_joined_tiles<GateTiles<T, 3>>(
       commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
-        commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
-                                    products.stage_products(commands), layout.has_x(),
-                                    products.stage_factors(commands), call.in[2], call.out, saved);
+        add_step(commands, GruSteps<GateTiles<T, 3>, T>(), shape,
+                 GruItems<Tile, T>{layout.hidden, static_cast<unsigned>(shift),
+                                   products.stage_products(commands), layout.has_x(),
+                                   products.stage_factors(commands), call.in[2], call.out, saved});
       });
   if (joined) return;
   products.launch(commands, false);
   launch_elements(commands, call.n, layout.hidden, gru_items<T>, sums_h, sums_x, call.in[2],
                   call.out, saved);
-}
-
-template <class T>
-__global__ void gru_gradients(Part part, Operand dys, Operand saved, Operand before,
-                              Deferred<T> deferred, bool has_x, T* through_z) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const unsigned hidden = part.size;
-  const std::size_t item = place.item;
-  T* const sums = deferred.at(item);
-  gru_gradient(hidden, Here{place.at}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item), sums,
-               has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
 }
 
 template <class T>
@@ -277,8 +342,10 @@ void gru_backward(const BackwardCall& call) {
   const Deferred<T> deferred(call);
   const Places<T> of_h = deferred.places(), of_x = deferred.places(3 * layout.hidden);
   T* const through_z = call.dx[2].wanted() ? commands.elements<T>(call.n * layout.hidden) : nullptr;
-  launch_elements(commands, call.n, layout.hidden, gru_gradients<T>, call.dy, call.saved,
-                  call.in[2], deferred, layout.has_x(), through_z);
+  add_element_steps(commands, GradientSteps<T>(), call.n, layout.hidden, [&](const Part& part) {
+    return GruGradients<T>{part,     call.dy,        call.saved, call.in[2],
+                           deferred, layout.has_x(), through_z};
+  });
   launch_left_gradients(call, layout.of_h, of_h);
   if (layout.has_x()) launch_left_gradients(call, layout.of_x, of_x);
   GatheredProducts<T> products;
@@ -289,6 +356,20 @@ void gru_backward(const BackwardCall& call) {
 }
 
 }  // namespace
+
+template <class Tile, class T>
+void add_product_step(Commands& commands, const Shape& shape,
+                      const WarpProducts<Tile, true, T>& work) {
+  add_step(commands, GradientSteps<T>(), shape, work);
+}
+template void add_product_step(Commands&, const Shape&,
+                               const WarpProducts<WarpTiles<float>::Small, true, float>&);
+template void add_product_step(Commands&, const Shape&,
+                               const WarpProducts<WarpTiles<float>::Tiny, true, float>&);
+template void add_product_step(Commands&, const Shape&,
+                               const WarpProducts<WarpTiles<double>::Small, true, double>&);
+template void add_product_step(Commands&, const Shape&,
+                               const WarpProducts<WarpTiles<double>::Tiny, true, double>&);
 
 std::span<const KernelEntry> cell_kernels() {
   static const KernelEntry table[] = {

@@ -57,10 +57,11 @@ bool Commands::joins_sums(DType dtype, const std::byte* sum, std::size_t size,
 void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
                        SumStart start) {
   if (size == 0 || (addends.n == 0 && start == SumStart::there)) return;
+  if (steps_.count > 0) finish();
   const auto* place = static_cast<const std::byte*>(sum);
-  if (!joins_sums(dtype, place, size, addends)) finish_sums();
+  if (!joins_sums(dtype, place, size, addends)) finish();
   const bool starts_anew = start != SumStart::there && segment_at_.contains(place);
-  if (starts_anew) finish_sums();  // the earlier addends are not wanted
+  if (starts_anew) finish();  // the earlier addends are not wanted
   // Reserve memory first, so that a failure leaves no half of a sum.
   make_room(segments_);
   if (addends_.capacity() < addends_.size() + addends.n) {
@@ -103,10 +104,56 @@ void Commands::forget_sums() {
   written_.clear();
 }
 
+void Commands::add_step(const WaitingSteps::Kind& kind, const Shape& shape, bool cooperates,
+                        std::span<const std::byte> step) {
+  if (!segments_.empty()) finish();
+  const unsigned blocks = std::max(steps_.shape.blocks_x, shape.blocks_x);
+  if (steps_.count > 0 && (steps_.kind != &kind || blocks > kind.most_blocks(runtime_))) finish();
+  if (steps_.count == 0) {
+    steps_.kind = &kind;
+    steps_.shape = shape;
+    steps_.cooperate = cooperates;
+    steps_.bytes.clear();
+  }
+  steps_.bytes.insert(steps_.bytes.end(), step.begin(), step.end());
+  steps_.shape.blocks_x = std::max(steps_.shape.blocks_x, shape.blocks_x);
+  steps_.shape.threads_y = std::max(steps_.shape.threads_y, shape.threads_y);
+  steps_.cooperate |= cooperates;
+  ++steps_.count;
+}
+
 // Must be called before every other call is added.
-void Commands::finish_sums() {
+void Commands::finish() {
   Loans& loans = runtime_.loans();
-  if (segments_.empty()) return loans.expect_call(calls_.size());
+  if (steps_.count > 0 || !segments_.empty()) {
+    loans.begin_late_calls();
+    try {
+      steps_.count > 0 ? launch_steps() : launch_segments();
+    } catch (...) {
+      loans.end_late_calls();
+      throw;
+    }
+    loans.end_late_calls();
+  }
+  loans.expect_call(calls_.size());
+}
+
+// The launch calls finish. If there is no memory, the steps keep waiting.
+void Commands::launch_steps() {
+  WaitingSteps waiting;
+  std::swap(waiting, steps_);
+  try {
+    waiting.kind->launch(*this, waiting);
+  } catch (...) {
+    std::swap(waiting, steps_);
+    throw;
+  }
+  meetings_ += waiting.count - 1;
+  waiting.count = 0;
+  std::swap(waiting, steps_);  // keeps the memory
+}
+
+void Commands::launch_segments() {
   // Groups the addends by segment, in the order in which they came.
   std::vector<const void*> sorted(addends_.size());
   std::vector<SumSegment> segments = segments_;
@@ -120,24 +167,20 @@ void Commands::finish_sums() {
     SumSegment& segment = segments[index];
     sorted[segment.first + segment.count++] = addend;
   }
-  // Launching a sum calls finish_sums. If there is no memory, the sums keep waiting.
+  // Launching a sum calls finish. If there is no memory, the sums keep waiting.
   std::vector<SumSegment> waiting;
   waiting.swap(segments_);
-  loans.begin_late_calls();
   try {
     launch_sums(*this, sums_dtype_, segments, sorted);
   } catch (...) {
-    loans.end_late_calls();
     waiting.swap(segments_);
     throw;
   }
-  loans.end_late_calls();
   forget_sums();
-  loans.expect_call(calls_.size());
 }
 
 void Commands::submit() {
-  finish_sums();
+  finish();
   calls_asked_ = 0;
   calls_wanted_ = kFirstCalls;
   if (calls_.empty()) return;

@@ -62,12 +62,28 @@ class CallList {
   std::vector<Unit> memory_;
 };
 
+class Commands;
+
 /// One of several sums that run in one launch. Its addends are `count` entries of a common list.
 struct SumSegment {
   void* sum = nullptr;
   std::size_t size = 0;
   std::size_t first = 0, count = 0;
   SumStart start = SumStart::there;
+};
+
+/// Steps of one kind that wait for others: they can share a launch (see steps.h).
+struct WaitingSteps {
+  /// How to launch steps of a kind, and how many of their blocks can wait for each other.
+  struct Kind {
+    void (*launch)(Commands& commands, const WaitingSteps& steps);
+    unsigned (*most_blocks)(Runtime& runtime);
+  };
+  const Kind* kind = nullptr;
+  Shape shape;  ///< has room for each of them
+  unsigned count = 0;
+  bool cooperate = false;        ///< threads of a block
+  std::vector<std::byte> bytes;  ///< a Step each
 };
 
 /// The commands of a device, in order. Launchers get this as their workspace: its memory is scratch
@@ -113,7 +129,17 @@ class Commands : public Workspace {
   /// Adds a copy of memory of this process, which may change after the call, in the same way.
   void write(void* to, const void* from, std::size_t size);
   /// Launches the sums and copies so far, so that later calls see their results.
-  void finish_sums();
+  void finish_sums() {
+    if (steps_.count == 0) finish();
+  }
+  /// Launches all that waits for calls that might run together with it.
+  void finish();
+  /// Adds a kernel that may share a launch with those of its kind before and after it. Each sees
+  /// what all before it did. add_step of steps.h makes the arguments.
+  void add_step(const WaitingSteps::Kind& kind, const Shape& shape, bool cooperates,
+                std::span<const std::byte> step);
+  /// How often blocks of launches wait for each other.
+  std::uint64_t meetings() const { return meetings_; }
 
   void submit();
   /// Starts or stops measuring; the time since the start.
@@ -135,13 +161,14 @@ class Commands : public Workspace {
   /// Adds all calls that `calls` adds, or none if it throws before anything was submitted.
   template <class Calls>
   void together(const Calls& calls) {
-    finish_sums();
+    finish();
     const std::size_t before = calls_.size();
     try {
       calls();
-      finish_sums();
+      finish();
     } catch (...) {
       forget_sums();
+      steps_.count = 0;
       calls_.shrink(before);
       throw;
     }
@@ -157,9 +184,11 @@ class Commands : public Workspace {
   }
   template <class Call>
   void append(const Call& call) {
-    finish_sums();
+    finish();
     calls_.append(call);
   }
+  void launch_steps();
+  void launch_segments();
   void forget_sums();
   bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                   const Addends& addends) const;
@@ -173,10 +202,11 @@ class Commands : public Workspace {
   StagingPool stagings_;
   Arena scratch_;
   LargeProducts large_products_ = LargeProducts::exact;
-  std::uint64_t product_terms_ = 0;
+  std::uint64_t product_terms_ = 0, meetings_ = 0;
   std::optional<BusyTime> busy_time_;  ///< if busy time is measured
 
-  // Sums that have not been launched.
+  // Steps or sums that have not been launched: never both.
+  WaitingSteps steps_;
   DType sums_dtype_ = DType::f32;
   std::vector<SumSegment> segments_;
   std::vector<std::pair<std::uint32_t, const void*>> addends_;      ///< segment and place

@@ -123,6 +123,7 @@ class CudaDevice final : public Device {
     DeviceCounts counts = shared_->runtime.counts();
     counts.fallbacks = shared_->fallbacks;
     counts.product_terms = shared_->commands.product_terms();
+    counts.meetings = shared_->commands.meetings();
     counts.busy_seconds = shared_->commands.busy_seconds();
     return counts;
   }

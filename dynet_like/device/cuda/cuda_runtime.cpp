@@ -85,6 +85,8 @@ struct Runtime::Implementation {
   enum class Early : std::uint8_t { unknown, no, yes };
 
   int device = 0, device_before = 0, capability = 0;
+  int multiprocessors = 0;                         ///< 0: blocks cannot wait for each other
+  std::map<const void*, unsigned> blocks_at_once;  ///< by kernel
   Early early = Early::unknown;
   unsigned depth = 0;
   bool is_busy = false;  ///< work has begun that nobody has waited for
@@ -103,6 +105,7 @@ struct Runtime::Implementation {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     capability = 10 * properties.major + properties.minor;
+    if (properties.cooperativeLaunch != 0) multiprocessors = properties.multiProcessorCount;
     if (capability < kLeastCapability) {
       throw DeviceError("[cuda] need a GPU of compute capability 8.0 or later; got " +
                         std::string(properties.name) + " of " + std::to_string(properties.major) +
@@ -257,15 +260,20 @@ void Runtime::zero(void* to, std::size_t size) {
 void Runtime::launch(const Shape& shape, const KernelCall& call) {
   const RuntimeUse use(*this);
   cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  const bool is_early = shape.waits && implementation_->begins_early(call.kernel);
+  const bool is_early = !shape.meets && shape.waits && implementation_->begins_early(call.kernel);
+  if (shape.meets) {
+    attribute.id = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
+  } else {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  }
   const cudaLaunchConfig_t config{{shape.blocks_x, shape.blocks_y, shape.blocks_z},
                                   {shape.threads_x, shape.threads_y},
                                   0,
                                   implementation_->stream,
                                   &attribute,
-                                  is_early ? 1u : 0u};
+                                  is_early || shape.meets ? 1u : 0u};
   const cudaError_t error = take(cudaLaunchKernelExC(&config, call.kernel, call.arguments));
   if (error != cudaSuccess) {
     const std::string text = cudaGetErrorString(error);
@@ -277,6 +285,19 @@ void Runtime::launch(const Shape& shape, const KernelCall& call) {
   }
   ++counts_.launches;
   implementation_->is_busy = true;
+}
+
+unsigned Runtime::most_blocks_at_once(const void* kernel, unsigned threads) {
+  Implementation& own = *implementation_;
+  if (own.multiprocessors == 0) return 0;
+  const auto found = own.blocks_at_once.find(kernel);
+  if (found != own.blocks_at_once.end()) return found->second;
+  const RuntimeUse use(*this);
+  int blocks = 0;
+  check(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), 0),
+      "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return own.blocks_at_once[kernel] = static_cast<unsigned>(blocks * own.multiprocessors);
 }
 
 void Runtime::open_products(ProductMath math) {

@@ -6,8 +6,8 @@
 // tile.
 #include <algorithm>
 
-#include "dynet_like/device/cuda/gathered_tiles.h"
 #include "dynet_like/device/cuda/tensor_tile.h"
+#include "dynet_like/device/cuda/warp_products.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -31,35 +31,6 @@ constexpr std::size_t kEnoughBlocks = 128;
 // Tiny tiles are used up to this number of blocks, where latency dominates.
 constexpr std::size_t kMostTinyBlocks = 264;
 
-// Where a result goes, and what is added to it: first the bias, then the old contents.
-template <class T>
-struct ResultPlace {
-  T* to = nullptr;  // null if it is not wanted
-  T* partial = nullptr;
-  const T* bias = nullptr;
-  bool add = false;
-
-  __device__ ResultPlace(const GatheredProduct<T>& product, const TilePart& part, unsigned row,
-                         unsigned column) {
-    const ColumnPlace place = place_of(product, part, column);
-    const std::size_t at = std::size_t{place.column} * product.rows + part.row + row;
-    const std::size_t in_block = std::size_t{place.item} * product.rows * product.columns + at;
-    if (product.out != nullptr) {
-      to = partial = product.out + in_block;
-    } else {
-      to = product.to.template at<T>(place.item);
-      if (to == nullptr) return;
-      to = partial = to + at;
-      if (product.to.add != nullptr) {
-        partial = product.partial + in_block;
-        add = product.to.add[place.item] != 0;
-      }
-    }
-    if (!product.has_bias) return;
-    bias = product.bias.at(place.item) + (product.bias_columns == 1 ? part.row + row : at);
-  }
-};
-
 template <class Tile, class T>
 __device__ void finish_chunk(Accumulators<Tile>& results, const GatheredProduct<T>& product,
                              bool first, bool last) {
@@ -82,21 +53,13 @@ __device__ void finish_chunk(Accumulators<Tile>& results, const GatheredProduct<
   });
 }
 
-template <class T>
-__device__ const GatheredProduct<T>& product_of_block(const GatheredProduct<T>* products,
-                                                      unsigned count) {
-  wait_for_earlier();
-  unsigned p = count - 1;
-  while (products[p].first_block > blockIdx.x) --p;
-  return products[p];
-}
-
 template <class Tile, bool kTransposed, class T>
 __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
     multiply_in_blocks(const GatheredProduct<T>* products, unsigned count,
                        const Factor<T>* factors) {
   SHARED_ARRAY(Vector<T>, left_tiles, 2 * Tile::left_vectors);
   SHARED_ARRAY(Vector<T>, right_tiles, 2 * Tile::right_vectors);
+  wait_for_earlier();
   const GatheredProduct<T>& product = product_of_block(products, count);
   const unsigned length = Chunks(product.terms).length;
   for (unsigned begin = 0;; begin += length) {
@@ -113,26 +76,9 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
   }
 }
 
-template <class Tile, bool kTransposed, class T>
-__global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
-    multiply_in_warps(const GatheredProduct<T>* products, unsigned count,
-                      const Factor<T>* factors) {
-  const GatheredProduct<T>& product = product_of_block(products, count);
-  const TilePart part = tile_part_of<Tile>(product);
-  ChunkSums<Tile, kTransposed> sums;
-  sums.compute(product, factors, part, RowsInOrder{part});
-  const unsigned threads = blockDim.x * blockDim.y;
-  for (unsigned i = threadIdx.y * blockDim.x + threadIdx.x; i < Tile::rows * Tile::columns;
-       i += threads) {
-    const unsigned row = i % Tile::rows, column = i / Tile::rows;
-    if (row >= part.rows || column >= part.columns) continue;
-    const ResultPlace<T> place(product, part, row, column);
-    if (place.to == nullptr) continue;
-    T sum = sums.at(row, column);
-    if (place.bias != nullptr) sum = *place.bias + sum;
-    put(sum, place.to, place.add);
-  }
-}
+template <class T>
+using ForwardSteps = Together<WarpProducts<typename WarpTiles<T>::Small, false, T>,
+                              WarpProducts<typename WarpTiles<T>::Tiny, false, T>>;
 
 }  // namespace
 
@@ -210,9 +156,12 @@ template <class T>
 template <class Tile>
 void GatheredProducts<T>::launch_warp_tiles(Commands& commands, bool transposed) {
   const Shape shape = shape_in_warps(commands, Tile::rows, Tile::columns);
-  commands.launch_cooperating(
-      shape, transposed ? multiply_in_warps<Tile, true, T> : multiply_in_warps<Tile, false, T>,
-      stage_products(commands), static_cast<unsigned>(products_.size()), stage_factors(commands));
+  const auto work = [&]<bool kTransposed>() {
+    return WarpProducts<Tile, kTransposed, T>{
+        stage_products(commands), static_cast<unsigned>(products_.size()), stage_factors(commands)};
+  };
+  if (transposed) return add_product_step(commands, shape, work.template operator()<true>());
+  add_step(commands, ForwardSteps<T>(), shape, work.template operator()<false>());
 }
 
 template <class T>

@@ -202,6 +202,16 @@ struct WarpTiles<double> {
   using Tiny = Tile<double, 16, 8, 16, 4, 1>;
 };
 
+/// Shared memory for the tiles of all warps of a block. There is one for each type of numbers,
+/// which all sizes of tiles use, so that a kernel with several sizes does not need them side by
+/// side.
+constexpr std::size_t kWarpTileBytes = 33792;
+template <class T>
+__device__ Vector<T>* warp_tiles() {
+  SHARED_ARRAY(Vector<T>, tiles, kWarpTileBytes / sizeof(Vector<T>));
+  return tiles;
+}
+
 /// The sums of the chunks of a tile, in shared memory, column by column. Each warp (threadIdx.y)
 /// computes one chunk.
 template <class Tile, bool kTransposed>
@@ -211,14 +221,15 @@ class ChunkSums {
   static constexpr unsigned kSize = Tile::rows * Tile::columns;
   static constexpr unsigned kLeft = 2 * Tile::left_vectors, kRight = 2 * Tile::right_vectors;
   static_assert(kSize <= kLeft * kVector<T>);
+  static_assert(kMostChunks * (kLeft + kRight) * sizeof(Vector<T>) <= kWarpTileBytes);
 
  public:
   /// Called by all threads of the block. The threads of warp 0 always have a tile.
   template <class Rows>
   __device__ void compute(const GatheredProduct<T>& product, const Factor<T>* factors,
                           const TilePart& part, const Rows& rows) {
-    SHARED_ARRAY(Vector<T>, left_tiles, kMostChunks * kLeft);
-    SHARED_ARRAY(Vector<T>, right_tiles, kMostChunks * kRight);
+    Vector<T>*const left_tiles = warp_tiles<T>(), *const right_tiles =
+                                                      left_tiles + kMostChunks * kLeft;
     const Chunks chunks(product.terms);
     const unsigned chunk = threadIdx.y;
     count_ = chunks.count;

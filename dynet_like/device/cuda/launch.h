@@ -19,6 +19,12 @@ template <class... Parameters>
 void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
             Parameters... arguments);
 
+/// How many blocks of a kernel, with so many threads, can wait for each other.
+template <class... Parameters>
+unsigned most_blocks_at_once(Runtime& runtime, void (*kernel)(Parameters...), unsigned threads) {
+  return runtime.most_blocks_at_once(reinterpret_cast<const void*>(kernel), threads);
+}
+
 #if !defined(DYNET_LIKE_CUDA_HOST)
 
 template <class... Parameters>

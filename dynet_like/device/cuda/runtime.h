@@ -20,6 +20,8 @@ struct Shape {
   /// Set if all threads call wait_for_earlier before they access memory. Such a kernel may begin
   /// before earlier kernels have ended (programmatic dependent launch), if the GPU supports it.
   bool waits = false;
+  /// Set if blocks wait for each other, in in_steps (steps.h). So all must run at once.
+  bool meets = false;
 };
 /// The same shape for such a kernel.
 inline Shape early(Shape shape) {
@@ -98,6 +100,9 @@ class Runtime {
   /// Begins a kernel; launch() of launch.h makes `call`. An error names the kernel. Errors that are
   /// reported later name it only if CUDA_LAUNCH_BLOCKING=1 makes every launch wait.
   void launch(const Shape& shape, const KernelCall& call);
+  /// How many blocks of a kernel, with so many threads, can wait for each other. 0: this device
+  /// cannot do that.
+  unsigned most_blocks_at_once(const void* kernel, unsigned threads);
   /// Prepares library products, which need it; once is enough.
   void open_products(ProductMath math = ProductMath::prescribed);
   void multiply(const LibraryProduct& product);

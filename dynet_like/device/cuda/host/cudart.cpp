@@ -17,6 +17,7 @@ using host::Driver, host::Work;
 namespace {
 
 constexpr int kVersion = 13000;
+constexpr int kMultiprocessors = 132, kThreadsAtOnce = 384;  // of an H100, for 168 registers each
 
 // Objects of the driver are not allocated by operator new, which tests make fail.
 template <class T>
@@ -43,6 +44,16 @@ struct Bytes {
 bool runs_at_once() {
   const char* const value = std::getenv("CUDA_LAUNCH_BLOCKING");
   return value != nullptr && *value == '1';
+}
+
+// Blocks that wait for each other must all run at once.
+void need_room(const Shape& shape) {
+  const int threads = static_cast<int>(shape.threads_x * shape.threads_y);
+  const std::uint64_t room = kThreadsAtOnce / threads * kMultiprocessors;
+  const std::uint64_t blocks = std::uint64_t{shape.blocks_x} * shape.blocks_y * shape.blocks_z;
+  if (Driver::get().blocks_meet && blocks <= room) return;
+  throw DeviceError("[cudaLaunchKernelExC] need at most " + std::to_string(room) +
+                    " blocks of this size that wait for each other; got " + std::to_string(blocks));
 }
 
 void need_ended(const char* what, bool ended) {
@@ -87,6 +98,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
     std::strcpy(properties->name, "the CPU in place of a GPU");
     properties->major = 9;
     properties->minor = 0;
+    properties->multiProcessorCount = kMultiprocessors;
+    properties->cooperativeLaunch = Driver::get().blocks_meet ? 1 : 0;
   });
 }
 
@@ -296,6 +309,11 @@ void run_launch(Work& work) {
 
 }  // namespace
 
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads,
+                                                          std::size_t) {
+  return Driver::get().call([&] { *blocks = kThreadsAtOnce / threads; });
+}
+
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void**) {
   Driver& driver = Driver::get();
   // Bound by position, because the language of kernels uses two of the names as macros.
@@ -303,7 +321,11 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
   const cudaStream_t stream = queue;
   Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};
   for (unsigned i = 0; i < attribute_count; ++i) {
-    shape.waits = attributes[i].val.programmaticStreamSerializationAllowed != 0;
+    if (attributes[i].id == cudaLaunchAttributeCooperative) {
+      shape.meets = attributes[i].val.cooperative != 0;
+    } else {
+      shape.waits = attributes[i].val.programmaticStreamSerializationAllowed != 0;
+    }
   }
   const auto& function = *static_cast<const host::Function*>(kernel);
   return driver.call([&] {
@@ -315,6 +337,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
           "[launch] need arguments that are null or addresses of the device; got another");
     }
     host::check_shape(shape);
+    if (shape.meets) need_room(shape);
     Work work;
     work.run = run_launch;
     work.bytes.reset(static_cast<std::byte*>(std::malloc(kBehind + function.size)));

@@ -203,6 +203,7 @@ bool stop_failing() {
 
 void set_device_count(int count) { Driver::get().device_count = count; }
 void hide_cublas(bool hidden) { Driver::get().cublas_hidden = hidden; }
+void let_blocks_meet(bool may) { Driver::get().blocks_meet = may; }
 
 std::uint64_t live_objects() {
   const auto& [streams, events, handles, pinned] = Driver::get().objects;

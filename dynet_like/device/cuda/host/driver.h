@@ -160,6 +160,7 @@ class Driver {
   Objects objects;
   int device_count = 1;
   bool cublas_hidden = false;
+  bool blocks_meet = true;
   std::string fault;  ///< reported by the next call
 
   // For tests that make a call fail.

@@ -12,6 +12,14 @@ namespace {
 // The block that runs on this thread of the process, if its threads cooperate.
 thread_local CooperatingBlock* running_block __attribute__((tls_model("initial-exec"))) = nullptr;
 
+// The steps of the launch that runs on it, and how many threads have come to the present one.
+struct Steps {
+  bool may_meet = false;
+  unsigned now = 0, count = 1;
+  std::uint64_t threads = 0;
+};
+thread_local Steps steps;
+
 CooperatingBlock& cooperating(Place place) {
   if (running_block != nullptr) return *running_block;
   throw DeviceError(std::string("[cuda-host] need launch_cooperating for a kernel whose threads "
@@ -37,6 +45,17 @@ void check_shape(const Shape& shape) {
       ") of threads (" + join(shape.threads_x, shape.threads_y) + ")");
 }
 
+unsigned begin_step(unsigned count) {
+  if (count > 1 && !steps.may_meet) {
+    throw DeviceError(
+        "[cuda-host] need a launch whose blocks may wait for each other; got several steps");
+  }
+  if (steps.threads++ == 0 && steps.now == 0) steps.count = count;
+  if (count == steps.count) return steps.now;
+  throw DeviceError("[cuda-host] need as many steps in all threads of a launch; got " +
+                    std::to_string(steps.count) + " and " + std::to_string(count));
+}
+
 void barrier(Place place) { cooperating(place).barrier(place); }
 void warp_barrier(Place place, unsigned mask) {
   cooperating(place).exchange(place, mask, 0, 32, true);
@@ -58,8 +77,7 @@ void Emulator::set_schedule(const Schedule& schedule) {
 
 void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel) {
   const unsigned count = shape.threads_x * shape.threads_y;
-  const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
-  const std::uint64_t blocks = plane * shape.blocks_z;
+  const std::uint64_t blocks = std::uint64_t{shape.blocks_x} * shape.blocks_y * shape.blocks_z;
   position.block_size = {shape.threads_x, shape.threads_y, 1};
   position.grid_size = {shape.blocks_x, shape.blocks_y, shape.blocks_z};
   struct Running {
@@ -78,7 +96,23 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
   const bool looks = looks_for_races || before < 256 || before % 8 == 0;
   const Running running(threads == Threads::cooperating ? &block_ : nullptr,
                         looks ? &races_ : nullptr);
-  races_.begin_launch(looks_for_races, shape.waits);
+  steps = {shape.meets};
+  do {
+    races_.begin_launch(looks_for_races, shape.waits);
+    steps.threads = 0;
+    run_blocks(shape, threads, kernel);
+    races_.check(kernel.name);
+    const bool has_steps = steps.threads > 0 || steps.count > 1;
+    if (!has_steps || steps.threads == blocks * count) continue;
+    throw DeviceError("[cuda-host] need all " + std::to_string(blocks * count) +
+                      " threads of a launch in each step; got " + std::to_string(steps.threads));
+  } while (++steps.now < steps.count);
+}
+
+void Emulator::run_blocks(const Shape& shape, Threads threads, const Kernel& kernel) {
+  const unsigned count = shape.threads_x * shape.threads_y;
+  const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
+  const std::uint64_t blocks = plane * shape.blocks_z;
   Sequence sequence(blocks, schedule_.order, random_);
   for (std::uint64_t b = 0; b < blocks; ++b) {
     const std::uint64_t at = sequence.next();
@@ -99,7 +133,6 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
       kernel.run(kernel.kernel);
     }
   }
-  races_.check(kernel.name);
 }
 
 }  // namespace dynet_like::detail::cuda::host

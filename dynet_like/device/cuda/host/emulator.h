@@ -27,6 +27,8 @@ class Emulator {
   void execute(const Shape& shape, Threads threads, const Kernel& kernel);
 
  private:
+  void run_blocks(const Shape& shape, Threads threads, const Kernel& kernel);
+
   Races& races_;
   std::map<const void*, std::uint64_t, std::less<>,
            OwnMemory<std::pair<const void* const, std::uint64_t>>>

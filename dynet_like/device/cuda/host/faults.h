@@ -19,6 +19,8 @@ bool stop_failing();
 void set_device_count(int count);
 /// Whether cuBLAS appears not to be installed.
 void hide_cublas(bool hidden);
+/// Whether devices that are opened from now on support launches whose blocks wait for each other.
+void let_blocks_meet(bool may);
 
 /// The number of streams, events, cuBLAS handles and pinned blocks that were not given back.
 std::uint64_t live_objects();

@@ -37,6 +37,9 @@ struct Place {
 
 /// Notes that the thread has waited for earlier kernels.
 void note_wait();
+/// Begins the steps of a launch whose blocks wait for each other after each; returns the number of
+/// the step that runs now. The emulator runs all blocks from the start for each of `count` steps.
+unsigned begin_step(unsigned count);
 /// Waits for all threads of the block, which must wait at the same place.
 void barrier(Place place);
 /// Waits for the threads of the warp that `mask` names, and orders their accesses to memory.

@@ -34,11 +34,14 @@ struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
 };
-enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeCooperative = 2,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6
+};
 struct cudaLaunchAttribute {
   cudaLaunchAttributeID id;
   union {
-    int programmaticStreamSerializationAllowed;
+    int cooperative, programmaticStreamSerializationAllowed;
   } val;
 };
 struct cudaLaunchConfig_t {
@@ -54,6 +57,7 @@ struct cudaFuncAttributes {
 struct cudaDeviceProp {
   char name[256];
   int major, minor;
+  int multiProcessorCount, cooperativeLaunch;
 };
 
 cudaError_t cudaGetDeviceCount(int* count);
@@ -88,3 +92,5 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
                                 void** arguments);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel);
 cudaError_t cudaFuncGetName(const char** name, const void* kernel);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
+                                                          int threads, std::size_t shared_bytes);
