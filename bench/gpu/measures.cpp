@@ -268,7 +268,10 @@ std::vector<ProductCosts> Measures::products(std::size_t rows, std::size_t inner
   for (const Product::Kind kind : {Product::forward, Product::gradient, Product::outer}) {
     const auto seconds = [&](bool by_cublas) {
       return device_seconds([&] {
-               for (int i = 0; i < repeats; ++i) product.ask(kind, by_cublas);
+               for (int i = 0; i < repeats; ++i) {
+                 product.ask(kind, by_cublas);
+                 access_.commands().finish();  // each is a launch
+               }
                access_.commands().submit();
              }) /
              repeats;

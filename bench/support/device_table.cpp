@@ -13,6 +13,7 @@ nlohmann::json device_columns(const Row& row, const Result& result, double host_
   const double slow = work.predicted_seconds(range.slow, host_seconds);
   return {{"device", default_device()->name()},
           {"launches", all.launches},
+          {"meetings", all.meetings},
           {"forward_launches", work.forward.launches},
           {"backward_launches", work.backward.launches},
           {"update_launches", work.update.launches},
