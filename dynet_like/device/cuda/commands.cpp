@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "dynet_like/core/make_room.h"
-
 namespace dynet_like::detail::cuda {
 
 namespace {
@@ -38,48 +36,11 @@ void Commands::read(void* to, const void* from, std::size_t size, Mark arrived) 
   });
 }
 
-// Whether a sum may run together with those that wait. It must neither read what they write nor
-// write what they read, and its place must be equal to one of theirs or overlap none.
-bool Commands::joins_sums(DType dtype, const std::byte* sum, std::size_t size,
-                          const Addends& addends) const {
-  if (segments_.empty()) return true;
-  if (dtype != sums_dtype_) return false;
-  const std::size_t bytes = size * size_of(dtype);
-  for (std::size_t i = 0; i < addends.n; ++i) {
-    const auto* from = static_cast<const std::byte*>(addends.dy[i]);
-    if (written_.overlaps(from, from + bytes)) return false;
-  }
-  const auto same = segment_at_.find(sum);
-  if (same != segment_at_.end() && segments_[same->second].size == size) return true;
-  return !written_.overlaps(sum, sum + bytes) && !read_.overlaps(sum, sum + bytes);
-}
-
 void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
                        SumStart start) {
   if (size == 0 || (addends.n == 0 && start == SumStart::there)) return;
-  if (steps_.count > 0) finish();
-  const auto* place = static_cast<const std::byte*>(sum);
-  if (!joins_sums(dtype, place, size, addends)) finish();
-  const bool starts_anew = start != SumStart::there && segment_at_.contains(place);
-  if (starts_anew) finish();  // the earlier addends are not wanted
-  // Reserve memory first, so that a failure leaves no half of a sum.
-  make_room(segments_);
-  if (addends_.capacity() < addends_.size() + addends.n) {
-    addends_.reserve(2 * (addends_.size() + addends.n));
-  }
-  const std::size_t bytes = size * size_of(dtype);
-  written_.add(place, place + bytes);
-  for (std::size_t i = 0; i < addends.n; ++i) {
-    const auto* from = static_cast<const std::byte*>(addends.dy[i]);
-    read_.add(from, from + bytes);
-  }
-  const auto [at, is_new] =
-      segment_at_.emplace(place, static_cast<std::uint32_t>(segments_.size()));
-  sums_dtype_ = dtype;
-  const std::uint32_t segment = at->second;
-  if (is_new) segments_.push_back({sum, size, 0, 0, start});
-  segments_[segment].count += addends.n;
-  for (std::size_t i = 0; i < addends.n; ++i) addends_.emplace_back(segment, addends.dy[i]);
+  if (steps_.count > 0 || !sums_.take(dtype, sum, size, addends, start)) finish();
+  sums_.add(dtype, sum, size, addends, start);
 }
 
 void Commands::write(void* to, const void* from, std::size_t size) {
@@ -96,17 +57,9 @@ void Commands::write(void* to, const void* from, std::size_t size) {
   add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
 }
 
-void Commands::forget_sums() {
-  segments_.clear();
-  addends_.clear();
-  segment_at_.clear();
-  read_.clear();
-  written_.clear();
-}
-
 void Commands::add_step(const WaitingSteps::Kind& kind, const Shape& shape, bool cooperates,
                         std::span<const std::byte> step) {
-  if (!segments_.empty()) finish();
+  if (!sums_.is_empty()) finish();
   const unsigned blocks = std::max(steps_.shape.blocks_x, shape.blocks_x);
   if (steps_.count > 0 && (steps_.kind != &kind || blocks > kind.most_blocks(runtime_))) finish();
   if (steps_.count == 0) {
@@ -125,10 +78,10 @@ void Commands::add_step(const WaitingSteps::Kind& kind, const Shape& shape, bool
 // Must be called before every other call is added.
 void Commands::finish() {
   Loans& loans = runtime_.loans();
-  if (steps_.count > 0 || !segments_.empty()) {
+  if (steps_.count > 0 || !sums_.is_empty()) {
     loans.begin_late_calls();
     try {
-      steps_.count > 0 ? launch_steps() : launch_segments();
+      steps_.count > 0 ? launch_steps() : launch_waiting_sums();
     } catch (...) {
       loans.end_late_calls();
       throw;
@@ -153,30 +106,20 @@ void Commands::launch_steps() {
   std::swap(waiting, steps_);  // keeps the memory
 }
 
-void Commands::launch_segments() {
-  // Groups the addends by segment, in the order in which they came.
-  std::vector<const void*> sorted(addends_.size());
-  std::vector<SumSegment> segments = segments_;
-  std::size_t first = 0;
-  for (SumSegment& segment : segments) {
-    segment.first = first;
-    first += segment.count;
-    segment.count = 0;
-  }
-  for (const auto& [index, addend] : addends_) {
-    SumSegment& segment = segments[index];
-    sorted[segment.first + segment.count++] = addend;
-  }
-  // Launching a sum calls finish. If there is no memory, the sums keep waiting.
-  std::vector<SumSegment> waiting;
-  waiting.swap(segments_);
+// The same for sums.
+void Commands::launch_waiting_sums() {
+  std::vector<const void*> addends;
+  const std::vector<SumSegment> segments = sums_.list(addends);
+  WaitingSums waiting;
+  std::swap(waiting, sums_);
   try {
-    launch_sums(*this, sums_dtype_, segments, sorted);
+    launch_sums(*this, waiting.dtype(), segments, addends);
   } catch (...) {
-    waiting.swap(segments_);
+    std::swap(waiting, sums_);
     throw;
   }
-  forget_sums();
+  waiting.clear();
+  std::swap(waiting, sums_);
 }
 
 void Commands::submit() {

@@ -8,16 +8,14 @@
 #include <optional>
 #include <span>
 #include <type_traits>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/cuda/busy_time.h"
 #include "dynet_like/device/cuda/launch.h"
-#include "dynet_like/device/cuda/memory_ranges.h"
 #include "dynet_like/device/cuda/runtime.h"
 #include "dynet_like/device/cuda/staging.h"
+#include "dynet_like/device/cuda/waiting_sums.h"
 #include "dynet_like/device/device.h"
 #include "dynet_like/device/queue.h"
 
@@ -63,14 +61,6 @@ class CallList {
 };
 
 class Commands;
-
-/// One of several sums that run in one launch. Its addends are `count` entries of a common list.
-struct SumSegment {
-  void* sum = nullptr;
-  std::size_t size = 0;
-  std::size_t first = 0, count = 0;
-  SumStart start = SumStart::there;
-};
 
 /// Steps of one kind that wait for others: they can share a launch (see steps.h).
 struct WaitingSteps {
@@ -152,7 +142,7 @@ class Commands : public Workspace {
   /// further calls are still being added.
   void end_call() {
     reset_scratch();
-    if (++calls_asked_ < calls_wanted_ || !segments_.empty()) return;
+    if (++calls_asked_ < calls_wanted_ || !sums_.is_empty()) return;
     const unsigned next = std::min(2 * calls_wanted_, kMostCalls);
     submit();
     calls_wanted_ = next;
@@ -167,7 +157,7 @@ class Commands : public Workspace {
       calls();
       finish();
     } catch (...) {
-      forget_sums();
+      sums_.clear();
       steps_.count = 0;
       calls_.shrink(before);
       throw;
@@ -188,10 +178,7 @@ class Commands : public Workspace {
     calls_.append(call);
   }
   void launch_steps();
-  void launch_segments();
-  void forget_sums();
-  bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
-                  const Addends& addends) const;
+  void launch_waiting_sums();
 
   static constexpr unsigned kFirstCalls = 12, kMostCalls = 48;
 
@@ -207,11 +194,7 @@ class Commands : public Workspace {
 
   // Steps or sums that have not been launched: never both.
   WaitingSteps steps_;
-  DType sums_dtype_ = DType::f32;
-  std::vector<SumSegment> segments_;
-  std::vector<std::pair<std::uint32_t, const void*>> addends_;      ///< segment and place
-  std::unordered_map<const std::byte*, std::uint32_t> segment_at_;  ///< by place
-  MemoryRanges read_, written_;
+  WaitingSums sums_;
 };
 
 /// Launches sums that do not depend on each other.

@@ -79,14 +79,19 @@ int to_int(std::size_t number) {
   throw DeviceError("[multiply] need sizes of at most 2^31 - 1; got " + std::to_string(number));
 }
 
+// How many blocks can wait for each other.
+struct Meetings {
+  int multiprocessors = 0;                         ///< 0: none
+  std::map<const void*, unsigned> blocks_at_once;  ///< by kernel
+};
+
 }  // namespace
 
 struct Runtime::Implementation {
   enum class Early : std::uint8_t { unknown, no, yes };
 
   int device = 0, device_before = 0, capability = 0;
-  int multiprocessors = 0;                         ///< 0: blocks cannot wait for each other
-  std::map<const void*, unsigned> blocks_at_once;  ///< by kernel
+  Meetings meetings;
   Early early = Early::unknown;
   unsigned depth = 0;
   bool is_busy = false;  ///< work has begun that nobody has waited for
@@ -105,7 +110,8 @@ struct Runtime::Implementation {
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
     capability = 10 * properties.major + properties.minor;
-    if (properties.cooperativeLaunch != 0) multiprocessors = properties.multiProcessorCount;
+    if (properties.cooperativeLaunch != 0)
+      meetings.multiprocessors = properties.multiProcessorCount;
     if (capability < kLeastCapability) {
       throw DeviceError("[cuda] need a GPU of compute capability 8.0 or later; got " +
                         std::string(properties.name) + " of " + std::to_string(properties.major) +
@@ -288,16 +294,16 @@ void Runtime::launch(const Shape& shape, const KernelCall& call) {
 }
 
 unsigned Runtime::most_blocks_at_once(const void* kernel, unsigned threads) {
-  Implementation& own = *implementation_;
-  if (own.multiprocessors == 0) return 0;
-  const auto found = own.blocks_at_once.find(kernel);
-  if (found != own.blocks_at_once.end()) return found->second;
+  Meetings& meetings = implementation_->meetings;
+  if (meetings.multiprocessors == 0) return 0;
+  const auto found = meetings.blocks_at_once.find(kernel);
+  if (found != meetings.blocks_at_once.end()) return found->second;
   const RuntimeUse use(*this);
   int blocks = 0;
   check(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), 0),
       "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  return own.blocks_at_once[kernel] = static_cast<unsigned>(blocks * own.multiprocessors);
+  return meetings.blocks_at_once[kernel] = static_cast<unsigned>(blocks * meetings.multiprocessors);
 }
 
 void Runtime::open_products(ProductMath math) {

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/driver.h"
 
@@ -52,8 +53,8 @@ void need_room(const Shape& shape) {
   const std::uint64_t room = kThreadsAtOnce / threads * kMultiprocessors;
   const std::uint64_t blocks = std::uint64_t{shape.blocks_x} * shape.blocks_y * shape.blocks_z;
   if (Driver::get().blocks_meet && blocks <= room) return;
-  throw DeviceError("[cudaLaunchKernelExC] need at most " + std::to_string(room) +
-                    " blocks of this size that wait for each other; got " + std::to_string(blocks));
+  throw DeviceError("[cudaLaunchKernelExC] need at most " + detail::counted(room, "block") +
+                    " of this size that wait for each other; got " + std::to_string(blocks));
 }
 
 void need_ended(const char* what, bool ended) {

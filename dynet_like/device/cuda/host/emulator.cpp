@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::detail::cuda::host {
@@ -104,8 +105,8 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
     races_.check(kernel.name);
     const bool has_steps = steps.threads > 0 || steps.count > 1;
     if (!has_steps || steps.threads == blocks * count) continue;
-    throw DeviceError("[cuda-host] need all " + std::to_string(blocks * count) +
-                      " threads of a launch in each step; got " + std::to_string(steps.threads));
+    throw DeviceError("[cuda-host] need all " + counted(blocks * count, "thread") +
+                      " of a launch in each step; got " + std::to_string(steps.threads));
   } while (++steps.now < steps.count);
 }
 
