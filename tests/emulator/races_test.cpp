@@ -9,6 +9,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/launch.h"
+#include "tests/emulator/launch_errors.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::detail::cuda {
@@ -29,17 +30,7 @@ class RacesTest : public testing::Test {
   template <class... Parameters>
   std::string error_of(Threads threads, void (*kernel)(Parameters...),
                        std::type_identity_t<Parameters>... arguments) {
-    std::string error;
-    for (const host::Order order :
-         {host::Order::ascending, host::Order::descending, host::Order::random}) {
-      host::set_schedule({order, 5});
-      error = message_of<DeviceError>([&] {
-        cuda::launch<Parameters...>(runtime_, {2, 1, 1, kThreads}, threads, kernel, arguments...);
-        runtime_.wait();
-      });
-      if (error == "nothing was thrown") break;
-    }
-    return error;
+    return error_of_launch(runtime_, {2, 1, 1, kThreads}, threads, kernel, arguments...);
   }
 
   static constexpr std::size_t kBytes = 4096;

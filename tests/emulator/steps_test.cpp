@@ -10,6 +10,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/faults.h"
 #include "dynet_like/device/cuda/host/order.h"
+#include "tests/emulator/launch_errors.h"
 #include "tests/support/cuda_memory_fixture.h"
 #include "tests/support/message_of.h"
 
@@ -74,17 +75,7 @@ class StepsTest : public CudaMemoryTest<float> {
   template <class... Parameters>
   std::string error_of(Shape shape, void (*kernel)(Parameters...),
                        std::type_identity_t<Parameters>... arguments) {
-    std::string error;
-    for (const host::Order order :
-         {host::Order::ascending, host::Order::descending, host::Order::random}) {
-      host::set_schedule({order, 5});
-      error = message_of<DeviceError>([&] {
-        launch<Parameters...>(shared_->runtime, shape, Threads::cooperating, kernel, arguments...);
-        shared_->runtime.wait();
-      });
-      if (error == "nothing was thrown") break;
-    }
-    return error;
+    return error_of_launch(shared_->runtime, shape, Threads::cooperating, kernel, arguments...);
   }
   static Shape meeting(unsigned blocks = kBlocks) {
     Shape shape{blocks, 1, 1, kThreads};
