@@ -67,29 +67,35 @@ HWY_NOINLINE void outer_tile(Side wide, Side narrow, std::size_t n, bool fresh, 
                DYNET_LIKE_BODY { store(lanes, at, count); });
 }
 
+// The side that a tile reads as vectors, up to kPanelRows elements.
+struct WideSide {
+  Side side;
+  std::size_t size;
+  bool padded;  // zeros fill up the last vector
+};
+
 template <class E, int V, bool kMasked>
-HWY_INLINE void add_tile_of(Side wide, std::size_t size, Side narrow, std::size_t numbers,
-                            std::size_t n, bool fresh, E* sum, std::size_t stride) {
+HWY_INLINE void add_tile_of(const WideSide& wide, Side narrow, std::size_t numbers, std::size_t n,
+                            bool fresh, E* sum, std::size_t stride) {
   constexpr decltype(&outer_tile<E, V, 1, kMasked>) tiles[kTileColumns] = {
       outer_tile<E, V, 1, kMasked>, outer_tile<E, V, 2, kMasked>, outer_tile<E, V, 3, kMasked>,
       outer_tile<E, V, 4, kMasked>, outer_tile<E, V, 5, kMasked>, outer_tile<E, V, 6, kMasked>};
-  const std::size_t tail = size - (V - 1) * Lanes<E>::size;
-  tiles[numbers - 1](wide, narrow, n, fresh, tail, sum, stride);
+  const std::size_t tail = wide.size - (V - 1) * Lanes<E>::size;
+  tiles[numbers - 1](wide.side, narrow, n, fresh, tail, sum, stride);
 }
 
-// The tile of up to kPanelRows elements of `wide` and up to kTileColumns numbers of `narrow`.
-// `padded`: zeros fill up the last vector of `wide`.
+// The tile of `wide` and up to kTileColumns numbers of `narrow`.
 template <class E>
-HWY_INLINE void add_tile(Side wide, std::size_t size, bool padded, Side narrow, std::size_t numbers,
-                         std::size_t n, bool fresh, E* sum, std::size_t stride) {
+HWY_INLINE void add_tile(const WideSide& wide, Side narrow, std::size_t numbers, std::size_t n,
+                         bool fresh, E* sum, std::size_t stride) {
   const auto add = [&]<int V>() DYNET_LIKE_BODY {
-    if (padded || size == V * Lanes<E>::size) {
-      add_tile_of<E, V, false>(wide, size, narrow, numbers, n, fresh, sum, stride);
+    if (wide.padded || wide.size == V * Lanes<E>::size) {
+      add_tile_of<E, V, false>(wide, narrow, numbers, n, fresh, sum, stride);
     } else {
-      add_tile_of<E, V, true>(wide, size, narrow, numbers, n, fresh, sum, stride);
+      add_tile_of<E, V, true>(wide, narrow, numbers, n, fresh, sum, stride);
     }
   };
-  const std::size_t vectors = (size + Lanes<E>::size - 1) / Lanes<E>::size;
+  const std::size_t vectors = (wide.size + Lanes<E>::size - 1) / Lanes<E>::size;
   if (vectors == 1) add.template operator()<1>();
   if (vectors == 2) add.template operator()<2>();
   if constexpr (kPanelVectors == 4) {
@@ -171,7 +177,7 @@ HWY_INLINE void add_turned(const OuterBlock<E>& block, std::size_t begin, std::s
         const E* from = block.sum_at(row, c + k);
         for (std::size_t r = 0; r < rows; ++r) tile[r * kPanelRows<E> + k] = from[r];
       }
-      add_tile<E>(block.x(c), columns, false, block.dy(row), rows, block.n, block.fresh, tile,
+      add_tile<E>({block.x(c), columns, false}, block.dy(row), rows, block.n, block.fresh, tile,
                   kPanelRows<E>);
       for (std::size_t k = 0; k < columns; ++k) {
         E* to = block.sum_at(row, c + k);
@@ -189,7 +195,8 @@ void add_outer_products(const OuterProducts& call, std::size_t begin, std::size_
   const std::size_t tiles = (call.columns + kTileColumns - 1) / kTileColumns;
   const std::size_t panels = (end - begin + kPanelRows<E> - 1) / kPanelRows<E>;
   const bool copies_dy = tiles >= kWorthCopying<E>, copies_x = panels >= kWorthCopying<E>;
-  constexpr std::size_t kCopied = kCopiedBytes / sizeof(E);
+  constexpr std::size_t kCopied = kCopiedBytes / sizeof(E);  // whole panels
+  static_assert(kCopied % kPanelRows<E> == 0);
   const Copies<E> of_dy(workspace, copies_dy ? most : 0, kCopied);
   const Copies<E> of_x(workspace, copies_x ? most : 0, tiles * kTileColumns);
   OuterBlock<E> block{call, 0, 0, call.fresh};
@@ -200,18 +207,19 @@ void add_outer_products(const OuterProducts& call, std::size_t begin, std::size_
     Side copied;
     for (std::size_t row = begin; row < end; row += kPanelRows<E>) {
       const std::size_t rows = HWY_MIN(kPanelRows<E>, end - row), at = (row - begin) % kCopied;
-      if (copies_dy && at == 0) {
-        copied = of_dy.copy_wide(block.dy(row), block.n, HWY_MIN(kCopied, end - row));
-      }
       if (Lanes<E>::masks_memory && rows <= kLanes && call.columns > kLanes) {
         add_turned(block, row, end);
         continue;
       }
-      const Side dy = copies_dy ? Side{copied.places, at * block.n} : block.dy(row);
+      if (copies_dy && at == 0) {
+        copied = of_dy.copy_wide(block.dy(row), block.n, HWY_MIN(kCopied, end - row));
+      }
+      const Side side = copies_dy ? Side{copied.places, at * block.n} : block.dy(row);
+      const WideSide dy{side, rows, copies_dy};
       for (std::size_t c = 0; c < call.columns; c += kTileColumns) {
         x.begin = copies_x ? c * block.n : c;
-        add_tile(dy, rows, copies_dy, x, HWY_MIN(std::size_t{kTileColumns}, call.columns - c),
-                 block.n, block.fresh, block.sum_at(row, c), call.rows);
+        add_tile(dy, x, HWY_MIN(std::size_t{kTileColumns}, call.columns - c), block.n, block.fresh,
+                 block.sum_at(row, c), call.rows);
       }
     }
   }
