@@ -1,6 +1,6 @@
 // Products of the sizes that layers have: the library's, whose every element is one chain of
 // multiply-adds in a fixed order, and those of OpenBLAS and oneDNN, which choose an order for each
-// size. So this is what the same bits cost in products, or what they do not.
+// size. The difference is what the same bits cost in products.
 #include <dlfcn.h>
 
 #include <algorithm>
