@@ -92,6 +92,22 @@ void Lanes::spread(std::uint32_t begin, std::uint32_t end) {
   }
 }
 
+void Lanes::split(std::span<const std::uint32_t> ends) {
+  if (has_run()) return;
+  use(ends.size());
+  for (std::size_t l = 0; l < ends.size(); ++l) {
+    lanes_[l]->run.first_tape = l == 0 ? 0 : ends[l - 1];
+    lanes_[l]->run.end_tape =
+        l + 1 == ends.size() ? static_cast<std::uint32_t>(common_.tapes.size()) : ends[l];
+  }
+}
+
+bool Lanes::are_split(std::span<const std::uint32_t> ends) const {
+  return std::ranges::equal(in_use(), ends, {}, [](const std::unique_ptr<Lane>& lane) {
+    return lane->run.end_tape;
+  });
+}
+
 std::size_t Lanes::index_of(std::uint32_t tape) const {
   std::size_t lane = 0;
   while (lane + 1 < used_ && tape >= lanes_[lane]->run.end_tape) ++lane;

@@ -1,6 +1,8 @@
 // Lanes: consecutive tapes that run in parallel to others, with their own plan, batches and memory.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -40,6 +42,11 @@ class Lanes {
   /// Divides the tapes from `begin` to `end` - 1 among as many lanes as there are threads, if none
   /// of them has run yet. Results do not depend on it.
   void spread(std::uint32_t begin, std::uint32_t end);
+  /// Makes a lane for each part, if no tape has run yet: part i has the tapes below ends[i] that
+  /// are in no earlier part, and the last part all that are left.
+  void split(std::span<const std::uint32_t> ends);
+  /// Whether the lanes are these parts.
+  bool are_split(std::span<const std::uint32_t> ends) const;
 
   Lane& first() const { return *lanes_[0]; }
   Lane& of(std::uint32_t tape) const { return *lanes_[index_of(tape)]; }
@@ -51,13 +58,16 @@ class Lanes {
   template <class Work>
   void for_each(const Work& work) const {
     if (used_ == 1) return work(first());
-    pool_->run(static_cast<unsigned>(used_), [&](unsigned l) {
-      Lane& lane = *lanes_[l];
-      lane.clock.track = common_.track();
-      TimelineScope scope(lane.clock.track, TimelineSpan::lane);
-      scope.count(l);
-      work(lane);
-      if (scope.is_empty()) scope.leave_out();
+    const auto threads = static_cast<unsigned>(std::min<std::size_t>(used_, pool_->size()));
+    pool_->run(threads, [&](unsigned thread) {
+      for (std::size_t l = thread; l < used_; l += threads) {
+        Lane& lane = *lanes_[l];
+        lane.clock.track = common_.track();
+        TimelineScope scope(lane.clock.track, TimelineSpan::lane);
+        scope.count(l);
+        work(lane);
+        if (scope.is_empty()) scope.leave_out();
+      }
     });
   }
 

@@ -119,6 +119,10 @@ void detail::MinibatchAccess::backward(Minibatch& batch, std::span<const std::ui
   Alone(*batch.samples_, *batch.passes_, "backward")->backward(ends, gradients, complete);
 }
 
+void detail::MinibatchAccess::keep_apart(Minibatch& batch, std::span<const std::uint32_t> ends) {
+  Alone(*batch.samples_, *batch.passes_, "backward")->keep_apart(ends);
+}
+
 std::size_t detail::MinibatchAccess::trained_losses(const Minibatch& batch) {
   return batch.passes_->trained_losses();
 }

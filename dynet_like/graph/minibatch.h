@@ -164,8 +164,12 @@ struct MinibatchAccess {
   /// Throws UsageError unless `ends` never decrease, the last one is size(), and the minibatch runs
   /// as a whole (see memory_limit). `complete` is called for each parameter, tables aside, that
   /// only samples read, as soon as its gradients of all shards are complete and still in the cache.
+  /// With GraphOptions::share_repeated, `keep_apart` must be called before `forward`.
   static void backward(Minibatch& batch, std::span<const std::uint32_t> ends,
                        std::span<Gradients> gradients, const OnComplete& complete = {});
+  /// Tells which shards must not share repeated vertices with each other: with
+  /// GraphOptions::share_repeated, `forward` runs each of them as a minibatch of its own.
+  static void keep_apart(Minibatch& batch, std::span<const std::uint32_t> ends);
   /// How many losses had a backward pass since the last `clear`.
   static std::size_t trained_losses(const Minibatch& batch);
 };

@@ -208,17 +208,11 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
         "one in " +
         counted(parts_.size(), "part") + ": raise GraphOptions::memory_limit");
   }
-  if (executor_.options().share_repeated) {
+  check_shards(ends);
+  if (executor_.options().share_repeated && !executor_.lanes().are_split(ends)) {
     throw UsageError(
-        "[backward] need samples that share no work for gradients of shards; got "
-        "GraphOptions::share_repeated");
-  }
-  const bool is_whole = (ends.empty() ? 0 : ends.back()) == samples_.size();
-  if (!is_whole || !std::is_sorted(ends.begin(), ends.end())) {
-    throw UsageError("[backward] need ends of shards that do not decrease, the last of them " +
-                     std::to_string(samples_.size()) + ", the number of samples; got " +
-                     counted(ends.size(), "shard") +
-                     (ends.empty() ? "" : ", the last with end " + std::to_string(ends.back())));
+        "[backward] need shards that share no work (GraphOptions::share_repeated); got samples "
+        "that ran before their shards were known: leave forward to update()");
   }
   if (gradients.size() != ends.size()) {
     throw UsageError("[backward] need gradients for each shard; got " +
@@ -230,6 +224,21 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   executor_.forward(losses);  // values that were freed since
   executor_.run_backward_by_parts(losses, ends, gradients, complete);
   trained_all(nullptr);
+}
+
+void MinibatchPasses::check_shards(std::span<const std::uint32_t> ends) const {
+  const bool is_whole = (ends.empty() ? 0 : ends.back()) == samples_.size();
+  if (is_whole && std::is_sorted(ends.begin(), ends.end())) return;
+  throw UsageError("[backward] need ends of shards that do not decrease, the last of them " +
+                   std::to_string(samples_.size()) + ", the number of samples; got " +
+                   counted(ends.size(), "shard") +
+                   (ends.empty() ? "" : ", the last with end " + std::to_string(ends.back())));
+}
+
+void MinibatchPasses::keep_apart(std::span<const std::uint32_t> ends) {
+  if (!executor_.options().share_repeated) return;
+  check_shards(ends);
+  ends_of_shards_.assign(ends.begin(), ends.end());
 }
 
 void MinibatchPasses::check_backward() const {
@@ -288,7 +297,11 @@ void MinibatchPasses::forward_new(Part part) {
   choose(losses_.from(loss_values_.size()), part, losses);
   choose(losses_.from(losses_.computed), part, targets);
   choose(outputs_.from(outputs_.computed), part, targets);
-  executor_.lanes().spread(part.begin, part.end);
+  if (ends_of_shards_.empty() || parts_.size() > 1) {
+    executor_.lanes().spread(part.begin, part.end);
+  } else {
+    executor_.lanes().split(ends_of_shards_);
+  }
   executor_.forward(targets, executor_.options().inference, losses);
 }
 
@@ -321,6 +334,7 @@ void MinibatchPasses::clear() {
   losses_.computed = outputs_.computed = 0;
   loss_values_.clear();
   parts_.clear();
+  ends_of_shards_.clear();
   gradients_.clear();
   ran_forward_ = ran_backward_ = false;
   trained_losses_ = 0;

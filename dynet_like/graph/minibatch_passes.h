@@ -30,6 +30,7 @@ class MinibatchPasses {
   void compute(std::span<const Expression> expressions);
   /// Values of one sample must be adjacent, in the order of samples.
   void compute(std::span<const ValueRef> values);
+  void keep_apart(std::span<const std::uint32_t> ends);
   const Gradients& backward();
   void backward(Gradients& gradients);
   void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
@@ -66,6 +67,7 @@ class MinibatchPasses {
   void run_backward(Part part, Gradients& gradients);
   void trained_all(const Gradients* gradients);
   void check_backward() const;
+  void check_shards(std::span<const std::uint32_t> ends) const;
   std::string first_not_finite(const ValueRef& loss);
 
   SampleGraphs& samples_;
@@ -74,6 +76,7 @@ class MinibatchPasses {
   std::vector<double> loss_values_;                    ///< of the first losses, as far as read
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor at the last forward pass
   std::vector<Part> parts_;
+  std::vector<std::uint32_t> ends_of_shards_;  ///< that run apart; empty: not known
   Gradients gradients_;
   bool ran_forward_ = false;
   bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too

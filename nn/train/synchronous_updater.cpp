@@ -63,6 +63,7 @@ class SynchronousUpdater : public LocalUpdater {
   }
 
  private:
+  void forward(Minibatch& batch);
   std::vector<double> backward(Minibatch& batch);
 
   GradientExchange exchange_;
@@ -85,15 +86,20 @@ bool SynchronousUpdater::next() {
   return true;
 }
 
-// Adds the gradients of each shard, and sends them if an update is due. Returns the losses of the
-// shards in order.
-std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
+void SynchronousUpdater::forward(Minibatch& batch) {
   if (batch.size() != own_samples_.size()) {
     throw UsageError(
         fmt::format("[TrainingRun] need a graph for each sample that the loop is given, "
                     "in this order, to sum their gradients by shards; got {} for {}",
                     batch.size(), own_samples_.size()));
   }
+  detail::MinibatchAccess::keep_apart(batch, own_ends_);
+  finite_loss(batch);
+}
+
+// Adds the gradients of each shard, and sends them if an update is due. Returns the losses of the
+// shards in order.
+std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
   std::function<void(const ParameterStorage&)> pack;
   if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
   detail::MinibatchAccess::backward(batch, own_ends_, gradients_, pack);
@@ -111,7 +117,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   RankWord mine;
   std::exception_ptr failure;
   try {
-    finite_loss(batch);
+    forward(batch);
     mine.shard_losses = backward(batch);
   } catch (const std::exception& error) {
     failure = std::current_exception();

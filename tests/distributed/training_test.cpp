@@ -102,6 +102,48 @@ TEST_P(RanksTest, StopTogetherAndGoOnWithAnotherNumber) {
   }
 }
 
+// Within a shard, repeated vertices run once.
+TEST(SharingRanksTest, TrainWithTheSameBitsWhateverTheirNumber) {
+  const auto train_with = [](unsigned ranks, unsigned threads) {
+    std::vector<std::vector<unsigned>> sentences(30);
+    Random random(5);
+    for (auto& sentence : sentences) {
+      sentence.resize(1 + random.below(5));
+      for (unsigned& word : sentence) word = random.below(3);
+    }
+    std::vector<std::vector<float>> values(ranks);
+    run_ranks(ranks, [&](const Ranks& communicator) {
+      ParameterCollection model(1);
+      const Embedding words(model, 3, 6);
+      const LSTM lstm(model, 6, 8);
+      AdamTrainer trainer(model);
+      TrainingOptions options;
+      options.epochs = 2;
+      options.batch_size = 16;
+      options.lines = nullptr;
+      options.progress_bar = options.watch_interrupts = false;
+      options.ranks = communicator;
+      options.shards = 4;
+      options.graph = {.threads = threads, .share_repeated = true};
+      const auto loss_of = [&](ComputationGraph& graph, const std::vector<unsigned>& sentence) {
+        return squared_norm(lstm(words.columns(graph, sentence)).all().h);
+      };
+      train(model, trainer, sentences, loss_of, options);
+      std::vector<float>& mine = values[communicator->rank()];
+      for (const auto& storage : model.storages()) {
+        const std::vector<float> some = as_vector(storage->tensor());
+        mine.insert(mine.end(), some.begin(), some.end());
+      }
+    });
+    EXPECT_EQ(values, std::vector(ranks, values.front()));
+    return values.front();
+  };
+  const std::vector<float> one = train_with(1, 1);
+  EXPECT_EQ(train_with(1, 3), one);
+  EXPECT_EQ(train_with(2, 1), one);
+  EXPECT_EQ(train_with(3, 2), one);
+}
+
 // Of the time of an epoch's minibatches: where it went.
 TEST(RankTimesTest, AreOnATimeline) {
   const auto events_of = [](const Ranks& ranks) {

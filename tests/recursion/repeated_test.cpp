@@ -4,9 +4,11 @@
 #include <set>
 #include <vector>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/exec/repeated_vertices.h"
 #include "nn/nn.h"
+#include "tests/support/message_of.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {
@@ -199,17 +201,22 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
 
   Result train(const std::vector<Sample>& samples, bool share_repeated, unsigned threads = 1) {
     Minibatch batch({.threads = threads, .share_repeated = share_repeated, .dtype = DType::f64});
+    add(batch, samples);
+    batch.forward();
+    if (samples.empty()) return {values({})};
+    return {values(batch.backward()), batch.explain().product_flops};
+  }
+
+  void add(Minibatch& batch, const std::vector<Sample>& samples) const {
     batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
       return loss_of(graph, samples[i]);
     });
-    batch.forward();
-    const Gradients& gradients = batch.backward();
-    Result result;
-    for (const auto& storage : model_.storages()) {
-      result.gradients.push_back(gradients.all_doubles(*storage));
-    }
-    result.products = batch.explain().product_flops;
-    return result;
+  }
+
+  std::vector<std::vector<double>> values(const Gradients& gradients) const {
+    std::vector<std::vector<double>> all;
+    for (const auto& storage : model_.storages()) all.push_back(gradients.all_doubles(*storage));
+    return all;
   }
 
  private:
@@ -255,6 +262,28 @@ TEST_P(SharedTraining, HasTheGradientsOfSamplesAlone) {
   }
 }
 
+TEST_P(SharedTraining, ShardsShareAsIfTheyWereAlone) {
+  const std::vector<Sample> samples = random_samples();
+  const auto count = static_cast<std::uint32_t>(samples.size());
+  const std::vector<std::uint32_t> ends = {count / 3, count / 3, 2 * count / 3, count};
+  for (const unsigned threads : {1u, 2u, 3u, 8u}) {
+    Minibatch batch({.threads = threads, .share_repeated = true, .dtype = DType::f64});
+    for (int round = 0; round < 2; ++round) {  // the second uses the memory of the first
+      batch.clear();
+      add(batch, samples);
+      detail::MinibatchAccess::keep_apart(batch, ends);
+      batch.forward();
+      std::vector<Gradients> gradients(ends.size());
+      detail::MinibatchAccess::backward(batch, ends, gradients);
+      for (std::size_t shard = 0; shard < ends.size(); ++shard) {
+        const std::uint32_t begin = shard == 0 ? 0 : ends[shard - 1];
+        const std::vector<Sample> own(samples.begin() + begin, samples.begin() + ends[shard]);
+        EXPECT_EQ(values(gradients[shard]), train(own, true).gradients) << shard;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, SharedTraining, ::testing::Range(0u, 40u));
 
 TEST(SharedTrainingTest, EqualRowsOfATableAreOne) {
@@ -278,14 +307,18 @@ TEST(SharedTrainingTest, EqualRowsOfATableAreOne) {
   EXPECT_EQ(products({0, 0}, {0, 1}), all * 3 / 4);
 }
 
-TEST(SharedTrainingTest, ShardsAreRefused) {
+TEST(SharedTrainingTest, ShardsMustBeKnownBefore) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({1});
   Minibatch batch({.share_repeated = true});
-  batch.add_loss(squared_norm(parameter(batch.new_graph(), w)));
-  std::vector<Gradients> gradients(1);
-  const std::uint32_t end = 1;
-  EXPECT_THROW(detail::MinibatchAccess::backward(batch, {&end, 1}, gradients), UsageError);
+  for (int i = 0; i < 2; ++i) batch.add_loss(squared_norm(parameter(batch.new_graph(), w)));
+  batch.forward();
+  std::vector<Gradients> gradients(2);
+  const std::vector<std::uint32_t> ends = {1, 2};
+  EXPECT_NE(message_of<UsageError>([&] {
+              detail::MinibatchAccess::backward(batch, ends, gradients);
+            }).find("before their shards were known"),
+            std::string::npos);
 }
 
 }  // namespace
