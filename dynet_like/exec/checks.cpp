@@ -212,6 +212,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
     const std::size_t bytes = run.items_of(ref) * batch.stride();
     const Block out(bytes, run.common.memory);
     Batch one = batch;
+    one.type = &run.tape(ref).type_of(ref.node);
     one.out = out.data();
     RecursionRun recursion(run, one, std::span(&ref, 1));
     recursion.forward();

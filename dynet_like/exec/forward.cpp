@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "dynet_like/exec/run_batch.h"
+#include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
 
@@ -65,10 +66,13 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   first_input_.assign(1, 0);
   inputs_.clear();
   types_.begin(run_.types().type_count());
+  functions_.clear();
+  const bool joins = run_.options().share_repeated && !run_.options().inference;
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     const NodeRef ref = pending[i];
     TapeState& state = run_.tapes()[ref.tape];
-    type_.push_back(types_.number(state.tape->node(ref.node).type));
+    const std::uint32_t type = state.tape->node(ref.node).type;
+    type_.push_back(types_.number(joins ? planned_type(type) : type));
     state.nodes[ref.node].plan_index = i;
     for (ValueId input : state.tape->inputs_of(ref.node)) add_input(ref, input, i);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
@@ -76,6 +80,18 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   return planner_.plan(
       {static_cast<std::uint32_t>(types_.all().size()), type_, first_input_, inputs_},
       run_.options().policy);
+}
+
+// A recursion has another type when it has met more kinds of vertices. Which vertices are shared
+// must not depend on when it has met them, so all of its nodes count as nodes of one type.
+std::uint32_t Forward::planned_type(std::uint32_t type) {
+  const NodeType& recorded = run_.types()[type];
+  if (recorded.op->role != Role::recursion) return type;
+  const void* const function = recursion_of(recorded.signature).types.get();
+  const auto found = std::ranges::find(functions_, function, &TypeOfFunction::function);
+  if (found != functions_.end()) return found->type;
+  functions_.push_back({function, type});
+  return type;
 }
 
 void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {

@@ -26,6 +26,7 @@ class Forward {
   const batching::Schedule& make_plan(std::span<const NodeRef> pending,
                                       std::span<const ValueRef> keep);
   const batching::Schedule& plan(std::span<const NodeRef> pending);
+  std::uint32_t planned_type(std::uint32_t type);
   void add_input(NodeRef consumer, ValueId input, std::uint32_t index);
   void find_last_reads(const batching::Schedule& schedule, std::span<const ValueRef> keep);
   void give_back_unread(std::size_t step, std::size_t first_batch);
@@ -40,6 +41,11 @@ class Forward {
   // The planner's view of the nodes.
   std::vector<std::uint32_t> type_, first_input_, inputs_;
   MetNumbers types_;
+  struct TypeOfFunction {
+    const void* function;
+    std::uint32_t type;
+  };
+  std::vector<TypeOfFunction> functions_;  ///< of recursions: the type for which all of theirs count
   bool frees_ = false;
   std::vector<std::uint32_t> step_of_;    ///< by node: its step in the schedule
   std::vector<std::uint32_t> last_read_;  ///< by step: the last step that reads it

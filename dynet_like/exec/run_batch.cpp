@@ -140,12 +140,26 @@ void enter(RunState& run, const Batch& batch, bool is_call) {
   run.note_held();
 }
 
+// The type of all nodes; of a recursion that has met more kinds of vertices meanwhile, the last.
+const NodeType& type_of(const RunState& run, std::span<const NodeRef> nodes) {
+  const NodeType* type = &run.tape(nodes[0]).type_of(nodes[0].node);
+  if (type->op->role != Role::recursion) return *type;
+  for (NodeRef ref : nodes.subspan(1)) {
+    const NodeType& other = run.tape(ref).type_of(ref.node);
+    if (recursion_of(other.signature).programs.size() >
+        recursion_of(type->signature).programs.size()) {
+      type = &other;
+    }
+  }
+  return *type;
+}
+
 // Makes a batch, with memory for its outputs.
 Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   Batch batch;
   batch.first_node = static_cast<std::uint32_t>(run.nodes.size());
   run.nodes.insert(run.nodes.end(), nodes.begin(), nodes.end());
-  batch.type = &run.tape(nodes[0]).type_of(nodes[0].node);
+  batch.type = &type_of(run, nodes);
   batch.nodes = batch.left = static_cast<std::uint32_t>(nodes.size());
   for (NodeRef ref : nodes) batch.items += run.items_of(ref);
   batch.shared = shared;
