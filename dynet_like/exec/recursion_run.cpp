@@ -106,9 +106,8 @@ VertexRows RecursionRun::make_rows() const {
 
 // Shared inputs are the same for all nodes, as far as a node has them.
 void RecursionRun::find_arguments() {
-  const NodeRef ref = *std::ranges::find_if(nodes_, [&](NodeRef node) {
-    return &run_.tape(node).type_of(node.node) == &type_;
-  });
+  const NodeRef ref = *std::ranges::find_if(
+      nodes_, [&](NodeRef node) { return &run_.tape(node).type_of(node.node) == &type_; });
   const Tape& tape = run_.tape(ref);
   for (ValueId input : tape.inputs_of(ref.node).subspan(columns())) {
     const Value& value = tape.value(input);
