@@ -103,9 +103,8 @@ void Lanes::split(std::span<const std::uint32_t> ends) {
 }
 
 bool Lanes::are_split(std::span<const std::uint32_t> ends) const {
-  return std::ranges::equal(in_use(), ends, {}, [](const std::unique_ptr<Lane>& lane) {
-    return lane->run.end_tape;
-  });
+  return std::ranges::equal(in_use(), ends, {},
+                            [](const std::unique_ptr<Lane>& lane) { return lane->run.end_tape; });
 }
 
 std::size_t Lanes::index_of(std::uint32_t tape) const {
