@@ -5,6 +5,16 @@
 
 namespace dynet_like::detail {
 
+namespace {
+
+// Whether a contribution to the gradient of this input may have memory of its own.
+bool may_have_slot(const Program::Input& input, bool is_dense) {
+  if (input.from == Program::Input::From::argument) return is_dense;
+  return input.from == Program::Input::From::port || input.waits;
+}
+
+}  // namespace
+
 // This must not depend on the other kinds that were met before, so that random numbers do not.
 std::uint32_t RecursionOp::most_random(const Vertices& vertices) const {
   const bool draws = std::ranges::any_of(
@@ -15,14 +25,17 @@ std::uint32_t RecursionOp::most_random(const Vertices& vertices) const {
 std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference) const {
   const Program* const program = find(kind);
   std::size_t bytes = 0;
-  for (const Program::Member& member : program->members) {
-    const NodeType& type = (*types)[member.type];
+  for (std::size_t m = 0; m < program->members.size(); ++m) {
+    const NodeType& type = (*types)[program->members[m].type];
     const Signature& signature = type.signature;
     std::size_t elements = signature.output_size + signature.saved_size;
     if (!inference) elements += signature.output_size + signature.deferred_size;
     bytes += elements * size_of(dtype) + 2 * type.inputs * sizeof(void*);
-    for (const Dim& dim : signature.inputs) {
-      if (!inference) bytes += dim.size() * size_of(dtype);  // slots
+    for (std::size_t j = 0; j < type.inputs && !inference; ++j) {
+      const bool is_dense = type.shared_gradients[j] == SharedGradient::dense;
+      if (may_have_slot(program->inputs_of(m)[j], is_dense)) {
+        bytes += signature.inputs[j].size() * size_of(dtype);
+      }
     }
   }
   return bytes;

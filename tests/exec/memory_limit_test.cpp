@@ -158,6 +158,25 @@ TEST_F(MemoryPrograms, WhatIsSharedCountsOnce) {
   EXPECT_LT(parts.parts(), 4u);
 }
 
+// Of gradients of weights, a vertex of a recursion keeps the factors alone.
+TEST(MemoryLimitTest, VerticesHaveNoWeights) {
+  ParameterCollection model;
+  const nn::LSTM lstm(model, 64, 64);
+  const auto train = [&](Minibatch& batch) {
+    for (int i = 0; i < 8; ++i) {
+      const Expression columns = input(batch.new_graph(), Dim({64, 20}), std::vector<float>(1280));
+      batch.add_loss(squared_norm(lstm(columns).all().h));
+    }
+    batch.forward();
+    batch.backward();
+  };
+  Minibatch whole;
+  train(whole);
+  Minibatch limited({.memory_limit = 5 * whole.explain().peak_bytes});
+  train(limited);
+  EXPECT_EQ(limited.parts(), 1u);
+}
+
 // A batch of sums has small values, and for each of their terms a pointer.
 TEST_F(MemoryPrograms, PeaksCountLists) {
   constexpr unsigned kMany = 500, kTerms = 4;
