@@ -45,8 +45,7 @@ class Forward {
     const void* function;
     std::uint32_t type;
   };
-  std::vector<TypeOfFunction>
-      functions_;  ///< of recursions: the type for which all of theirs count
+  std::vector<TypeOfFunction> functions_;  ///< of recursions, with their planned_type
   bool frees_ = false;
   std::vector<std::uint32_t> step_of_;    ///< by node: its step in the schedule
   std::vector<std::uint32_t> last_read_;  ///< by step: the last step that reads it
