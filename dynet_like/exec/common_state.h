@@ -125,6 +125,10 @@ struct CommonState {
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
   bool is_on_cpu() const { return memory == nullptr; }
+  /// Whether repeated vertices run once in training, too.
+  bool shares_in_training() const {
+    return options.share_repeated && !options.inference && is_on_cpu();
+  }
   /// The calling thread's track; null without GraphOptions::timeline.
   TimelineTrack* track() const { return timeline == nullptr ? nullptr : &timeline->track(); }
   /// Tells whether these tapes are being run.

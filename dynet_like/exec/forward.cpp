@@ -67,7 +67,7 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   inputs_.clear();
   types_.begin(run_.types().type_count());
   functions_.clear();
-  const bool joins = run_.options().share_repeated && !run_.options().inference;
+  const bool joins = run_.common.shares_in_training();
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     const NodeRef ref = pending[i];
     TapeState& state = run_.tapes()[ref.tape];

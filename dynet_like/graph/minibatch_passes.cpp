@@ -209,7 +209,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
         counted(parts_.size(), "part") + ": raise GraphOptions::memory_limit");
   }
   check_shards(ends);
-  if (executor_.options().share_repeated && !executor_.lanes().are_split(ends)) {
+  if (executor_.common().shares_in_training() && !executor_.lanes().are_split(ends)) {
     throw UsageError(
         "[backward] need shards that share no work (GraphOptions::share_repeated); got samples "
         "that ran before their shards were known: leave forward to update()");
@@ -236,7 +236,7 @@ void MinibatchPasses::check_shards(std::span<const std::uint32_t> ends) const {
 }
 
 void MinibatchPasses::keep_apart(std::span<const std::uint32_t> ends) {
-  if (!executor_.options().share_repeated) return;
+  if (!executor_.common().shares_in_training()) return;
   check_shards(ends);
   ends_of_shards_.assign(ends.begin(), ends.end());
 }
