@@ -116,11 +116,12 @@ void MemoryNeeds::count_consumers(const Tape& tape) {
 }
 
 // A value with more than two contributions to its gradient stores each of them separately. So does
-// one with two that may come from one batch or that may overlap.
+// one with two that may come from one batch or that may overlap. The vertices of a recursion share
+// out the columns of an input; see RecursionOp::bytes_of_vertex.
 std::size_t MemoryNeeds::bytes_of_contributions(const Tape& tape, NodeId consumer,
                                                 const NodeType& type) const {
   std::size_t bytes = 0;
-  const std::uint32_t items = tape.items_of(consumer);
+  const std::uint32_t items = type.op->role == Role::recursion ? 1 : tape.items_of(consumer);
   for (std::size_t j = 0; j < type.inputs; ++j) {
     const Value& value = tape.value(tape.inputs_of(consumer)[j]);
     const Shape& shape = tape.types().shape(value.shape);

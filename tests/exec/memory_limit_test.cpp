@@ -172,7 +172,7 @@ TEST(MemoryLimitTest, VerticesHaveNoWeights) {
   };
   Minibatch whole;
   train(whole);
-  Minibatch limited({.memory_limit = 5 * whole.explain().peak_bytes});
+  Minibatch limited({.memory_limit = 3 * whole.explain().peak_bytes});
   train(limited);
   EXPECT_EQ(limited.parts(), 1u);
 }
