@@ -77,19 +77,17 @@ void Lanes::spread(std::uint32_t begin, std::uint32_t end) {
   const std::size_t steps = steps_before.back();
   const std::size_t count = std::clamp<std::size_t>(
       std::min<std::size_t>(steps / kStepsWorthALane, end - begin), 1, pool_->size());
-  use(count);
+  std::vector<std::uint32_t> ends(count);
   for (std::size_t l = 0; l < count; ++l) {
     // The boundary that is nearest to an equal share of the steps.
     const std::size_t share = steps * (l + 1) / count;
     const auto above = std::ranges::lower_bound(steps_before, share);
     const bool below_is_nearer =
         above != steps_before.begin() && share - *(above - 1) < *above - share;
-    const auto boundary =
-        static_cast<std::uint32_t>(above - steps_before.begin()) - (below_is_nearer ? 1 : 0);
-    lanes_[l]->run.first_tape = l == 0 ? 0 : lanes_[l - 1]->run.end_tape;
-    lanes_[l]->run.end_tape =
-        l + 1 == count ? static_cast<std::uint32_t>(common_.tapes.size()) : begin + boundary;
+    ends[l] = begin + static_cast<std::uint32_t>(above - steps_before.begin()) -
+              (below_is_nearer ? 1 : 0);
   }
+  split(ends);
 }
 
 void Lanes::split(std::span<const std::uint32_t> ends) {

@@ -212,7 +212,8 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   if (executor_.common().shares_in_training() && !executor_.lanes().are_split(ends)) {
     throw UsageError(
         "[backward] need shards that share no work (GraphOptions::share_repeated); got samples "
-        "that ran before their shards were known: leave forward to update()");
+        "that ran before their shards were known: leave forward to update(), or do without the "
+        "option");
   }
   if (gradients.size() != ends.size()) {
     throw UsageError("[backward] need gradients for each shard; got " +
