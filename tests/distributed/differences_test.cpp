@@ -97,6 +97,8 @@ std::vector<Difference> differences() {
        "got as parameter /w: \"float {2}, digest "},
       {"NotUpdated", [](Training& training) { training.w.set_updated(false); },
        "got as parameter /w: \"float {2}, digest "},
+      {"Frozen", [](Training& training) { training.w.get_storage().frozen = true; },
+       "got as parameter /w: \"float {2}, digest "},
       {"Shape",
        [](Training& training) {
          training.model.add_parameters({3}, ParameterInitConst(1), "more");

@@ -60,6 +60,14 @@ class MemoryPrograms : public ::testing::Test {
     return cross_entropy(weights * x, sample % 16);
   }
 
+  // Vertices whose backward pass keeps what the gradients of weights are made of.
+  Expression vertices(ComputationGraph& graph, unsigned sample) const {
+    const unsigned n = 2 + sample % 7;
+    std::vector<unsigned> rows(n, sample % 10);
+    const Expression columns = reshape(lookup(graph, table_, rows), Dim({16, n}));
+    return squared_norm(gru_(columns).last());
+  }
+
   static constexpr unsigned kSamples = 64;
   void record(Minibatch& batch, Program program) const {
     for (unsigned i = 0; i < kSamples; ++i) {
@@ -72,14 +80,13 @@ class MemoryPrograms : public ::testing::Test {
   Parameter w_ = model_.add_parameters({16, 16}), bias_ = model_.add_parameters({16});
   LookupParameter table_ = model_.add_lookup_parameters(10, {16});
   nn::LSTM lstm_{model_, 16, 16};
+  nn::GRU gru_{model_, 16, 16};
 };
 
 constexpr std::pair<const char*, MemoryPrograms::Program> kPrograms[] = {
-    {"gates", &MemoryPrograms::gates},
-    {"cells", &MemoryPrograms::cells},
-    {"fans", &MemoryPrograms::fans},
-    {"small", &MemoryPrograms::small},
-    {"uneven", &MemoryPrograms::uneven}};
+    {"gates", &MemoryPrograms::gates},   {"cells", &MemoryPrograms::cells},
+    {"fans", &MemoryPrograms::fans},     {"small", &MemoryPrograms::small},
+    {"uneven", &MemoryPrograms::uneven}, {"vertices", &MemoryPrograms::vertices}};
 
 // A part has a sample, even if that needs more by itself.
 TEST_F(MemoryPrograms, TakeNoMoreThanTheLimit) {

@@ -271,6 +271,13 @@ TEST(RecursionInputs, ThatDoNotFitAreRefused) {
               Structure(std::vector<Structure::Vertex>{{{}, 0, 0, many}});
             }),
             "[Structure] need at most 30 columns per vertex; got 31");
+  const auto thirty =
+      recursion<Expression>([](const std::vector<Expression>& columns,
+                               const std::vector<Expression>&) { return sum(columns); });
+  const Structure one_of_each(
+      std::vector<Structure::Vertex>{{.columns = std::vector<unsigned>(30)}});
+  EXPECT_EQ(floats(thirty(one_of_each, std::vector<Expression>(30, pick(words, 0u, 1))).last()),
+            floats(pick(words, 0u, 1) * 30.0f));
   const auto half = recursion<CellState>(
       [](const Expression& x, const std::vector<CellState>&) {
         return CellState{tanh(x), Expression()};
