@@ -1,4 +1,4 @@
-// Checks that only one thread at a time uses what must not be shared, and throws for a second one.
+// Checks that only one user at a time uses what must not be shared, and throws for a second one.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class OneThread {
       if (one.owner_.load(std::memory_order_relaxed) == me) return;
       if (!one.owner_.compare_exchange_strong(nobody, me, std::memory_order_acquire,
                                               std::memory_order_relaxed)) {
-        throw_busy();
+        one.throw_busy();
       }
       one_ = &one;
     }
@@ -37,8 +37,30 @@ class OneThread {
     OneThread* one_ = nullptr;  ///< null: the thread was inside before
   };
 
+  /// Keeps this thread out, too, for the lifetime of this object: while a function of the user is
+  /// called that must not use it. The thread must be inside.
+  class Closed {
+   public:
+    explicit Closed(OneThread& one)
+        : one_(one), owner_(one.owner_.load(std::memory_order_relaxed)) {
+      one.owner_.store(&one, std::memory_order_relaxed);
+    }
+    ~Closed() { one_.owner_.store(owner_, std::memory_order_relaxed); }
+    Closed(const Closed&) = delete;
+    Closed& operator=(const Closed&) = delete;
+
+   private:
+    OneThread& one_;
+    const void* owner_;
+  };
+  /// Throws UsageError if it is closed.
+  void check_open() const {
+    if (owner_.load(std::memory_order_relaxed) == this) throw_closed();
+  }
+
  private:
-  [[noreturn]] static void throw_busy();
+  [[noreturn]] void throw_busy() const;
+  [[noreturn]] static void throw_closed();
 
   std::atomic<const void*> owner_ = nullptr;
 };

@@ -83,15 +83,25 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
 }
 
 // A recursion has another type when it has met more kinds of vertices. Which vertices are shared
-// must not depend on when it has met them, so all of its nodes count as nodes of one type.
+// must not depend on when it has met them, so all of its nodes count as nodes of one type, unless
+// they differ in an argument: a parameter may have been frozen in between.
 std::uint32_t Forward::planned_type(std::uint32_t type) {
   const NodeType& recorded = run_.types()[type];
   if (recorded.op->role != Role::recursion) return type;
   const void* const function = recursion_of(recorded.signature).types.get();
-  const auto found = std::ranges::find(functions_, function, &TypeOfFunction::function);
-  if (found != functions_.end()) return found->type;
-  functions_.push_back({function, type});
-  return type;
+  const std::span arguments =
+      std::span(recorded.keys).first(recorded.inputs).subspan(recorded.signature.attributes[0]);
+  const auto found = std::ranges::find_if(functions_, [&](const TypeOfFunction& known) {
+    const std::size_t common = std::min(arguments.size(), known.arguments.size());
+    return known.function == function &&
+           std::ranges::equal(arguments.first(common), known.arguments.first(common));
+  });
+  if (found == functions_.end()) {
+    functions_.push_back({function, type, arguments});
+    return type;
+  }
+  if (arguments.size() > found->arguments.size()) found->arguments = arguments;
+  return found->type;
 }
 
 void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {

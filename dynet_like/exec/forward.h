@@ -44,6 +44,7 @@ class Forward {
   struct TypeOfFunction {
     const void* function;
     std::uint32_t type;
+    std::span<const InputKey> arguments;
   };
   std::vector<TypeOfFunction> functions_;  ///< of recursions, with their planned_type
   bool frees_ = false;

@@ -282,8 +282,8 @@ void RecursionRun::list_numbers(std::size_t k, std::size_t s) {
     if (op.numbers.random) {
       const VertexRows::Row& row = kind.rows[i / of.members.size()];
       const NodeRef node = nodes_[row.sample];
-      const std::uint32_t number = run_.tape(node).recursion_of(node.node).first_random +
-                                   row.vertex * RecursionOp::kMostRandom + numbers.random;
+      const std::uint32_t number =
+          run_.tape(node).recursion_of(node.node).first_random[row.vertex] + numbers.random;
       const std::uint64_t seed = *run_.tape(node).random.seed;
       const std::uint32_t draw[] = {static_cast<std::uint32_t>(seed),
                                     static_cast<std::uint32_t>(seed >> 32), number, 0};

@@ -56,7 +56,7 @@ class Search {
       const Vertices& structure = *structures_[s];
       std::vector<bool> draws;
       for (const VertexKind& kind : structure.kinds) {
-        draws.push_back(op_.find(kind)->random_members > 0);
+        draws.push_back(op_.find(kind)->draws > 0);
       }
       for (std::uint32_t turn = 0; turn < structure.size(); ++turn) {
         const Row row{s, structure.vertex_at(turn)};

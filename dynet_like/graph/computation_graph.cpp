@@ -24,6 +24,14 @@ std::unique_lock<std::mutex> lock_executor(const GraphRun& run, const char* user
   return {};
 }
 
+// A graph on which functions are recorded keeps what they have recorded for other arguments.
+void refuse_function(const GraphRecord& record, const char* user) {
+  if (!record.records_a_function()) return;
+  throw UsageError("[" + std::string(user) +
+                   "] need the graph of a sample; got that of a function of a cell or a recursion, "
+                   "which the function must leave as it is");
+}
+
 // Forgets a seed that was set, even if the options have none.
 void seed_of_options(GraphMemory& memory, std::uint64_t clears) {
   const std::optional<std::uint64_t>& seed = memory.executor.options().seed;
@@ -57,7 +65,9 @@ ComputationGraph::ComputationGraph(TapeWriter& writer, Executor& executor)
   record_.use(false);
 }
 
-ComputationGraph::~ComputationGraph() = default;
+ComputationGraph::~ComputationGraph() {
+  if (own_ != nullptr) own_->types->user.check_open();  // what throws here ends the program
+}
 
 std::size_t ComputationGraph::size() const { return record().tape().size(); }
 
@@ -99,6 +109,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
 void ComputationGraph::checkpoint() {
   const OneThread::Use use(record_.user());
   record_.writer();  // throws if it must not be recorded on
+  refuse_function(record_, "checkpoint");
   const std::unique_lock lock = lock_executor(run_, "checkpoint");
   record_.checkpoint(run_.executor.liveness());
 }
@@ -126,6 +137,7 @@ void ComputationGraph::clear() {
         "[clear] need a graph outside of a minibatch; got one inside: clear the minibatch");
   }
   const OneThread::Use use(record_.user());
+  refuse_function(record_, "clear");
   forget_all();
   seed_of_options(*own_, ++clears_);
   run_.executor.add_tape(own_->writer.tape());

@@ -32,7 +32,7 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
 ValueId Recorder::record(const Expression& parameter) const {
   ParameterStorage* const storage = Handle::parameter(parameter);
   if (storage == nullptr) parameter.graph("Expression");  // throws: it is empty
-  const ValueId whole = writer().add_parameter(*storage, storage->frozen);
+  const ValueId whole = writer().add_parameter(*storage);
   if (parameter.i == Handle::kWhole) return whole;
   return writer().add(ops::lookup, std::span(&whole, 1), {}, {std::span(&parameter.i, 1)});
 }

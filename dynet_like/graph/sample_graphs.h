@@ -26,6 +26,7 @@ class SampleGraphs {
 
   /// `make` makes graphs of a derived class; null: plain graphs.
   SampleGraphs(const GraphOptions& options, Make make);
+  ~SampleGraphs() { types_->user.check_open(); }  // what throws here ends the program
 
   /// The graph of the next sample.
   ComputationGraph& add();

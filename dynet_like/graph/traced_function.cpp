@@ -125,8 +125,11 @@ struct TracedFunction::Definitions {
   Definition& find(const ComputationGraph& graph, std::span<const Dim* const> columns, bool is_call,
                    std::span<const std::uint64_t> key);
   Definition& find(const ComputationGraph& graph, std::span<const Dim> columns, unsigned starts);
-  std::shared_ptr<const RecursionOp> op_of(Definition& definition, const Vertices& vertices,
-                                           const Record& record);
+  /// The op for the kinds of these vertices, whose node `graph` is about to record. The function is
+  /// called if need be, and must not use the graph meanwhile.
+  std::shared_ptr<const RecursionOp> op_for(const ComputationGraph& graph, Definition& definition,
+                                            const Vertices& vertices, const Record& record);
+  void add_kinds(Definition& definition, const Vertices& vertices, const Record& record);
   void complete(RecursionOp& op, const Definition& definition) const;
   Program trace(Definition& definition, const VertexKind& kind, const Record& record);
   /// Calls the function again. Throws UsageError if it records something else.
@@ -187,15 +190,23 @@ TracedFunction::Definition& TracedFunction::Definitions::find(const ComputationG
   return definition;
 }
 
-std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition& definition,
-                                                                      const Vertices& vertices,
-                                                                      const Record& record) {
+std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_for(
+    const ComputationGraph& graph, Definition& definition, const Vertices& vertices,
+    const Record& record) {
+  const OneThread::Closed closed(graph.record().user());
+  add_kinds(definition, vertices, record);
+  if (graph.record().options().verify_batching) verify(definition, vertices, record);
+  return definition.op;
+}
+
+void TracedFunction::Definitions::add_kinds(Definition& definition, const Vertices& vertices,
+                                            const Record& record) {
   const RecursionOp* const before = definition.op.get();
   std::vector<VertexKind> kinds;  // the new ones
   std::ranges::copy_if(vertices.kinds, std::back_inserter(kinds), [&](const VertexKind& kind) {
     return before == nullptr || before->find(kind) == nullptr;
   });
-  if (kinds.empty()) return definition.op;
+  if (kinds.empty()) return;
   // Kinds without predecessors come first: they define the shapes of states.
   std::ranges::stable_sort(kinds, {}, &VertexKind::predecessors);
   auto op =
@@ -205,9 +216,8 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
     op->programs.push_back(std::make_shared<Program>(trace(definition, kind, record)));
   }
   complete(*op, definition);
-  definition.op = op;
+  definition.op = std::move(op);
   attempt.keep();
-  return op;
 }
 
 // Sets everything but the programs.
@@ -278,6 +288,9 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
   }
   const std::vector<Expression> states =
       states_of(name, [&] { return record(graph, kind.number, columns, before); });
+  for (auto node = recorded.first; node < tape.size(); ++node) {
+    if (tape.type_of(node).op->numbers.random) recorded.draw[node] = recorded.draws++;
+  }
   for (const Expression& state : states) {
     if (state.empty()) {
       recorded.results.push_back(zeros_for(definition, writer, recorded.results.size()));
@@ -307,14 +320,11 @@ Program TracedFunction::Definitions::trace(Definition& definition, const VertexK
 
 ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, TapeWriter& writer,
                                                std::size_t state) const {
-  if (definition.state_dims.empty() && definition.is_call) {
-    throw UsageError("[" + name + "] need all parts of a state; got an empty part " +
-                     std::to_string(state) + ": return zeros of its shape");
-  }
   if (definition.state_dims.empty()) {
-    throw UsageError("[" + name +
-                     "] need all parts of a state from the first kind of vertices, "
-                     "which has the fewest predecessors; got an empty part " +
+    const char* const from =
+        definition.is_call ? ""
+                           : " from the first kind of vertices, which has the fewest predecessors";
+    throw UsageError("[" + name + "] need all parts of a state" + from + "; got an empty part " +
                      std::to_string(state) + ": return zeros of its shape");
   }
   const double zero = 0;
@@ -425,8 +435,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   }
   std::unique_lock lock(definitions_->mutex);
   Definition& definition = definitions_->find(graph, dims, static_cast<unsigned>(start.size()));
-  const std::shared_ptr<const RecursionOp> op = definitions_->op_of(definition, vertices, record);
-  if (graph.record().options().verify_batching) definitions_->verify(definition, vertices, record);
+  const auto op = definitions_->op_for(graph, definition, vertices, record);
   lock.unlock();
   return this->record(graph, op, inputs, structure.vertices());
 }
@@ -455,10 +464,7 @@ RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Exp
   std::unique_lock lock(definitions_->mutex);
   Definition& definition = definitions_->find(graph, dims, true, key);
   if (definition.vertex == nullptr) definition.vertex = one_vertex(!arguments.empty());
-  const std::shared_ptr<const RecursionOp> op =
-      definitions_->op_of(definition, *definition.vertex, record);
-  if (graph.record().options().verify_batching)
-    definitions_->verify(definition, *definition.vertex, record);
+  const auto op = definitions_->op_for(graph, definition, *definition.vertex, record);
   lock.unlock();
   return this->record(graph, op, arguments, definition.vertex);
 }
@@ -467,12 +473,12 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
                                       const std::shared_ptr<const RecursionOp>& op,
                                       std::span<const Expression> columns,
                                       const std::shared_ptr<const Vertices>& vertices) {
-  const std::uint32_t most_random = op->most_random(*vertices);
   TapeWriter& writer = graph.record().writer();
+  recording::Values inputs(recording::Recorder(graph), columns);
+  SharedInputs& shared = RecursionOp::shared_inputs(op, writer);
   const ValueId node =
-      writer.add_recursion(RecursionOp::shared_inputs(op, writer),
-                           recording::Values(recording::Recorder(graph), columns).all(),
-                           op->state_size, most_random, vertices);
+      writer.add_recursion(shared, {inputs.all(), vertices, op->state_size, op->draws_of(*vertices),
+                                    op->reads_parameter(*vertices, writer.tape(), shared)});
   return {graph.expression(node), op, vertices->size()};
 }
 

@@ -229,7 +229,9 @@ void Joiner::record(NodeId node) {
     for (unsigned r = 0; r < type.op->numbers.reals; ++r) reals.push_back(tape_.real_of(node, r));
     const std::vector<std::uint32_t> attributes = type.signature.attributes;
     value = writer_.add(*type.op, inputs, attributes, {integers, reals, {}});
-    std::vector<std::uint64_t>& turns = joined_.turns[tape_.value(value).node];
+    const NodeId replaces = tape_.value(value).node;
+    if (tape_.type_of(node).op->numbers.random) joined_.draw[replaces] = vertex_.draw.at(node);
+    std::vector<std::uint64_t>& turns = joined_.turns[replaces];
     for (std::size_t j = 0; j < inputs.size(); ++j) turns.push_back(turn_of(vertex_, node, j));
   }
   of(node).now = tape_.value(value);

@@ -9,7 +9,6 @@
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/program/passes.h"
 #include "dynet_like/program/product_flops.h"
-#include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
 
@@ -30,6 +29,7 @@ class Maker {
 
   Program run() {
     program_.kind = recorded_.kind;
+    program_.draws = recorded_.draws;
     const std::vector<NodeId> nodes = nodes_of(tape_, recorded_);
     if (nodes.size() >= kNoMember / 2) {
       refuse("fewer than 32,767 operations in a vertex", std::to_string(nodes.size()));
@@ -92,8 +92,7 @@ void Maker::add_member(NodeId node) {
   const Op& op = *tape_.type_of(node).op;
   Program::Numbers numbers;
   if (op.numbers.random) {
-    numbers.random = program_.random_members++;
-    if (numbers.random == RecursionOp::kMostRandom) refuse("at most 64 random operations", "more");
+    numbers.random = recorded_.draw.at(node);
   } else {
     const std::span<const std::uint32_t> integers = tape_.integers_of(node);
     numbers.integers.assign(integers.begin(), integers.end());

@@ -61,9 +61,7 @@ bool does_the_same(const Program& a, const Program& b, const TypeTable& types) {
            m.numbers == n.numbers;
   };
   const auto same_input = [](const Program::Input& i, const Program::Input& j) {
-    // A parameter that was frozen in between is another argument.
-    return i.from == j.from && (i.index == j.index || i.from == From::argument) &&
-           i.offset == j.offset;
+    return i.from == j.from && i.index == j.index && i.offset == j.offset;
   };
   return std::ranges::equal(a.members, b.members, same_member) &&
          std::ranges::equal(a.inputs, b.inputs, same_input) && a.ports == b.ports &&

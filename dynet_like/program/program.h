@@ -35,7 +35,7 @@ struct Program {
   struct Numbers {
     std::vector<std::uint32_t> integers;
     std::vector<double> reals;
-    std::uint32_t random = 0;  ///< the number of the random member
+    std::uint32_t random = 0;  ///< of a random member: its number among the vertex's draws
 
     bool operator==(const Numbers&) const = default;
   };
@@ -84,8 +84,8 @@ struct Program {
   std::vector<Step> steps;              ///< in the order of the forward pass
   std::vector<std::uint16_t> backward;  ///< indices of steps, in the order of the backward pass
   std::vector<Reader> readers;          ///< of arguments, in recording order
-  std::uint32_t random_members = 0;
-  double product_flops = 0;  ///< of a vertex, in the forward pass
+  std::uint32_t draws = 0;              ///< random nodes that the function records, needed or not
+  double product_flops = 0;             ///< of a vertex, in the forward pass
   /// By input with columns: whether every element gets a contribution; whether none gets several.
   std::vector<bool> covers_columns, adds_once;
 
@@ -102,7 +102,7 @@ struct Program {
 std::string to_string(const Program& program, const TypeTable& types);
 
 /// Whether both do the same operations on the same arguments, with the same numbers. Both must have
-/// this table. Parameters may have been frozen in between: types, which contain them, then differ.
+/// this table.
 bool does_the_same(const Program& a, const Program& b, const TypeTable& types);
 
 }  // namespace dynet_like::detail

@@ -21,6 +21,9 @@ struct RecordedVertex {
   std::vector<ValueId> results;
   /// For nodes that replace others: when their inputs were recorded (see turn_of).
   std::map<NodeId, std::vector<std::uint64_t>> turns;
+  std::uint32_t draws = 0;  ///< random nodes, needed or not
+  /// For random nodes: their numbers in the order of recording, which nodes that replace them keep.
+  std::map<NodeId, std::uint32_t> draw;
 };
 
 /// When an input was recorded. This determines the order of contributions to gradients.

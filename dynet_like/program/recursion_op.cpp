@@ -15,11 +15,23 @@ bool may_have_slot(const Program::Input& input, bool is_dense) {
 
 }  // namespace
 
-// This must not depend on the other kinds that were met before, so that random numbers do not.
-std::uint32_t RecursionOp::most_random(const Vertices& vertices) const {
-  const bool draws = std::ranges::any_of(
-      vertices.kinds, [&](const VertexKind& kind) { return find(kind)->random_members > 0; });
-  return draws ? kMostRandom : 0;
+bool RecursionOp::reads_parameter(const Vertices& vertices, const Tape& tape,
+                                  const SharedInputs& from) const {
+  return std::ranges::any_of(vertices.kinds, [&](const VertexKind& kind) {
+    const Program& program = *find(kind);
+    return std::ranges::any_of(program.readers, [&](const Program::Reader& reader) {
+      const std::uint32_t argument = program.inputs_of(reader.member)[reader.input].index;
+      return tape.value(from.values[argument]).reaches_parameter;
+    });
+  });
+}
+
+std::vector<std::uint32_t> RecursionOp::draws_of(const Vertices& vertices) const {
+  std::vector<std::uint32_t> of_kind, draws;
+  for (const VertexKind& kind : vertices.kinds) of_kind.push_back(find(kind)->draws);
+  if (std::ranges::count(of_kind, 0u) == std::ssize(of_kind)) return {};
+  for (const std::uint32_t kind : vertices.kind) draws.push_back(of_kind[kind]);
+  return draws;
 }
 
 std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference) const {

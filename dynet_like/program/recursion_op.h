@@ -30,9 +30,6 @@ struct SharedRecipe {
 
 /// A node's inputs are those whose columns vertices read, followed by the shared ones.
 struct RecursionOp : Op {
-  /// So many random nodes are reserved for every vertex.
-  static constexpr std::uint32_t kMostRandom = 64;
-
   std::string its_name;
   std::shared_ptr<TypeTable> types;  ///< the types of the programs' members
   /// Ordered by kind. An op with more kinds also has the programs of the previous op.
@@ -68,8 +65,11 @@ struct RecursionOp : Op {
   bool covers(const Vertices& vertices, std::size_t input, std::size_t elements) const;
   /// Whether each gets exactly one contribution.
   bool adds_once(const Vertices& vertices, std::size_t input, std::size_t elements) const;
-  /// The random nodes for which each of these vertices has numbers reserved.
-  std::uint32_t most_random(const Vertices& vertices) const;
+  /// Whether a vertex reads one of these shared inputs of a tape that has a gradient. The kinds
+  /// that others met do not count.
+  bool reads_parameter(const Vertices& vertices, const Tape& tape, const SharedInputs& from) const;
+  /// By vertex, the number of its random nodes; empty if no vertex has any.
+  std::vector<std::uint32_t> draws_of(const Vertices& vertices) const;
   /// The index of the kind's program, or the number of programs if there is none.
   std::size_t index_of(const VertexKind& kind) const;
   const Program* find(const VertexKind& kind) const {

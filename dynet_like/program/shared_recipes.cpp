@@ -1,5 +1,6 @@
 // The shared inputs of a recursion's programs: described once, and recorded on the tapes of its
 // nodes.
+#include <algorithm>
 #include <map>
 
 #include "dynet_like/ops/structured.h"
@@ -48,8 +49,7 @@ class RecipeWriter {
     SharedRecipe recipe;
     if (type.op->is_parameter()) {
       recipe.parameter = tape_.shared_storage_of(node);
-      // A parameter that is frozen now may be unfrozen later.
-      recipe.stops_gradient = tape_.value(output).blocks_gradient && !recipe.parameter->frozen;
+      recipe.stops_gradient = tape_.value(output).blocks_gradient;
       return recipe;
     }
     recipe.dim = tape_.dim_of(output);
@@ -84,12 +84,19 @@ std::vector<SharedRecipe> make_recipes(const Tape& tape, std::span<const ValueId
 
 SharedInputs& RecursionOp::shared_inputs(const std::shared_ptr<const RecursionOp>& op,
                                          TapeWriter& writer) {
-  std::uint64_t frozen = 0;
-  for (const SharedRecipe& recipe : op->recipes) {
-    if (recipe.parameter != nullptr) frozen = frozen * 31 + (recipe.parameter->frozen ? 2 : 1);
+  const auto is_frozen = [](const SharedRecipe& recipe) {
+    return recipe.parameter != nullptr && recipe.parameter->frozen;
+  };
+  for (SharedInputs& known : writer.shared_inputs()) {
+    if (known.op == op && std::ranges::equal(op->recipes, known.frozen, {}, is_frozen)) {
+      return known;
+    }
   }
-  SharedInputs* const known = writer.find_shared_inputs(op.get(), frozen);
-  return known != nullptr ? *known : writer.keep_shared_inputs(op, frozen, op->add_shared(writer));
+  SharedInputs made;
+  made.op = op;
+  for (const SharedRecipe& recipe : op->recipes) made.frozen.push_back(is_frozen(recipe));
+  made.values = op->add_shared(writer);
+  return writer.keep(std::move(made));
 }
 
 std::vector<ValueId> RecursionOp::add_shared(TapeWriter& writer) const {
@@ -98,11 +105,9 @@ std::vector<ValueId> RecursionOp::add_shared(TapeWriter& writer) const {
     arguments.clear();
     for (std::uint32_t input : recipe.inputs) arguments.push_back(values[input]);
     switch (recipe.kind) {
-      case SharedRecipe::Kind::parameter: {
-        const bool is_constant = recipe.stops_gradient || recipe.parameter->frozen;
-        values.push_back(writer.add_parameter(*recipe.parameter, is_constant));
+      case SharedRecipe::Kind::parameter:
+        values.push_back(writer.add_parameter(*recipe.parameter, recipe.stops_gradient));
         break;
-      }
       case SharedRecipe::Kind::constant:
         values.push_back(
             writer.add_source(ops::constant, recipe.dim, std::span(recipe.reals).first(1)));

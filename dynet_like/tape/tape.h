@@ -138,11 +138,13 @@ struct InputData {
   const float* values_now() const;
 };
 
-/// The structure of a recursion's node, and the number of its first random node.
+/// The structure of a recursion's node, and its random nodes.
 struct RecordedRecursion {
   NodeId node = 0;
   std::shared_ptr<const Vertices> vertices;
-  std::uint32_t first_random = 0;
+  /// By vertex, the number of its first random node; empty if no vertex has any. These are the
+  /// numbers that the nodes have if the function is called vertex by vertex, predecessors first.
+  std::vector<std::uint32_t> first_random;
 };
 
 /// The record of one sample, written by a TapeWriter. It contains no values, and knows no device.

@@ -305,28 +305,41 @@ ValueId TapeWriter::add_new_parameter(ParameterStorage& parameter, bool constant
   return id;
 }
 
-ValueId TapeWriter::add_recursion(SharedInputs& shared, std::span<const ValueId> inputs,
-                                  std::uint32_t state_size, std::uint32_t most_random,
-                                  const std::shared_ptr<const Vertices>& vertices) {
+ValueId TapeWriter::add_recursion(SharedInputs& shared, NewRecursion recursion) {
+  const std::span inputs = recursion.inputs;
+  const Vertices& vertices = *recursion.vertices;
   const std::span edges(tape_.edges_.reserve(inputs.size() + shared.values.size()),
                         inputs.size() + shared.values.size());
   std::ranges::copy(shared.values, std::ranges::copy(inputs, edges.begin()).out);
   if (shared.type == SharedInputs::kNoType) {
     keep(shared.op);
     // The inputs have the shapes for which the op was made.
-    const std::uint32_t attributes[] = {static_cast<std::uint32_t>(inputs.size()), state_size,
+    const std::uint32_t attributes[] = {static_cast<std::uint32_t>(inputs.size()),
+                                        recursion.state_size,
                                         static_cast<std::uint32_t>(tape_.dtype_)};
     shared.type = infer_type({*shared.op, edges, attributes, {}}, 1).id;
   }
-  check_size(Dim({state_size}), vertices->size());
+  check_size(Dim({recursion.state_size}), vertices.size());
   const NodeType& type = tape_.types()[shared.type];
-  if (most_random > 0) tape_.random.seed_for(type.op->name);
-  tape_.recursions_.push_back({static_cast<NodeId>(tape_.size()), vertices, tape_.random.count});
-  tape_.random.count += most_random * vertices->size();
-  const ValueId result = add_numbered(type, vertices->size(), tape_.recursions_.size() - 1);
-  tape_.values_[result].reaches_parameter = std::ranges::any_of(
-      edges, [&](ValueId input) { return tape_.values_[input].reaches_parameter; });
+  if (!recursion.draws.empty()) tape_.random.seed_for(type.op->name);
+  tape_.recursions_.push_back({static_cast<NodeId>(tape_.size()), recursion.vertices,
+                               first_draws(vertices, std::move(recursion.draws))});
+  const ValueId result = add_numbered(type, vertices.size(), tape_.recursions_.size() - 1);
+  tape_.values_[result].reaches_parameter =
+      recursion.reads_parameter || std::ranges::any_of(inputs, [&](ValueId input) {
+        return tape_.values_[input].reaches_parameter;
+      });
   return result;
+}
+
+// Numbers the random nodes of vertices, predecessors first.
+std::vector<std::uint32_t> TapeWriter::first_draws(const Vertices& vertices,
+                                                   std::vector<std::uint32_t> draws) {
+  for (std::uint32_t turn = 0; turn < draws.size(); ++turn) {
+    std::uint32_t& of_vertex = draws[vertices.vertex_at(turn)];
+    of_vertex = std::exchange(tape_.random.count, tape_.random.count + of_vertex);
+  }
+  return draws;
 }
 
 void TapeWriter::keep(const std::shared_ptr<const Op>& op) {
@@ -336,17 +349,9 @@ void TapeWriter::keep(const std::shared_ptr<const Op>& op) {
   kept_ops_.push_back(op.get());
 }
 
-SharedInputs* TapeWriter::find_shared_inputs(const Op* op, std::uint64_t frozen) {
-  for (SharedInputs& known : shared_inputs_) {
-    if (known.op.get() == op && known.frozen == frozen) return &known;
-  }
-  return nullptr;
-}
-
-SharedInputs& TapeWriter::keep_shared_inputs(const std::shared_ptr<const Op>& op,
-                                             std::uint64_t frozen, std::vector<ValueId> values) {
-  shared_inputs_.push_back({op, frozen, std::move(values), tape_.values_.size()});
-  return shared_inputs_.back();
+SharedInputs& TapeWriter::keep(SharedInputs shared) {
+  shared.end = tape_.values_.size();
+  return shared_inputs_.emplace_back(std::move(shared));
 }
 
 TapeWriter::Mark TapeWriter::mark() const {

@@ -13,15 +13,25 @@
 
 namespace dynet_like::detail {
 
-/// The shared inputs of all nodes of a recursion in one tape, and their type.
+/// The shared inputs of nodes of a recursion in one tape, and their type.
 struct SharedInputs {
   static constexpr TypeId kNoType = ~TypeId{0};
 
   std::shared_ptr<const Op> op;
-  std::uint64_t frozen = 0;  ///< a bit for each parameter that was frozen then
+  std::vector<bool>
+      frozen;  ///< by recipe of the op: whether it is a parameter that was frozen then
   std::vector<ValueId> values;
   std::size_t end = 0;  ///< the number of values in the tape at that time
   TypeId type = kNoType;
+};
+
+/// A node of a recursion that is to be recorded.
+struct NewRecursion {
+  std::span<const ValueId> inputs;  ///< vertices read their columns
+  const std::shared_ptr<const Vertices>& vertices;
+  std::uint32_t state_size = 0;      ///< of all states of a vertex
+  std::vector<std::uint32_t> draws;  ///< by vertex, its random nodes; empty if no vertex has any
+  bool reads_parameter = false;      ///< whether a vertex reads a shared input that has a gradient
 };
 
 /// Adds nodes and views to its tape, and removes them.
@@ -42,6 +52,7 @@ class TapeWriter {
 
   /// From now on it records a function of arguments that are not known: columns of matrices do not
   /// become minibatch elements, so that every node has one item, and no integers are read later.
+  /// Whether a parameter is frozen may change until a graph calls the function, so it is ignored.
   void record_function() { records_function_ = true; }
 
   /// Records an operation. The number of items is the largest one of any input or of the numbers;
@@ -58,21 +69,17 @@ class TapeWriter {
   ValueId add_input_at(const Dim& dim, InputData input);
   /// A constant, or random numbers of a distribution; `reals` are its parameters.
   ValueId add_source(const Op& op, const Dim& dim, std::span<const double> reals);
-  /// A parameter or a table: one node per tape. A constant parameter has no gradient.
-  ValueId add_parameter(ParameterStorage& parameter, bool constant) {
-    const ValueId known = parameters_.find(&parameter, constant);
-    return known != KnownParameters::kNone ? known : add_new_parameter(parameter, constant);
+  /// A parameter or a table: one node per tape. A constant or frozen one has no gradient.
+  ValueId add_parameter(ParameterStorage& parameter, bool constant = false) {
+    const bool is_constant = constant || (parameter.frozen && !records_function_);
+    const ValueId known = parameters_.find(&parameter, is_constant);
+    return known != KnownParameters::kNone ? known : add_new_parameter(parameter, is_constant);
   }
 
-  /// A recursion. It has an item for each vertex, which consists of the vertex's states. Vertices
-  /// read the columns of `inputs`.
-  ValueId add_recursion(SharedInputs& shared, std::span<const ValueId> inputs,
-                        std::uint32_t state_size, std::uint32_t most_random,
-                        const std::shared_ptr<const Vertices>& vertices);
-  /// The shared inputs of an op, or null if they were not recorded.
-  SharedInputs* find_shared_inputs(const Op* op, std::uint64_t frozen);
-  SharedInputs& keep_shared_inputs(const std::shared_ptr<const Op>& op, std::uint64_t frozen,
-                                   std::vector<ValueId> values);
+  /// A recursion. It has an item for each vertex, which consists of the vertex's states.
+  ValueId add_recursion(SharedInputs& shared, NewRecursion recursion);
+  std::span<SharedInputs> shared_inputs() { return shared_inputs_; }
+  SharedInputs& keep(SharedInputs shared);
   /// Keeps an op alive at least until the tape is cleared.
   void keep(const std::shared_ptr<const Op>& op);
 
@@ -113,6 +120,8 @@ class TapeWriter {
   ValueId add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                    bool reaches_parameter);
   ValueId add_numbered(const NodeType& type, std::uint32_t items, std::size_t number);
+  std::vector<std::uint32_t> first_draws(const Vertices& vertices,
+                                         std::vector<std::uint32_t> draws);
   ValueId add_new_parameter(ParameterStorage& parameter, bool constant);
   void identify(ValueId id);
   void identify_view(ValueId id);

@@ -1,7 +1,9 @@
 // Random graphs have the same bits under every policy, minibatch size and number of threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "dynet_like/tape/tape.h"
 #include "tests/support/random_graph.h"
@@ -20,14 +22,14 @@ struct Outcome {
   std::size_t nodes = 0, parts = 0;
 };
 
-Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
-            const RandomGraphOptions& graph_options, GraphOptions options,
-            bool only_totals = false) {
-  options.seed = 99;
-  Minibatch batch(options);
+/// `before` is called before a sample is recorded.
+Outcome run(Minibatch& batch, const RandomModel& model, std::uint64_t seed, unsigned samples,
+            const RandomGraphOptions& graph_options, bool only_totals = false,
+            const std::function<void(unsigned)>& before = {}) {
   std::vector<RandomGraph> graphs;
   Outcome outcome;
   for (unsigned sample = 0; sample < samples; ++sample) {
+    if (before) before(sample);
     ComputationGraph& graph = batch.new_graph();
     graphs.push_back(record_random_graph(graph, model, seed + sample, graph_options));
     batch.add_loss(graphs.back().loss);
@@ -48,6 +50,14 @@ Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
     outcome.gradients.push_back(gradients);
   }
   return outcome;
+}
+
+Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
+            const RandomGraphOptions& graph_options, GraphOptions options,
+            bool only_totals = false) {
+  options.seed = 99;
+  Minibatch batch(options);
+  return run(batch, model, seed, samples, graph_options, only_totals);
 }
 
 void expect_same(const Outcome& a, const Outcome& b, std::size_t samples) {
@@ -123,6 +133,44 @@ TEST(RandomGraphs, PassVerification) {
     RandomGraphOptions graphs = options_of_round(round);
     graphs.special_values = false;
     EXPECT_NO_THROW(run(model, round, kSamples, graphs, options));
+  }
+}
+
+// A minibatch that is kept has the bits of a new one, whatever is frozen, from run to run and from
+// sample to sample; and what is frozen in all samples has no gradient.
+TEST(RandomGraphs, ReadParametersAsTheyAreNow) {
+  const RandomModel model;
+  std::vector<std::shared_ptr<ParameterStorage>> storages{model.table4.p, model.table7.p};
+  storages.insert(storages.begin(), model.parameters.size(), nullptr);
+  std::ranges::transform(model.parameters, storages.begin(), &Parameter::p);
+  Random random(5);
+  for (unsigned threads = 1; threads <= 3; ++threads) {
+    Minibatch kept({.threads = threads, .seed = 99});
+    for (unsigned round = 0; round < kRounds / 2; ++round) {
+      SCOPED_TRACE(round);
+      const RandomGraphOptions graphs{.nodes = 20 + 10 * (round % 12), .dropout = false};
+      std::vector<std::vector<bool>> frozen(kSamples);
+      for (std::vector<bool>& of_sample : frozen) {
+        for (std::size_t p = 0; p < storages.size(); ++p) of_sample.push_back(random.below(2) == 0);
+        if (round % 2 == 0) of_sample = frozen[0];
+      }
+      const auto before = [&](unsigned sample) {
+        for (std::size_t p = 0; p < storages.size(); ++p) storages[p]->frozen = frozen[sample][p];
+      };
+      kept.clear();
+      Minibatch fresh;
+      const Outcome got = run(kept, model, 1000 * round, kSamples, graphs, false, before),
+                    want = run(fresh, model, 1000 * round, kSamples, graphs, false, before);
+      ASSERT_NO_FATAL_FAILURE(expect_same(got, want, kSamples));
+      ASSERT_TRUE(same(got.parameters, want.parameters));
+      std::size_t first = 0;
+      for (std::size_t p = 0; p < storages.size(); first += storages[p++]->size()) {
+        if (!std::ranges::all_of(frozen, [&](const auto& of) { return of[p]; })) continue;
+        const auto begin = got.parameters.begin() + static_cast<std::ptrdiff_t>(first);
+        ASSERT_EQ(std::count(begin, begin + static_cast<std::ptrdiff_t>(storages[p]->size()), 0.0f),
+                  static_cast<std::ptrdiff_t>(storages[p]->size()));
+      }
+    }
   }
 }
 

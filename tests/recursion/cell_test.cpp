@@ -374,7 +374,8 @@ TEST_F(Cells, SayWhatIsWrongWithTheirArguments) {
 
 TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
   ComputationGraph graph;
-  const Expression x = word(graph, 1), captured = word(graph, 2);
+  ComputationGraph another;
+  const Expression x = word(graph, 1), captured = word(another, 2);
   EXPECT_EQ(message_of<UsageError>(
                 [&] { cell([&](const Expression& y) { return y + captured; }, "outside")(x); }),
             "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "

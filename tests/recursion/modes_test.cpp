@@ -243,8 +243,8 @@ TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
   EXPECT_EQ(different, 18);
 }
 
-// Every random operation of a vertex, of each vertex, of nodes before and behind, in every sample:
-// as many as there may be. Ones of a vector are dropped, so that a value is a mask.
+// Every random operation of a vertex, of each vertex, of nodes before and behind, in every sample.
+// Ones of a vector are dropped, so that a value is a mask.
 TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
   constexpr unsigned kWide = 96, kVertices = 3;
   const auto masks_of = [](unsigned operations, bool of_cell) {
@@ -285,12 +285,10 @@ TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
     EXPECT_EQ(masks.size(), drawn);
   };
   for (const bool of_cell : {false, true}) {
-    for (const unsigned operations : {1u, 2u, 63u, 64u}) {
+    for (const unsigned operations : {1u, 2u, 100u}) {
       SCOPED_TRACE(operations);
       masks_of(operations, of_cell);
     }
-    EXPECT_EQ(message_of<UsageError>([&] { masks_of(65, of_cell); }),
-              "[noisy] need at most 64 random operations; got more");
   }
 }
 
@@ -445,7 +443,8 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
   const Network network;
   ComputationGraph graph;
   const Expression columns = network.columns(graph, 3, 0);
-  const Expression outside = columns * 2;
+  ComputationGraph another;
+  const Expression outside = network.columns(another, 3, 0);
   const auto message = [&](auto function) {
     return message_of<std::exception>(
         [&] { recursion<Expression>(function, "cell")(Structure::sequence(3), columns); });

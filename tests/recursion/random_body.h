@@ -93,6 +93,12 @@ class Body {
     const Expression first = half(part, 0, dice);
     return concatenate({first, half(part, part.use == 1, dice)});
   }
+  /// Now and then as a constant.
+  static Expression read(ComputationGraph& graph, const Parameter& p, Dice& dice) {
+    const unsigned how = roll(dice, 8);
+    if (how == 0) return const_parameter(graph, p);
+    return how == 1 ? nobackprop(parameter(graph, p)) : parameter(graph, p);
+  }
   static Expression any(const Values& values, Dice& dice) {
     return read(values[roll(dice, static_cast<unsigned>(values.size()))], dice);
   }
@@ -103,8 +109,8 @@ class Body {
   Expression operation(const Values& values, Dice& dice) const {
     ComputationGraph& graph = *values[0].e.pg;
     const Dim all({kSize}), wide({2, 3}), high({3, 2}), shape = random_shape(dice);
-    const auto matrix = [&] { return parameter(graph, model_.square[roll(dice, 3)]); };
-    const auto bias = [&] { return parameter(graph, model_.bias[roll(dice, 3)]); };
+    const auto matrix = [&] { return read(graph, model_.square[roll(dice, 3)], dice); };
+    const auto bias = [&] { return read(graph, model_.bias[roll(dice, 3)], dice); };
     switch (roll(dice, noise_ ? 17 : 15)) {
       case 0:
         return matrix() * any(values, dice, all);
@@ -152,8 +158,10 @@ class Body {
         return layer_norm(any(values, dice, all), bias(), bias());
       case 14:
         return any(values, dice, shape) * 0.75f;
-      default:
-        return dropout(any(values, dice, shape), 0.3f);
+      default: {  // in inference it is the argument itself, which may be read in other parts
+        const Expression a = any(values, dice, shape), dropped = dropout(a, 0.3f);
+        return dropped.i == a.i ? a * 1.0f : dropped;
+      }
     }
   }
 

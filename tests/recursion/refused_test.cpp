@@ -175,7 +175,8 @@ TEST(RefusedFunctions, WaitForNoValueOfTheirSample) {
   EXPECT_EQ(message_of<UsageError>([&] {
               for_each_sample(batch, 3, [&](ComputationGraph& graph, std::size_t) {
                 captured = input(graph, {2}, {3, 5});
-                shared(captured * 2).value();
+                ComputationGraph other;
+                shared(input(other, {2}, {3, 5})).value();
               });
             }),
             "[value] need a function that looks at no values; got one of a recursion or cell that "
@@ -211,15 +212,18 @@ TEST(RefusedFunctions, ThatThrewAreNotCounted) {
   EXPECT_EQ(numbers_of(faulty(x, 17)), numbers_of(tanh(x)));  // those that are known stay
 }
 
-/// A recursion whose vertices with two predecessors may fail after they have read parameters.
-class Faulty : public ::testing::Test {
+/// A recursion whose vertices with two predecessors may fail after they have read parameters: the
+/// function throws, or what it records is refused.
+class Faulty : public ::testing::TestWithParam<bool> {
  protected:
   Expression vertex(const Expression& x, const Before& before) {
     ComputationGraph& graph = *x.pg;
     if (before.size() < 2) return tanh(parameter(graph, a) + x);
     const Expression fresh = tanh(cmult(parameter(graph, b), before[0]) + parameter(graph, c));
-    if (fails) throw std::runtime_error("no");
-    return cmult(fresh, parameter(graph, d) * before[1]);
+    if (fails && !GetParam()) throw std::runtime_error("no");
+    const Expression product = parameter(graph, d) * before[1];
+    if (fails) return cmult(product, input(graph, {kSize}, std::vector<float>(kSize)));
+    return cmult(fresh, product);
   }
   Structure structure(bool with_two) const {
     if (!with_two) return Structure::sequence(2);
@@ -253,7 +257,7 @@ class Faulty : public ::testing::Test {
 };
 
 // Before any kind was learnt, and after one was.
-TEST_F(Faulty, RecursionsAreAsNewAfterwards) {
+TEST_P(Faulty, RecursionsAreAsNewAfterwards) {
   const auto fresh = recursion();
   fails = false;
   const std::vector<float> one = run(fresh, false), two = run(fresh, true);
@@ -264,7 +268,7 @@ TEST_F(Faulty, RecursionsAreAsNewAfterwards) {
     }
     for (int i = 0; i < 3; ++i) {
       fails = true;
-      EXPECT_THROW(run(along, true), std::runtime_error);
+      EXPECT_THROW(run(along, true), std::exception);
     }
     fails = false;
     EXPECT_TRUE(same_sums(run(along, true), two));
@@ -274,18 +278,21 @@ TEST_F(Faulty, RecursionsAreAsNewAfterwards) {
 }
 
 // What verify_batching calls again may fail alone.
-TEST_F(Faulty, RecursionsAreAsNewAfterTheirVerification) {
+TEST_P(Faulty, RecursionsAreAsNewAfterTheirVerification) {
   const auto along = recursion();
   fails = false;
   const std::vector<float> two = run(along, true), one = run(along, false);
   for (int i = 0; i < 3; ++i) {
     fails = true;
-    EXPECT_THROW(run(along, true, true), std::runtime_error);
+    EXPECT_THROW(run(along, true, true), std::exception);
   }
   fails = false;
   EXPECT_TRUE(same_sums(run(along, true, true), two));
   EXPECT_TRUE(same_sums(run(along, false, true), one));
 }
+
+INSTANTIATE_TEST_SUITE_P(Functions, Faulty, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "AreRefused" : "Throw"; });
 
 // The sizes of states are those of the first function that succeeds.
 TEST(RefusedFunctions, LeaveNoSizesOfStates) {
@@ -325,6 +332,45 @@ TEST(RefusedFunctions, KeepNoExpressionsFromCallToCall) {
       EXPECT_EQ(message_of<UsageError>([&] { along(Structure::sequence(2), columns); }), message);
       keeps = false;
       EXPECT_EQ(numbers_of(along(Structure::sequence(2), columns).all()).size(), 8u);
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------- parts that overlap
+
+// From the third element on they share none, or only one that gets no gradient.
+TEST(RefusedFunctions, ReadNoPartsThatOverlap) {
+  struct Case {
+    unsigned begin, end;
+    bool is_held_back, is_refused;
+  };
+  for (const auto& [begin, end, is_held_back, is_refused] : {Case{2, 5, false, true},
+                                                             {2, 5, true, false},
+                                                             {3, 6, false, false},
+                                                             {0, 2, false, true},
+                                                             {0, 3, false, false},
+                                                             {0, 6, false, true},
+                                                             {1, 2, false, true}}) {
+    SCOPED_TRACE(begin);
+    const auto reads = [=](const Expression& y) {
+      const Expression part = pick_range(y, begin, end);
+      return sum_elems(tanh(pick_range(y, 0, 3))) +
+             sum_elems(exp(is_held_back ? nobackprop(part) : part));
+    };
+    ComputationGraph graph;
+    const Expression x = input(graph, {kSize}, {1, 2, 3, 4, 5, 6});
+    const auto along =
+        recursion<Expression>([=](const Expression& y, const Before&) { return reads(y); });
+    if (is_refused) {
+      const std::string message = message_of<UsageError>([&] { cell(reads)(x); });
+      EXPECT_NE(message.find("need parts of an argument that do not overlap; got elements"),
+                std::string::npos)
+          << message;
+      EXPECT_THROW(along(Structure::sequence(1), x), UsageError);
+    } else {
+      EXPECT_FLOAT_EQ(cell(reads)(x).value().at(0), reads(x).value().at(0));
+      EXPECT_FLOAT_EQ(along(Structure::sequence(1), x).last().value().at(0),
+                      reads(x).value().at(0));
     }
   }
 }

@@ -158,11 +158,14 @@ TEST(RepeatedVerticesTest, AreSeldomLookedForWhereFewAreFound) {
 /// Sequences and trees of words, read by layers, in training.
 class SharedTraining : public ::testing::TestWithParam<unsigned> {
  protected:
+  /// How a sample reads the table: with a gradient, as a constant, or behind nobackprop.
+  enum class Rows { open, constant, held_back };
   /// Which words have a loss, and how the samples read the table.
   struct Sample {
     Words words;
     std::vector<float> weights;  // of states; none if it has no loss
-    bool is_constant = false;    // whether the table gets no gradient
+    Rows rows = Rows::open;
+    std::vector<bool> frozen;  // by parameter, while it is recorded
   };
   struct Result {
     std::vector<std::vector<double>> gradients;
@@ -175,7 +178,8 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
     for (Sample& sample : samples) {
       sample.words.resize(1 + random.below(5));
       for (unsigned& word : sample.words) word = random.below(3);
-      sample.is_constant = random.below(4) == 0;
+      sample.rows =
+          std::array{Rows::open, Rows::open, Rows::constant, Rows::held_back}[random.below(4)];
       if (random.below(4) == 0) continue;
       for (std::size_t i = 0; i < 2 * sample.words.size(); ++i) {
         sample.weights.push_back(static_cast<float>(random.below(3)) - 1);
@@ -185,10 +189,12 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
   }
 
   Expression loss_of(ComputationGraph& graph, const Sample& sample) const {
-    const Expression rows = sample.is_constant ? const_lookup(graph, table_, sample.words)
-                                               : lookup(graph, table_, sample.words);
+    const Expression rows = sample.rows == Rows::constant
+                                ? const_lookup(graph, table_, sample.words)
+                                : lookup(graph, table_, sample.words);
     const auto n = static_cast<unsigned>(sample.words.size());
-    const Expression columns = reshape(rows, Dim({kSize, n}));
+    const Expression all = reshape(rows, Dim({kSize, n}));
+    const Expression columns = sample.rows == Rows::held_back ? nobackprop(all) : all;
     std::vector<Expression> terms;
     const Expression forward = lstm_(columns).all().h;
     const Expression tree = tree_(Structure(branches(n)), columns).all();
@@ -207,10 +213,28 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
     return {values(batch.backward()), batch.explain().product_flops};
   }
 
+  /// Expects the same gradients of shared vertices as of others, up to their last bits.
+  void expect_alike(const std::vector<Sample>& samples, unsigned threads) {
+    const Result alone = train(samples, false), shared = train(samples, true, threads);
+    ASSERT_EQ(shared.gradients.size(), alone.gradients.size());
+    for (std::size_t p = 0; p < alone.gradients.size(); ++p) {
+      ASSERT_EQ(shared.gradients[p].size(), alone.gradients[p].size());
+      for (std::size_t i = 0; i < alone.gradients[p].size(); ++i) {
+        EXPECT_NEAR(shared.gradients[p][i], alone.gradients[p][i], 1e-12) << p << " " << i;
+      }
+    }
+    EXPECT_LE(shared.products, alone.products);
+    EXPECT_EQ(train(samples, true, threads).gradients, shared.gradients);
+  }
+
   void add(Minibatch& batch, const std::vector<Sample>& samples) const {
-    batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
-      return loss_of(graph, samples[i]);
-    });
+    for (const Sample& sample : samples) {
+      for (std::size_t p = 0; p < sample.frozen.size(); ++p) {
+        model_.storages()[p]->frozen = sample.frozen[p];
+      }
+      batch.add_loss(loss_of(batch.new_graph(), sample));
+    }
+    for (const auto& storage : model_.storages()) storage->frozen = false;
   }
 
   std::vector<std::vector<double>> values(const Gradients& gradients) const {
@@ -219,7 +243,7 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
     return all;
   }
 
- private:
+ protected:
   // A vertex reads the two before it, so that states have several readers.
   static std::vector<Structure::Vertex> branches(unsigned n) {
     std::vector<Structure::Vertex> vertices(n);
@@ -247,19 +271,18 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
 
 TEST_P(SharedTraining, HasTheGradientsOfSamplesAlone) {
   const std::vector<Sample> samples = random_samples();
-  const Result alone = train(samples, false);
-  for (const unsigned threads : {1u, 2u}) {
-    const Result shared = train(samples, true, threads);
-    ASSERT_EQ(shared.gradients.size(), alone.gradients.size());
-    for (std::size_t p = 0; p < alone.gradients.size(); ++p) {
-      ASSERT_EQ(shared.gradients[p].size(), alone.gradients[p].size());
-      for (std::size_t i = 0; i < alone.gradients[p].size(); ++i) {
-        EXPECT_NEAR(shared.gradients[p][i], alone.gradients[p][i], 1e-12) << p << " " << i;
-      }
-    }
-    EXPECT_LE(shared.products, alone.products);
-    EXPECT_EQ(train(samples, true, threads).gradients, shared.gradients);
+  for (const unsigned threads : {1u, 2u}) expect_alike(samples, threads);
+}
+
+// Parameters are frozen in some samples of a minibatch, and not in others.
+TEST_P(SharedTraining, TellsFrozenParametersApart) {
+  Random random(GetParam());
+  std::vector<Sample> samples = random_samples();
+  for (Sample& sample : samples) {
+    const unsigned which = random.below(4);
+    for (unsigned p = 0; p < model_.size(); ++p) sample.frozen.push_back(p % 4 == which);
   }
+  for (const unsigned threads : {1u, 2u}) expect_alike(samples, threads);
 }
 
 TEST_P(SharedTraining, ShardsShareAsIfTheyWereAlone) {
@@ -309,6 +332,32 @@ TEST(SharedTrainingTest, EqualRowsOfATableAreOne) {
   const double all = products({0, 0}, {1, 0});
   EXPECT_EQ(products({0, 0}, {0, 0}), all / 2);
   EXPECT_EQ(products({0, 0}, {0, 1}), all * 3 / 4);
+}
+
+// The second reading gives the first one's columns no gradient, whichever runs for both.
+TEST(SharedTrainingTest, ColumnsWithoutGradientAreOthers) {
+  ParameterCollection model(1, DType::f64);
+  const LookupParameter table = model.add_lookup_parameters(2, {kSize});
+  const nn::LSTM lstm(model, kSize, kSize);
+  const auto gradients = [&](bool share, bool of_rows, const std::vector<bool>& held_back) {
+    Minibatch batch({.share_repeated = share, .dtype = DType::f64});
+    ComputationGraph& graph = batch.new_graph();
+    const Expression rows = reshape(lookup(graph, table, Words{0, 1}), Dim({kSize, 2}));
+    const Expression columns = of_rows ? rows : tanh(rows);
+    for (std::size_t i = 0; i < held_back.size(); ++i) {
+      const Expression read = held_back[i] ? nobackprop(columns) : columns;
+      batch.add_loss(squared_norm(lstm(read).last().h) * static_cast<float>(i + 1));
+    }
+    batch.forward();
+    return batch.backward().all_doubles(*table.p);
+  };
+  for (const bool of_rows : {false, true}) {
+    for (const std::vector<bool>& held_back : {std::vector{true, false}, {false, true}}) {
+      const std::vector<double> alone = gradients(false, of_rows, held_back),
+                                shared = gradients(true, of_rows, held_back);
+      for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(shared[i], alone[i], 1e-12) << i;
+    }
+  }
 }
 
 TEST(SharedTrainingTest, ShardsMustBeKnownBefore) {

@@ -24,7 +24,7 @@ class Function {
     Dice dice(seed);
     column_ = random_shape(dice);
     for (Dim& dim : states_) dim = random_shape(dice);
-    const auto body = [this, body = Body(model, 1000 * seed, false, false)](
+    const auto body = [this, body = Body(model, 1000 * seed, seed % 4 == 0, false)](
                           unsigned kind, const Expression& x, const std::vector<State>& before) {
       return body(kind, x, before, states_[0], states_[1]);
     };

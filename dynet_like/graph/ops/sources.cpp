@@ -73,7 +73,7 @@ Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, con
   if (table.p == nullptr) table.get_storage();  // throws
   const Recorder here(graph);
   TapeWriter& writer = here.writer();
-  const ValueId values[] = {writer.add_parameter(*table.p, constant || table.p->frozen)};
+  const ValueId values[] = {writer.add_parameter(*table.p, constant)};
   return here.expression(writer.add(ops::lookup, values, {}, rows));
 }
 
@@ -81,7 +81,7 @@ template <class Handle>
 Expression add_parameter(ComputationGraph& graph, const Handle& handle, bool constant) {
   if (handle.p == nullptr) handle.get_storage();  // throws
   const Recorder here(graph);
-  return here.expression(here.writer().add_parameter(*handle.p, constant || handle.p->frozen));
+  return here.expression(here.writer().add_parameter(*handle.p, constant));
 }
 
 }  // namespace
