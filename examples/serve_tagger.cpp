@@ -9,6 +9,8 @@
 using namespace dynet_like;
 
 int main(int argc, char** argv) {
+  const unsigned long port = argc > 1 ? std::stoul(argv[1]) : 8080;  // 0: any that is free
+  if (port > 65535) throw UsageError("need a port from 0 to 65535; got " + std::string(argv[1]));
   const auto data = nn::read_conllu_tags(argc > 2 ? argv[2] : "examples/data/sentences.conllu");
   nn::Vocabulary words, tags;
   const unsigned unknown = words.set_unknown("<unknown>");
@@ -29,7 +31,6 @@ int main(int argc, char** argv) {
     return cross_entropy(scores(graph, sentence.words), tags.ids(sentence.tags));
   };
   nn::train(model, trainer, data, loss, {.epochs = 10, .batch_size = 16});
-
   const auto tag = [&](ComputationGraph& graph, const std::string& text) {
     const auto sentence = nn::split_line(text, nn::TextUnit::word);
     if (sentence.empty()) throw serve::BadRequest("need words between spaces");
@@ -38,7 +39,6 @@ int main(int argc, char** argv) {
       tagged += tags.word(id) + "\n";
     return tagged;
   };
-  const auto port = argc > 1 ? static_cast<unsigned short>(std::stoul(argv[1])) : 8080;
   serve::Server server(tag, {.port = static_cast<unsigned short>(port)});
   std::cout << "http://127.0.0.1:" << server.port() << "/" << std::endl;
   server.run();

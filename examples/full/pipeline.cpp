@@ -13,6 +13,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/serve/server.h"
+#include "examples/full/support/numbers.h"
 #include "examples/full/support/program.h"
 #include "nn/data/text.h"
 #include "nn/pipeline/pipeline.h"
@@ -38,40 +39,60 @@ serve  answers POST requests, whose body is a text, with CoNLL-U, until Ctrl-C.
 
 )";
 
+/// A number with a range.
+template <class Number>
+class NumberValue final : public po::typed_value<Number> {
+ public:
+  NumberValue(std::string option, const Range& range)
+      : po::typed_value<Number>(nullptr), option_(std::move(option)), range_(range) {}
+
+  void xparse(boost::any& value, const Strings& texts) const override {
+    constexpr auto kind = std::is_integral_v<Number> ? NumberKind::whole : NumberKind::real;
+    value = static_cast<Number>(number_in(range_, kind, option_, texts.at(0)));
+  }
+
+ private:
+  std::string option_;
+  Range range_;
+};
+
 po::options_description options_of_command(const std::string& command) {
   po::options_description all("Options");
   auto add = all.add_options();
+  const auto add_number = [&]<class Number>(const char* name, Number usual, const Range& range,
+                                            const char* help) {
+    add(name, (new NumberValue<Number>(name, range))->default_value(usual), help);
+  };
   add("help", "print this text");
   add("model", po::value<std::string>()->required(), "the file of the model, *.safetensors");
-  add("threads", po::value<unsigned>()->default_value(0), "0: one per processor");
+  add_number("threads", 0u, {0, 256}, "0: one per processor");
   if (command == "train" || command == "--help") {
     add("train", po::value<std::string>()->required(), "a treebank to train on, in CoNLL-U");
     add("dev", po::value<std::string>()->required(), "a treebank to choose the best epoch on");
     add("vectors", po::value<std::string>()->default_value(""),
         "word vectors: an .npz file, or text of word2vec or GloVe");
-    add("most-vectors", po::value<unsigned>()->default_value(50000), "use the first N of them");
+    add_number("most-vectors", 50000u, {0, 1e8}, "use the first N of them");
     add("encoder", po::value<std::string>()->default_value(""),
         "the folder of a pretrained encoder, which is tuned; see docs/encoders.md");
-    add("encoder-rate", po::value<float>()->default_value(0.05f),
-        "the encoder's factor of the learning rate");
-    add("epochs", po::value<unsigned>()->default_value(30), "epochs of tags and trees");
-    add("segmenter-epochs", po::value<unsigned>()->default_value(20), "epochs of the segmenter");
-    add("hidden", po::value<unsigned>()->default_value(256), "size of an LSTM over words");
-    add("layers", po::value<unsigned>()->default_value(3), "layers over words");
-    add("dropout", po::value<float>()->default_value(0.33f), "dropout rate for tags and trees");
+    add_number("encoder-rate", 0.05f, {0, 100}, "the encoder's factor of the learning rate");
+    add_number("epochs", 30u, {1, 1e6}, "epochs of tags and trees");
+    add_number("segmenter-epochs", 20u, {1, 1e6}, "epochs of the segmenter");
+    add_number("hidden", 256u, {1, 4096}, "size of an LSTM over words");
+    add_number("layers", 3u, {1, 64}, "layers over words");
+    add_number("dropout", 0.33f, {0, 0.95}, "dropout rate for tags and trees");
     add("checkpoints", po::value<std::string>()->default_value(""),
         "a folder for checkpoints after each epoch and after Ctrl-C, and for learning curves");
     add("resume", po::bool_switch(), "continue from the folder of --checkpoints");
-    add("seed", po::value<std::uint64_t>()->default_value(1), "seed of all random choices");
+    add_number("seed", std::uint64_t{1}, {0, 1e15}, "seed of all random choices");
   }
   if (command == "apply" || command == "--help") {
     add("input", po::value<std::string>()->default_value("text"),
-        "\"text\"; \"horizontal\": a sentence per line, with spaces between words; or \"conllu\", "
-        "whose words are kept");
+        "\"text\"; \"lines\": text with a sentence per line; \"horizontal\": the same, with spaces "
+        "between words; or \"conllu\", whose words are kept");
     add("files", po::value<Strings>()->default_value({}, ""), "files instead of standard input");
   }
   if (command == "serve" || command == "--help") {
-    add("port", po::value<unsigned short>()->default_value(8080), "0: any free port");
+    add_number("port", static_cast<unsigned short>(8080), {0, 65535}, "0: any free port");
     add("address", po::value<std::string>()->default_value("127.0.0.1"), "address to listen on");
   }
   return all;
@@ -112,6 +133,10 @@ int train(const po::variables_map& values) {
   };
   use_folder("segmenter");
   if (pipeline.train_segmenter(train, dev, training).interrupted) return 130;
+  const nn::RunSamples run = nn::run_by_predict(training.graph.threads);
+  const auto [tokens, words, sentences] = pipeline.segmentation_scores(dev, run);
+  fmt::print("dev F1: tokens {:.2f} %, words {:.2f} %, sentences {:.2f} %\n", 100 * tokens.f1(),
+             100 * words.f1(), 100 * sentences.f1());
   training.epochs = whole("epochs");
   training.batch_size = 32;
   training.unit = "sentences";
@@ -130,41 +155,66 @@ nn::ConlluSentence sentence_of(const std::string& line) {
   return sentence;
 }
 
-void annotate_lines(const nn::Pipeline& pipeline, const nn::RunSamples& run, std::istream& in) {
-  answer_lines(in, std::cout, 256, [&](std::span<const std::string> lines, std::size_t) {
-    std::vector<nn::ConlluSentence> sentences;
-    for (const std::string& line : lines) {
-      sentences.push_back(sentence_of(line));
-      if (sentences.back().words.empty()) sentences.pop_back();
+/// Applies a model to files, and writes them as one file.
+class Output {
+ public:
+  Output(const nn::Pipeline& pipeline, const nn::RunSamples& run, std::string input)
+      : pipeline_(pipeline), run_(run), input_(std::move(input)) {
+    for (const char* known : {"text", "lines", "horizontal", "conllu"}) {
+      if (input_ == known) return;
     }
-    pipeline.annotate(sentences, run);
-    return nn::to_conllu(sentences);
-  });
-}
+    throw UsageError("need --input text, lines, horizontal or conllu; got " + input_);
+  }
+
+  /// `id` is that of the document, if it has one.
+  void add(std::istream& in, const std::string& file, const std::string& id) {
+    if (input_ == "horizontal") return add_words(in);
+    if (input_ == "conllu") return add_trees(in, file);
+    const auto write = [&](std::span<const nn::ConlluSentence> sentences) {
+      count_ += sentences.size();
+      std::cout << nn::to_conllu(sentences);
+    };
+    pipeline_.annotate(in, run_, write,
+                       {.id = id, .first_sentence = count_ + 1, .lines = input_ == "lines"});
+  }
+
+ private:
+  void add_words(std::istream& in) {
+    answer_lines(in, std::cout, 256, [&](std::span<const std::string> lines, std::size_t) {
+      std::vector<nn::ConlluSentence> sentences;
+      for (const std::string& line : lines) {
+        nn::ConlluSentence sentence = sentence_of(line);
+        if (sentence.words.empty()) continue;
+        sentence.comments = {
+            fmt::format("# sent_id = {}", ++count_),
+            fmt::format("# text = {}", fmt::join(sentence.column(&nn::ConlluColumns::form), " "))};
+        sentences.push_back(std::move(sentence));
+      }
+      pipeline_.annotate(sentences, run_);
+      return nn::to_conllu(sentences);
+    });
+  }
+  void add_trees(std::istream& in, const std::string& file) const {
+    std::vector<nn::ConlluSentence> sentences = nn::read_conllu(in, file);
+    pipeline_.annotate(sentences, run_);
+    std::cout << nn::to_conllu(sentences);
+  }
+
+  const nn::Pipeline& pipeline_;
+  const nn::RunSamples& run_;
+  std::string input_;
+  std::size_t count_ = 0;  ///< of sentences
+};
 
 int apply(const po::variables_map& values) {
   const nn::Pipeline pipeline(nn::SavedModel(values["model"].as<std::string>()));
   const nn::RunSamples run = nn::run_by_predict(values["threads"].as<unsigned>());
-  const auto input = values["input"].as<std::string>();
-  if (input != "text" && input != "horizontal" && input != "conllu") {
-    throw UsageError("need --input text, horizontal or conllu; got " + input);
-  }
-  const auto annotate = [&](std::istream& in, const std::string& file) {
-    if (input == "horizontal") return annotate_lines(pipeline, run, in);
-    if (input == "text") {
-      return pipeline.annotate(in, run, [](std::span<const nn::ConlluSentence> sentences) {
-        std::cout << nn::to_conllu(sentences);
-      });
-    }
-    std::vector<nn::ConlluSentence> sentences = nn::read_conllu(in, file);
-    pipeline.annotate(sentences, run);
-    std::cout << nn::to_conllu(sentences);
-  };
+  Output output(pipeline, run, values["input"].as<std::string>());
   const auto files = values["files"].as<Strings>();
-  if (files.empty()) annotate(std::cin, kStandardInput);
+  if (files.empty()) output.add(std::cin, kStandardInput, "");
   for (const std::string& file : files) {
     std::ifstream in = nn::open_text(file, {.max_file_bytes = ~std::size_t{0}});
-    annotate(in, file);
+    output.add(in, file, fs::path(file).filename().string());
   }
   return 0;
 }

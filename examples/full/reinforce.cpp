@@ -9,12 +9,12 @@
 // Expected: a mean return of at least 0.95 in 1,000 new episodes, after a few seconds. The bits do
 // not depend on --threads.
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "examples/full/support/numbers.h"
 #include "examples/full/support/program.h"
 #include "nn/nn.h"
 
@@ -113,9 +113,11 @@ int main(int argc, char** argv) {
   return examples::run_program("reinforce", [&] {
     GraphOptions options;
     const bool has_threads = argc == 3 && std::strcmp(argv[1], "--threads") == 0;
-    if (has_threads) options.threads = static_cast<unsigned>(std::atoi(argv[2]));
-    if ((argc > 1 && !has_threads) || options.threads < 1 || options.threads > 256) {
-      throw UsageError("usage: reinforce [--threads N], N from 1 to 256");
+    if (argc > 1 && !has_threads) throw UsageError("usage: reinforce [--threads N]");
+    if (has_threads) {
+      using examples::number_in, examples::NumberKind;
+      options.threads =
+          static_cast<unsigned>(number_in({1, 256}, NumberKind::whole, "threads", argv[2]));
     }
     run(options);
     return 0;

@@ -2,7 +2,9 @@
 #include "nn/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
@@ -16,7 +18,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-constexpr char kKind[] = "pipeline.kind", kKindValue[] = "raw text to CoNLL-U, 1";
+constexpr char kKind[] = "pipeline.kind", kKindValue[] = "raw text to CoNLL-U, 2";
 constexpr std::size_t kWordsTogether = 4000;
 
 /// Calls use(name, number) for every size that a saved model needs.
@@ -25,6 +27,7 @@ void for_sizes(Options& options, const Use& use) {
   use("segmenter.embedding", options.segmenter.embedding);
   use("segmenter.hidden", options.segmenter.hidden);
   use("segmenter.layers", options.segmenter.layers);
+  use("segmenter.spaces", options.segmenter.spaces);
   use("encoder.word", options.encoder.word);
   use("encoder.character", options.encoder.character);
   use("encoder.spelling", options.encoder.spelling);
@@ -56,8 +59,7 @@ const SavedModel& checked(const SavedModel& saved) {
 
 PipelineOptions options_of(const SavedModel& saved) {
   PipelineOptions options;
-  for_sizes(options,
-            [&](const char* name, unsigned& size) { size = saved.number<unsigned>(name); });
+  for_sizes(options, [&](const char* name, auto& size) { size = saved.number<unsigned>(name); });
   return options;
 }
 
@@ -118,8 +120,10 @@ Pipeline::Pipeline(ParameterCollection parameters, Parts parts, const PipelineOp
 
 namespace {
 
-/// The same options with the size of the vectors in the file, if there is one.
-PipelineOptions with_size(PipelineOptions options) {
+/// The same options with what follows from the treebank, and from the file of vectors, if there is
+/// one.
+PipelineOptions with_data(PipelineOptions options, std::span<const ConlluSentence> sentences) {
+  options.segmenter.spaces = Segmenter::has_spaces_in_tokens(sentences);
   if (options.vectors.empty()) return options;
   WordVectorReader reader(options.vectors);
   reader.next();
@@ -140,7 +144,7 @@ Pipeline::Pipeline(std::span<const ConlluSentence> sentences, const PipelineOpti
             add_words_with_vectors(options.vectors, known, options.most_vectors);
             return parts;
           }(),
-          with_size(options),
+          with_data(options, sentences),
           [&](ParameterCollection& model) -> std::optional<TextEncoder> {
             if (options.pretrained_encoder.empty()) return {};
             return TextEncoder::load(model, options.pretrained_encoder);
@@ -176,20 +180,15 @@ void Pipeline::save(const std::string& path) const {
 TrainingProgress Pipeline::train_segmenter(std::span<const ConlluSentence> train,
                                            std::span<const ConlluSentence> dev,
                                            TrainingOptions options) {
-  const std::vector<TextWindow> windows = segmenter_.windows_of(train),
-                                dev_windows = segmenter_.windows_of(dev);
+  const std::vector<TextWindow> windows = segmenter_.windows_of(train);
   AdamTrainer trainer(segmentation_);
   prepare(options, windows.size(), 0.003f);
   for (const TextWindow& window : windows) {
     options.sizes.push_back(static_cast<std::uint32_t>(window.characters.size()));
   }
-  options.score_name = "F1 of tokens and sentences";
+  options.score_name = "F1 of tokens, words and sentences";
   options.dev_score = [&] {
-    const auto labels_of = [&](ComputationGraph& graph, const TextWindow& window) {
-      return best_labels(segmenter_.scores(graph, window).value());
-    };
-    return segmentation_score(dev_windows,
-                              predict(dev_windows, labels_of, {.graph = options.graph}));
+    return segmentation_scores(dev, run_by_predict(options.graph.threads)).mean();
   };
   const auto loss = [&](ComputationGraph& graph, const TextWindow& window) {
     return segmenter_.loss(graph, window);
@@ -219,9 +218,21 @@ TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
   return nn::train(annotation_, trainer, train, loss, options);
 }
 
-void Pipeline::annotate(std::istream& text, const RunSamples& run,
-                        const std::function<void(std::span<const ConlluSentence>)>& use) const {
+SegmentationScores Pipeline::segmentation_scores(std::span<const ConlluSentence> gold,
+                                                 const RunSamples& run) const {
+  std::istringstream text(text_of(gold));
   TextReader reader(segmenter_, multiwords_, text);
+  std::vector<ConlluSentence> found;
+  for (auto some = reader.next(run); !some.empty(); some = reader.next(run)) {
+    std::ranges::move(some, std::back_inserter(found));
+  }
+  return nn::segmentation_scores(gold, found);
+}
+
+void Pipeline::annotate(std::istream& text, const RunSamples& run,
+                        const std::function<void(std::span<const ConlluSentence>)>& use,
+                        const DocumentOptions& options) const {
+  TextReader reader(segmenter_, multiwords_, text, options);
   std::vector<ConlluSentence> waiting;
   std::size_t words = 0;
   const auto finish = [&] {

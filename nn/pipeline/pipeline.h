@@ -11,6 +11,7 @@
 #include "nn/data/conllu.h"
 #include "nn/pipeline/joint_parser.h"
 #include "nn/pipeline/multiwords.h"
+#include "nn/pipeline/segmentation_scores.h"
 #include "nn/pipeline/segmenter.h"
 #include "nn/pipeline/text_reader.h"
 #include "nn/pipeline/word_encoder.h"
@@ -51,17 +52,22 @@ class Pipeline {
 
   /// Train on a treebank, one after the other or only one of them, and keep the best of all epochs
   /// on the development data. Of the options, `epochs`, `batch_size`, `seed`, `graph`, `lines` and
-  /// others are yours; the schedule, sizes, sums and scores are set here. The scores are the mean
-  /// F1 of tokens and sentences in characters, and LAS of the right words.
+  /// others are yours; the schedule, sizes, sums and scores are set here. The scores are
+  /// SegmentationScores::mean(), and LAS of the right words.
   TrainingProgress train_segmenter(std::span<const ConlluSentence> train,
                                    std::span<const ConlluSentence> dev, TrainingOptions options);
   TrainingProgress train_parser(std::span<const ConlluSentence> train,
                                 std::span<const ConlluSentence> dev, TrainingOptions options);
 
+  /// The scores of the sentences, tokens and words that are found in the text of a treebank.
+  SegmentationScores segmentation_scores(std::span<const ConlluSentence> gold,
+                                         const RunSamples& run) const;
+
   /// Calls use(sentences) for all sentences of a text, in order, some at a time. Memory does not
   /// grow with the text; see TextReader.
   void annotate(std::istream& text, const RunSamples& run,
-                const std::function<void(std::span<const ConlluSentence>)>& use) const;
+                const std::function<void(std::span<const ConlluSentence>)>& use,
+                const DocumentOptions& options = {}) const;
   /// Annotates sentences whose words are known.
   void annotate(std::span<ConlluSentence> sentences, const RunSamples& run) const {
     parser_.annotate(sentences, run);

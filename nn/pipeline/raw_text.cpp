@@ -19,10 +19,10 @@ constexpr std::size_t kLongestCharacter = 4;
 
 // The spaces of Unicode that need more than one byte, and the byte order mark.
 constexpr auto kSpaces = std::to_array<std::string_view>(
-    {"\xC2\xA0", "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82", "\xE2\x80\x83",
-     "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89",
-     "\xE2\x80\x8A", "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80",
-     "\xEF\xBB\xBF"});
+    {"\xC2\x85",     "\xC2\xA0",     "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81",
+     "\xE2\x80\x82", "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86",
+     "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\xA8",
+     "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80", "\xEF\xBB\xBF"});
 
 constexpr auto kEscapes = std::to_array<std::pair<char, char>>(
     {{' ', 's'}, {'\t', 't'}, {'\r', 'r'}, {'\n', 'n'}, {'|', 'p'}, {'\\', '\\'}});
@@ -38,15 +38,29 @@ std::string numbered_character(std::string_view text) {
   return character;
 }
 
+/// The character as "\\u00A0". No space is beyond U+FFFF.
+std::string character_by_number(std::string_view character) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  const std::uint32_t code = nn::text::character_at(character, 0);
+  std::string text = "\\u";
+  for (const unsigned shift : {12u, 8u, 4u, 0u}) text += kDigits[(code >> shift) & 15];
+  return text;
+}
+
 std::string escaped_spaces(std::string_view spaces) {
   std::string text;
-  for (const char c : spaces) {
-    const auto* const found = std::ranges::find(kEscapes, c, &std::pair<char, char>::first);
-    if (found == kEscapes.end()) {
-      text += c;
-    } else {
+  while (!spaces.empty()) {
+    const auto* const found =
+        std::ranges::find(kEscapes, spaces.front(), &std::pair<char, char>::first);
+    const std::size_t bytes = std::max<std::size_t>(1, space_bytes(spaces));
+    if (found != kEscapes.end()) {
       text += {'\\', found->second};
+    } else if (space_bytes(spaces) > 0) {
+      text += character_by_number(spaces.substr(0, bytes));
+    } else {
+      text += spaces.front();
     }
+    spaces.remove_prefix(bytes);
   }
   return text;
 }
@@ -57,6 +71,7 @@ std::size_t space_bytes(std::string_view text) {
   if (text.empty()) return 0;
   const char first = text.front();
   if (first == ' ' || (first >= '\t' && first <= '\r')) return 1;
+  if (first >= '\x1C' && first <= '\x1F') return 1;  // separators of files, groups, records, units
   if (static_cast<signed char>(first) >= 0) return 0;
   for (const std::string_view space : kSpaces) {
     if (text.starts_with(space)) return space.size();
@@ -64,7 +79,7 @@ std::size_t space_bytes(std::string_view text) {
   return 0;
 }
 
-bool RawUnit::ends_paragraph() const { return is_space && std::ranges::count(bytes, '\n') >= 2; }
+bool RawUnit::has_blank_line() const { return is_space && std::ranges::count(bytes, '\n') >= 2; }
 
 /// What is not used yet: a whole character or more, except at the end of the stream.
 std::string_view RawUnits::rest() {
@@ -82,13 +97,18 @@ std::string_view RawUnits::rest() {
 }
 
 std::optional<RawUnit> RawUnits::next() {
+  const bool is_first = std::exchange(is_first_, false);
   RawUnit unit;
   while (const std::size_t bytes = space_bytes(rest())) {
     unit.is_space = true;
     unit.bytes.append(block_, begin_, bytes);
     begin_ += bytes;
   }
-  if (unit.is_space) return unit;
+  if (unit.is_space) {
+    const bool ends_line = lines_ && unit.bytes.find('\n') != unit.bytes.npos;
+    unit.is_border = is_first || ends_line || unit.has_blank_line() || rest().empty();
+    return unit;
+  }
   if (stream_.bad()) throw FileError("text", "need to read it; got an error");
   if (rest().empty()) return {};
   unit.bytes = split_line(rest().substr(0, kLongestCharacter), TextUnit::character).front();
@@ -114,13 +134,17 @@ std::string unescaped_spaces(std::string_view text) {
   return spaces;
 }
 
-std::string misc_of_spaces(std::string_view after, std::string_view before) {
+std::string misc_of_spaces(const TokenSpaces& spaces) {
   std::string misc;
-  if (after.empty()) misc = "SpaceAfter=No";
-  if (after.size() > 0 && after != " ") misc = "SpacesAfter=" + escaped_spaces(after);
-  if (!before.empty()) {
-    misc += std::string(misc.empty() ? "" : "|") + "SpacesBefore=" + escaped_spaces(before);
+  const auto add = [&](const char* key, const std::string& value) {
+    misc += std::string(misc.empty() ? "" : "|") + key + value;
+  };
+  if (spaces.after.empty()) add("SpaceAfter=", "No");
+  if (!spaces.after.empty() && spaces.after != " ") {
+    add("SpacesAfter=", escaped_spaces(spaces.after));
   }
+  if (!spaces.before.empty()) add("SpacesBefore=", escaped_spaces(spaces.before));
+  if (!spaces.token.empty()) add("SpacesInToken=", escaped_spaces(spaces.token));
   return misc.empty() ? "_" : misc;
 }
 
@@ -150,17 +174,21 @@ bool begins_paragraph(const ConlluSentence& sentence) {
   });
 }
 
-std::string text_of(std::span<const ConlluSentence> sentences) {
+std::string text_of(std::span<const ConlluSentence> sentences, std::vector<std::size_t>* ends) {
   std::string text;
-  std::optional<std::string> spaces = "";  // behind the last token
+  std::optional<std::string> spaces = "";  // behind the last token; nothing: a blank
   for (const ConlluSentence& sentence : sentences) {
-    const bool has_spaces = spaces && !spaces->empty();
-    if (!text.empty() && !has_spaces && begins_paragraph(sentence)) spaces = "\n\n";
-    for (const TextToken& token : tokens_of(sentence)) {
-      text += spaces.value_or(" ");
-      text += unescaped_spaces(conllu_value(token.columns.misc, "SpacesBefore").value_or(""));
-      text += token.columns.form;
-      spaces = spaces_after(token.columns);
+    if (!text.empty() && begins_paragraph(sentence)) {
+      if (!spaces) spaces = "";
+      while (std::ranges::count(*spaces, '\n') < 2) *spaces += '\n';
+    }
+    for (const auto& [token, is_multiword] : tokens_of(sentence)) {
+      const auto value = [&](const char* key) { return conllu_value(token.misc, key); };
+      text += spaces.value_or(" ") + unescaped_spaces(value("SpacesBefore").value_or(""));
+      const auto with_spaces = value("SpacesInToken");
+      text += with_spaces ? unescaped_spaces(*with_spaces) : token.form;
+      if (ends != nullptr) ends->push_back(text.size());
+      spaces = spaces_after(token);
     }
   }
   return text + spaces.value_or(" ");

@@ -2,13 +2,13 @@
 #include "nn/pipeline/segmenter.h"
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/largest.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/data/text.h"
-#include "nn/train/metrics.h"
 
 namespace dynet_like::nn {
 
@@ -16,6 +16,21 @@ namespace {
 
 constexpr unsigned kLabels = 5;
 constexpr std::uint64_t kLeastCharacters = 3;
+
+/// What ends with each token.
+std::vector<CharacterLabel> labels_of(std::span<const ConlluSentence> sentences) {
+  using enum CharacterLabel;
+  std::vector<CharacterLabel> labels;
+  for (const ConlluSentence& each : sentences) {
+    bool is_multiword = false;
+    for (const TextToken& text_token : tokens_of(each)) {
+      is_multiword = text_token.is_multiword;
+      labels.push_back(is_multiword ? multiword : token);
+    }
+    if (!labels.empty()) labels.back() = is_multiword ? multiword_and_sentence : sentence;
+  }
+  return labels;
+}
 
 }  // namespace
 
@@ -49,6 +64,7 @@ Segmenter::Segmenter(ParameterCollection& model, Vocabulary characters,
                      const SegmenterOptions& options)
     : own_(add_layer(model, options.name, "segmenter")),
       characters_(std::move(characters)),
+      spaces_(options.spaces),
       embedding_(own_, characters_.size(), options.embedding, {.name = "characters"}),
       lstm_(own_, options.embedding, options.hidden,
             {.layers = options.layers, .dropout = options.dropout, .name = "lstm"}),
@@ -69,28 +85,28 @@ Vocabulary Segmenter::characters_of(std::span<const ConlluSentence> sentences) {
   return all.trimmed(kLeastCharacters);
 }
 
+bool Segmenter::has_spaces_in_tokens(std::span<const ConlluSentence> sentences) {
+  const auto is_space = [](const std::string& text) { return space_bytes(text) > 0; };
+  return std::ranges::any_of(sentences, [&](const ConlluSentence& sentence) {
+    return std::ranges::any_of(tokens_of(sentence), [&](const TextToken& token) {
+      return std::ranges::any_of(split_line(token.columns.form, TextUnit::character), is_space);
+    });
+  });
+}
+
 std::vector<TextWindow> Segmenter::windows_of(std::span<const ConlluSentence> sentences) const {
-  using enum CharacterLabel;
+  std::vector<std::size_t> ends;
+  std::istringstream text(text_of(sentences, &ends));
+  const std::vector<CharacterLabel> labels = labels_of(sentences);
   TextWindows windows;
-  bool has_space = false;
-  for (const ConlluSentence& each : sentences) {
-    const bool begins = begins_paragraph(each);
-    if (begins) windows.end_paragraph();
-    if (begins) has_space = false;
-    const std::vector<TextToken> tokens = tokens_of(each);
-    for (std::size_t t = 0; t < tokens.size(); ++t) {
-      if (has_space) windows.add(characters_.id(" "));
-      const auto letters = split_line(tokens[t].columns.form, TextUnit::character);
-      for (std::size_t i = 0; i < letters.size(); ++i) {
-        const auto end = t + 1 < tokens.size()    ? (tokens[t].is_multiword ? multiword : token)
-                         : tokens[t].is_multiword ? multiword_and_sentence
-                                                  : sentence;
-        const bool is_space = space_bytes(letters[i]) > 0;
-        windows.add(characters_.id(is_space ? " " : letters[i]),
-                    i + 1 < letters.size() ? inside : end);
-      }
-      has_space = spaces_after(tokens[t].columns) != "";
-    }
+  RawUnits units(text);
+  std::size_t place = 0, token = 0;
+  while (const auto unit = units.next()) {
+    place += unit->bytes.size();
+    if (unit->is_border) windows.end_paragraph();
+    CharacterLabel label = CharacterLabel::inside;
+    for (; token < ends.size() && ends[token] <= place; ++token) label = labels[token];
+    if (!unit->is_border) windows.add(id(*unit), label);
   }
   windows.end_paragraph();
   return windows.take();
@@ -116,24 +132,6 @@ std::vector<CharacterLabel> best_labels(const Tensor& scores) {
     labels.push_back(static_cast<CharacterLabel>(label));
   }
   return labels;
-}
-
-double segmentation_score(std::span<const TextWindow> gold,
-                          std::span<const std::vector<CharacterLabel>> found) {
-  PrecisionRecall tokens, sentences;
-  const auto count = [](PrecisionRecall& of, bool is_gold, bool is_found) {
-    of.gold += is_gold ? 1 : 0;
-    of.found += is_found ? 1 : 0;
-    of.right += is_gold && is_found ? 1 : 0;
-  };
-  for (std::size_t w = 0; w < gold.size(); ++w) {
-    for (std::size_t i = 0; i < found[w].size(); ++i) {
-      const CharacterLabel a = gold[w].labels.at(gold[w].begin + i), b = found[w][i];
-      count(tokens, a != CharacterLabel::inside, b != CharacterLabel::inside);
-      count(sentences, a >= CharacterLabel::sentence, b >= CharacterLabel::sentence);
-    }
-  }
-  return (tokens.f1() + sentences.f1()) / 2;
 }
 
 }  // namespace dynet_like::nn

@@ -58,13 +58,16 @@ struct SegmenterOptions {
   unsigned embedding = 32;  ///< the size of a character's vector
   unsigned hidden = 96;     ///< the size of an LSTM
   unsigned layers = 2;
+  /// Whether tokens may have spaces, as in Vietnamese, or "10 000" in French.
+  bool spaces = false;
   /// The dropout rate, at least 0 and below 1.
   float dropout = 0.25f;
   std::string name = {};
 };
 
 /// A bidirectional LSTM over characters labels each with what ends there. Spaces between two
-/// characters are one character, a blank.
+/// characters are one character, a blank. If tokens may have spaces, those behind a character that
+/// ends nothing are a part of its token.
 class Segmenter {
  public:
   /// Adds the layers "characters", "lstm" and "output" to a subcollection of `model`, by default
@@ -77,7 +80,9 @@ class Segmenter {
 
   /// The characters that occur often in the text of some sentences, and a blank.
   static Vocabulary characters_of(std::span<const ConlluSentence> sentences);
-  /// The windows of the text of a treebank, for training.
+  /// Whether a token of some sentences has a space.
+  static bool has_spaces_in_tokens(std::span<const ConlluSentence> sentences);
+  /// The windows of the text of a treebank, for training: those in which a TextReader reads it.
   std::vector<TextWindow> windows_of(std::span<const ConlluSentence> sentences) const;
 
   /// The number of a character in windows.
@@ -90,10 +95,13 @@ class Segmenter {
   Expression scores(ComputationGraph& graph, const TextWindow& window) const;
 
   const Vocabulary& characters() const { return characters_; }
+  /// SegmenterOptions::spaces.
+  bool spaces() const { return spaces_; }
 
  private:
   ParameterCollection own_;  // with the parameters of the members below
   Vocabulary characters_;
+  bool spaces_;
   Embedding embedding_;
   BidirectionalLSTM lstm_;
   Linear output_;
@@ -102,9 +110,5 @@ class Segmenter {
 
 /// The best label of each character.
 std::vector<CharacterLabel> best_labels(const Tensor& scores);
-
-/// The mean of the F1 of ends of tokens and of ends of sentences, for windows with labels.
-double segmentation_score(std::span<const TextWindow> gold,
-                          std::span<const std::vector<CharacterLabel>> found);
 
 }  // namespace dynet_like::nn

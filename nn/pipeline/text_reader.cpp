@@ -32,7 +32,7 @@ bool TextReader::read_windows() {
       windows_.end_paragraph();
       return false;
     }
-    if (unit->ends_paragraph()) {
+    if (unit->is_border) {
       windows_.end_paragraph();
     } else {
       windows_.add(segmenter_.id(*unit));
@@ -61,17 +61,15 @@ std::vector<ConlluSentence> TextReader::next(const RunSamples& run) {
       add(waiting_.front(), label);
       waiting_.pop_front();
     };
-    const auto add_paragraph_ends = [&] {
-      while (!waiting_.empty() && waiting_.front().ends_paragraph()) {
-        add_first(CharacterLabel::inside);
-      }
+    const auto add_borders = [&] {
+      while (!waiting_.empty() && waiting_.front().is_border) add_first(CharacterLabel::inside);
     };
     for (const auto& of_window : labels) {
-      add_paragraph_ends();
+      add_borders();
       for (const CharacterLabel label : of_window) add_first(label);
     }
     if (has_more) continue;
-    add_paragraph_ends();
+    add_borders();
     if (!token_.empty()) end_token(false);
     end_sentence();
   }
@@ -80,40 +78,52 @@ std::vector<ConlluSentence> TextReader::next(const RunSamples& run) {
 
 void TextReader::add(const RawUnit& unit, CharacterLabel label) {
   using enum CharacterLabel;
-  if (unit.is_space) {
-    if (!token_.empty()) end_token(false);
-    if (sentence_.words.empty()) {
-      spaces_before_ = unit.bytes;  // only at the beginning of the text
-    } else {
-      const bool is_multiword = !sentence_.multiwords.empty() &&
-                                sentence_.multiwords.back().last == sentence_.words.size();
-      std::string& misc =
-          (is_multiword ? sentence_.multiwords.back().columns : sentence_.words.back()).misc;
-      misc = misc_of_spaces(unit.bytes,
-                            unescaped_spaces(conllu_value(misc, "SpacesBefore").value_or("")));
-      has_space_ = true;
-    }
-    if (!unit.ends_paragraph()) return;
-    end_sentence();
-    begins_paragraph_ = true;
-    return;
-  }
+  if (unit.is_space) return add_spaces(unit);
   if (ends_) end_sentence();
   token_ += unit.bytes;
+  form_ += unit.bytes;
   ++characters_;
   if (label == inside && characters_ < kLongestToken) return;
   end_token(label == multiword || label == multiword_and_sentence);
-  ends_ = label == sentence || label == multiword_and_sentence || ends_;
+  const bool ends_sentence = label == sentence || label == multiword_and_sentence;
+  ends_ |= ends_sentence && !options_.lines;
+}
+
+void TextReader::add_spaces(const RawUnit& spaces) {
+  if (!token_.empty()) {
+    if (segmenter_.spaces() && !spaces.is_border && characters_ + 1 < kLongestToken) {
+      token_ += spaces.bytes;
+      form_ += ' ';
+      ++characters_;
+      return;
+    }
+    end_token(false);
+  }
+  if (sentence_.words.empty()) {
+    before_ = spaces.bytes;  // only at the beginning of the text
+  } else {
+    spaces_.after = spaces.bytes;
+    const bool is_multiword =
+        !sentence_.multiwords.empty() && sentence_.multiwords.back().last == sentence_.words.size();
+    (is_multiword ? sentence_.multiwords.back().columns : sentence_.words.back()).misc =
+        misc_of_spaces(spaces_);
+    has_space_ = true;
+  }
+  if (!spaces.is_border) return;
+  end_sentence();
+  begins_paragraph_ |= spaces.has_blank_line();
 }
 
 void TextReader::end_token(bool is_multiword) {
   if (has_space_) text_ += ' ';
-  text_ += token_;
+  text_ += form_;
+  const std::string token = std::exchange(token_, {}), form = std::exchange(form_, {});
+  spaces_ = {.before = std::exchange(before_, {}), .token = token == form ? "" : token};
   std::vector<std::string> words;
-  if (is_multiword) words = multiwords_.split(token_);
-  if (words.size() < 2) words = {token_};
-  ConlluColumns columns = unknown_columns(std::exchange(token_, {}));
-  columns.misc = misc_of_spaces("", std::exchange(spaces_before_, {}));
+  if (is_multiword) words = multiwords_.split(form);
+  if (words.size() < 2) words = {form};
+  ConlluColumns columns = unknown_columns(form);
+  columns.misc = misc_of_spaces(spaces_);
   const auto first = static_cast<std::uint32_t>(sentence_.words.size()) + 1;
   for (const std::string& word : words) sentence_.words.push_back(unknown_columns(word));
   if (words.size() > 1) {
@@ -130,9 +140,13 @@ void TextReader::end_token(bool is_multiword) {
 void TextReader::end_sentence() {
   ends_ = has_space_ = false;
   if (sentence_.words.empty()) return;
-  if (std::exchange(begins_paragraph_, false)) sentence_.comments.push_back("# newpar");
-  sentence_.comments.push_back("# sent_id = " + std::to_string(++sentence_count_));
-  sentence_.comments.push_back("# text = " + std::exchange(text_, {}));
+  std::vector<std::string>& comments = sentence_.comments;
+  if (std::exchange(begins_document_, false)) {
+    comments.push_back(options_.id.empty() ? "# newdoc" : "# newdoc id = " + options_.id);
+  }
+  if (std::exchange(begins_paragraph_, false)) comments.push_back("# newpar");
+  comments.push_back("# sent_id = " + std::to_string(options_.first_sentence++));
+  comments.push_back("# text = " + std::exchange(text_, {}));
   complete_.push_back(std::exchange(sentence_, {}));
 }
 

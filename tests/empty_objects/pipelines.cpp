@@ -59,17 +59,21 @@ void use_pipelines(Types& types) {
     ATTEMPT(windows.size());
   });
   types.use("RawUnit", nn::RawUnit(),
-            [](const nn::RawUnit& unit) { ATTEMPT(unit.ends_paragraph()); });
+            [](const nn::RawUnit& unit) { ATTEMPT(unit.has_blank_line()); });
   types.use("WordEncoderVocabularies", nn::WordEncoderVocabularies(),
             [](const nn::WordEncoderVocabularies& all) { ATTEMPT(all.of({})); });
   types.use("JointParserVocabularies", nn::JointParserVocabularies(),
             [](const nn::JointParserVocabularies& all) { ATTEMPT(all.of({})); });
+  types.use("SegmentationScores", nn::SegmentationScores(),
+            [](const nn::SegmentationScores& scores) { ATTEMPT(scores.mean()); });
+  types.data<nn::DocumentOptions>("DocumentOptions");
   types.data<nn::JointParserOptions>("JointParserOptions");
   types.data<nn::PipelineOptions>("PipelineOptions");
   types.data<nn::SegmenterOptions>("SegmenterOptions");
   types.data<nn::SentenceEncoder>("SentenceEncoder");
   types.data<nn::TextToken>("TextToken");
   types.data<nn::TextWindow>("TextWindow");
+  types.data<nn::TokenSpaces>("TokenSpaces");
   types.data<nn::WordEncoderOptions>("WordEncoderOptions");
   types.stays<nn::Pipeline>("Pipeline");
   types.stays<nn::RawUnits>("RawUnits");

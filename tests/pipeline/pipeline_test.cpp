@@ -83,6 +83,8 @@ TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
   Pipeline pipeline(treebank(1, 300), small());
   train(pipeline);
   const std::vector<ConlluSentence> gold = treebank(3, 50);
+  EXPECT_FALSE(pipeline.segmenter().spaces());
+  EXPECT_GE(pipeline.segmentation_scores(gold, run_by_predict(1)).mean(), 0.99);
   const std::string text = text_of(gold), conllu = annotated(pipeline, text);
   std::istringstream stream(conllu);
   const std::vector<ConlluSentence> found = read_conllu(stream, "output");
@@ -107,6 +109,53 @@ TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
     EXPECT_EQ(text_of(read_conllu(output, "output")), hostile + "x");
   }
   EXPECT_EQ(annotated(loaded, ""), "");
+}
+
+/// Sentences whose second word has a space, a paragraph each.
+std::vector<ConlluSentence> towns(std::uint64_t seed, int count) {
+  Random random(seed);
+  const std::vector<std::string> people = {"anh", "em", "tôi"},
+                                 names = {"hà nội", "sài gòn", "nha trang"};
+  std::vector<ConlluSentence> sentences(static_cast<std::size_t>(count));
+  for (ConlluSentence& s : sentences) {
+    for (const std::string& form :
+         {people[random.below(3)], names[random.below(3)], std::string(".")}) {
+      ConlluColumns& word = s.words.emplace_back(unknown_columns(form));
+      word.head = s.words.size() == 1 ? 0 : 1;
+      word.deprel = word.head == 0 ? "root" : "dep";
+    }
+    s.words[1].misc = "SpaceAfter=No";
+    s.comments = {"# newpar"};
+  }
+  return sentences;
+}
+
+TEST_F(PipelineTest, LearnsWordsWithSpaces) {
+  const std::vector<ConlluSentence> gold = towns(2, 40);
+  Pipeline pipeline(towns(1, 300), small());
+  EXPECT_TRUE(pipeline.segmenter().spaces());
+  TrainingOptions options = {.epochs = 12, .batch_size = 4, .lines = nullptr};
+  options.watch_interrupts = false;
+  options.graph.threads = 1;
+  const TrainingProgress progress = pipeline.train_segmenter(towns(1, 300), gold, options);
+  const SegmentationScores scores = pipeline.segmentation_scores(gold, run_by_predict(1));
+  EXPECT_EQ(progress.best_score, scores.mean());
+  EXPECT_EQ(scores.tokens.f1(), 1);
+  EXPECT_EQ(scores.sentences.f1(), 1);
+
+  pipeline.save(folder / "model.safetensors");
+  const Pipeline loaded{SavedModel(folder / "model.safetensors")};
+  for (const std::string end : {"", "\n", " ", "\n\n"}) {
+    const std::string text = "tôi hà\u00A0nội." + end;
+    std::istringstream conllu(annotated(loaded, text));
+    const std::vector<ConlluSentence> found = read_conllu(conllu, "output");
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].column(&ConlluColumns::form),
+              (std::vector<std::string>{"tôi", "hà nội", "."}));
+    EXPECT_EQ(found[0].words[1].misc, "SpaceAfter=No|SpacesInToken=hà\\u00A0nội");
+    EXPECT_EQ(found[0].comment("text"), "tôi hà nội.");
+    EXPECT_EQ(text_of(found), text);
+  }
 }
 
 TEST_F(PipelineTest, TheSameSeedGivesTheSameModel) {

@@ -20,22 +20,28 @@ Vocabulary letters() {
 }
 
 struct ReaderTest : testing::Test {
-  std::vector<ConlluSentence> read(std::istream& text) const {
-    TextReader reader(segmenter, multiwords, text);
+  std::vector<ConlluSentence> read(std::istream& text, const DocumentOptions& options = {}) const {
+    return sentences_of(segmenter, text, options);
+  }
+  std::vector<ConlluSentence> read(const std::string& text,
+                                   const DocumentOptions& options = {}) const {
+    std::istringstream stream(text);
+    return read(stream, options);
+  }
+  std::vector<ConlluSentence> sentences_of(const Segmenter& by, std::istream& text,
+                                           const DocumentOptions& options = {},
+                                           const RunSamples& run = run_by_predict(1)) const {
+    TextReader reader(by, multiwords, text, options);
     std::vector<ConlluSentence> all;
-    for (auto some = reader.next(run_by_predict(1)); !some.empty();
-         some = reader.next(run_by_predict(1))) {
+    for (auto some = reader.next(run); !some.empty(); some = reader.next(run)) {
       all.insert(all.end(), some.begin(), some.end());
     }
     return all;
   }
-  std::vector<ConlluSentence> read(const std::string& text) const {
-    std::istringstream stream(text);
-    return read(stream);
-  }
 
   ParameterCollection model{3};
   Segmenter segmenter{model, letters(), {.embedding = 8, .hidden = 8}};
+  Segmenter with_spaces{model, letters(), {.embedding = 8, .hidden = 8, .spaces = true}};
   Multiwords multiwords = Multiwords::from_text("=don't\tdo\tn't\n*'s\t's\n", "table");
 };
 
@@ -64,10 +70,87 @@ TEST_F(ReaderTest, GivesBackEveryByteOfTheText) {
   Random random(1);
   for (int i = 0; i < 60; ++i) {
     const std::string text = random_text(random, 1 + random.below(i < 55 ? 60 : 3000)) + "x";
-    const std::vector<ConlluSentence> sentences = read(text);
-    EXPECT_EQ(text_of(sentences), text);
-    std::istringstream conllu(to_conllu(sentences));
-    EXPECT_EQ(read_conllu(conllu, "output"), sentences);
+    for (const Segmenter* by : {&segmenter, &with_spaces}) {
+      for (const bool lines : {false, true}) {
+        std::istringstream stream(text);
+        const std::vector<ConlluSentence> sentences = sentences_of(*by, stream, {.lines = lines});
+        EXPECT_EQ(text_of(sentences), text);
+        std::istringstream conllu(to_conllu(sentences));
+        EXPECT_EQ(read_conllu(conllu, "output"), sentences);
+      }
+    }
+  }
+}
+
+std::vector<ConlluSentence> conllu(const std::string& text) {
+  std::istringstream stream(text);
+  return read_conllu(stream, "treebank");
+}
+
+std::string line(const std::string& id, const std::string& form, const std::string& misc) {
+  return id + '\t' + form + "\t_\t_\t_\t_\t_\t_\t_\t" + misc + '\n';
+}
+
+TEST_F(ReaderTest, TrainingSeesTheWindowsOfTheTextThatItReads) {
+  const std::string word = line("1", "aa", "_"), last = line("1", "I.", "SpaceAfter=No");
+  const std::string spaces = line("1", "a I", "SpacesAfter=\\s\\s");
+  const std::string blank_line = line("1", "..", "SpacesAfter=\\n\\n");
+  const std::string in_token = line("1", "a a", "SpacesInToken=a\\s\\u00A0a");
+  std::string many;
+  for (int i = 0; i < 700; ++i) many += word + '\n';
+  for (const std::string& text :
+       {word + '\n', word + '\n' + last + '\n', "# newpar\n" + word + "\n# newpar\n" + last + '\n',
+        blank_line + '\n' + word + '\n', spaces + "\n# newdoc\n" + in_token + '\n' + last + '\n',
+        last + "\n# newpar\n" + spaces + '\n',
+        line("1", "\xE4", "SpaceAfter=No") + '\n' + line("1", "\xBD\xA0", "_") + '\n',
+        many + last + '\n'}) {
+    const std::vector<ConlluSentence> treebank = conllu(text);
+    std::vector<std::uint32_t> sizes, in_training;
+    std::istringstream stream(text_of(treebank));
+    const RunSamples run = run_by_predict(1);
+    sentences_of(segmenter, stream, {}, [&](std::span<const std::uint32_t> some, const auto& f) {
+      sizes.insert(sizes.end(), some.begin(), some.end());
+      run(some, f);
+    });
+    for (const TextWindow& window : segmenter.windows_of(treebank)) {
+      in_training.push_back(static_cast<std::uint32_t>(window.characters.size()));
+    }
+    EXPECT_EQ(in_training, sizes) << text.substr(0, 200);
+  }
+}
+
+TEST_F(ReaderTest, LabelsOfATreebankSayWhatEnds) {
+  using enum CharacterLabel;
+  const auto windows = segmenter.windows_of(
+      conllu(line("1-2", "don't", "_") + line("1", "do", "_") + line("2", "n't", "_") +
+             line("3", "a I", "SpaceAfter=No") + line("4", ".", "_") + "\n# newpar\n" +
+             line("1", "a", "_") + '\n' + line("1-2", "I'", "_") + line("1", "I", "_") +
+             line("2", "'", "_") + '\n'));
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0].labels, (std::vector{inside, inside, inside, inside, multiword, inside,
+                                            inside, inside, token, sentence}));
+  EXPECT_EQ(windows[1].labels, (std::vector{sentence, inside, inside, multiword_and_sentence}));
+  EXPECT_EQ(windows[0].characters[5], *letters().find(" "));
+}
+
+/// The forms of all tokens of sentences.
+std::vector<std::string> forms_of(std::span<const ConlluSentence> sentences) {
+  std::vector<std::string> forms;
+  for (const ConlluSentence& sentence : sentences) {
+    for (const TextToken& token : tokens_of(sentence)) forms.push_back(token.columns.form);
+  }
+  return forms;
+}
+
+TEST_F(ReaderTest, SpacesAtBothEndsOfATextChangeNothing) {
+  Random random(5);
+  for (int i = 0; i < 20; ++i) {
+    const std::string text = "a" + random_text(random, 30) + "I";
+    const std::vector<std::string> forms = forms_of(read(text));
+    for (const std::string end : {"\n", " ", "\n\n", "\t\u00A0"}) {
+      EXPECT_EQ(forms_of(read(text + end)), forms) << text << end;
+      EXPECT_EQ(forms_of(read(end + text)), forms) << end << text;
+    }
   }
 }
 
@@ -102,8 +185,30 @@ TEST_F(ReaderTest, ABlankLineEndsASentence) {
   const std::vector<ConlluSentence> sentences = read("a\n \nq q\r\n\r\nI");
   ASSERT_GE(sentences.size(), 3u);
   EXPECT_EQ(sentences[0].comments,
-            (std::vector<std::string>{"# newpar", "# sent_id = 1", "# text = a"}));
+            (std::vector<std::string>{"# newdoc", "# newpar", "# sent_id = 1", "# text = a"}));
   EXPECT_EQ(sentences[0].words[0].misc, "SpacesAfter=\\n\\s\\n");
+}
+
+TEST_F(ReaderTest, DocumentsHaveIdsAndGoOnCounting) {
+  const auto sentences = read("a\n\nI", {.id = "b.txt", .first_sentence = 7});
+  ASSERT_EQ(sentences.size(), 2u);
+  EXPECT_EQ(sentences[0].comments, (std::vector<std::string>{"# newdoc id = b.txt", "# newpar",
+                                                             "# sent_id = 7", "# text = a"}));
+  EXPECT_EQ(sentences[1].comments,
+            (std::vector<std::string>{"# newpar", "# sent_id = 8", "# text = I"}));
+}
+
+TEST_F(ReaderTest, LinesMayBeSentences) {
+  const std::string text = "a I\nI'. a\r\n\n a\n";
+  const auto sentences = read(text, {.lines = true});
+  EXPECT_EQ(text_of(sentences), text);
+  std::vector<std::string> texts, paragraphs;
+  for (const ConlluSentence& sentence : sentences) {
+    texts.emplace_back(*sentence.comment("text"));
+    if (begins_paragraph(sentence)) paragraphs.push_back(texts.back());
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"a I", "I'. a", "a"}));
+  EXPECT_EQ(paragraphs, (std::vector<std::string>{"a I", "a"}));
 }
 
 }  // namespace

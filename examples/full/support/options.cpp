@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -31,18 +30,11 @@ constexpr unsigned kMostThreads = 8;  // by default: more would have too little 
 constexpr char kExample[] = "example", kCase[] = "case";
 
 std::string checked_number(const Option& option, const std::string& text) {
-  const bool is_whole = option.kind == "N";
-  std::istringstream in(text);
-  double value = 0;
-  const bool is_read = (in >> value) && in.peek() == std::istringstream::traits_type::eof();
-  const auto [low, high] = option.range;
-  if (!is_read || !(value >= low && value <= high) || (is_whole && value != std::floor(value))) {
-    throw UsageError(fmt::format("need a {} from {} to {} for --{}; got {}",
-                                 is_whole ? "whole number" : "number", low, high, option.name,
-                                 detail::quoted_text(text)));
-  }
-  return is_whole ? fmt::to_string(static_cast<std::uint64_t>(value))
-                  : fmt::to_string(static_cast<float>(value));  // reads back as the same number
+  const NumberKind kind = option.kind == "N" ? NumberKind::whole : NumberKind::real;
+  const double value = number_in(option.range, kind, option.name, text);
+  return kind == NumberKind::whole
+             ? fmt::to_string(static_cast<std::uint64_t>(value))
+             : fmt::to_string(static_cast<float>(value));  // reads back as the same number
 }
 
 /// The value in the normal form that is compared and saved. Throws UsageError.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "examples/full/support/numbers.h"
 #include "nn/train.h"
 
 namespace dynet_like::examples {
@@ -21,9 +22,6 @@ using Default = std::optional<std::string>;
 constexpr std::nullopt_t kNever = std::nullopt;
 
 struct Option {
-  struct Range {
-    double low = 0, high = 0;
-  };
   /// How a model's files store it: as a setting that must not change when a run is resumed, as a
   /// value that may change, or not at all.
   enum class Saved { setting, remembered, no };
