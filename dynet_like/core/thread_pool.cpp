@@ -39,6 +39,16 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& counter, std::ui
   return counter.load(std::memory_order_acquire);
 }
 
+constexpr unsigned kMostThreads = 4096;  // a wrong number must not take all memory first
+
+unsigned others_of(unsigned threads) {
+  if (threads > kMostThreads) {
+    throw UsageError("[threads] need 0 to " + std::to_string(kMostThreads) +
+                     " as GraphOptions::threads; got " + std::to_string(threads));
+  }
+  return threads > 1 ? threads - 1 : 0;
+}
+
 }  // namespace
 
 struct alignas(64) ThreadPool::Worker {
@@ -57,8 +67,7 @@ struct alignas(64) ThreadPool::Worker {
 };
 
 ThreadPool::ThreadPool(unsigned threads)
-    : others_(threads > 1 ? threads - 1 : 0),
-      workers_(others_ > 0 ? new Worker[others_] : nullptr) {
+    : others_(others_of(threads)), workers_(others_ > 0 ? new Worker[others_] : nullptr) {
   unsigned started = 0;
   try {
     for (; started < others_; ++started) {

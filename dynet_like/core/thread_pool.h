@@ -16,7 +16,7 @@ namespace dynet_like::detail {
 /// one or two microseconds. Then it sleeps, so that it takes no time from other processes.
 class ThreadPool {
  public:
-  /// Throws DeviceError if the system cannot start as many threads.
+  /// Throws UsageError for over 4,096 threads, DeviceError if the system cannot start as many.
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

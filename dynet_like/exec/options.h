@@ -20,8 +20,8 @@ struct GraphOptions {
   /// How nodes are grouped into batches.
   batching::Policy policy = batching::Policy::automatic;
   /// Threads that record and run the samples of a minibatch in parallel. In a single graph, or with
-  /// few samples, they share the work of large batches. 0: one for each processor that the process
-  /// may use. If the system cannot start them, making the graph or minibatch throws DeviceError.
+  /// few samples, they share the work of large batches. At most 4,096; 0: one for each processor
+  /// that the process may use. If they cannot start, the graph or minibatch throws DeviceError.
   unsigned threads = 1;
   /// Compute every batch again node by node, and throw NumericError if a bit differs. A tensor that
   /// you kept reads as NaN after its value has been freed. Slow.

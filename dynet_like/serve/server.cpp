@@ -31,6 +31,7 @@ using asio::ip::tcp;
 
 namespace {
 
+constexpr unsigned kMostIoThreads = 1024;
 constexpr std::chrono::milliseconds kAcceptAgain{20};  // if no file descriptors are left
 
 const Options& checked(const Options& options) {
@@ -38,7 +39,9 @@ const Options& checked(const Options& options) {
     if (!holds) throw UsageError("[serve] need " + what);
   };
   const std::chrono::milliseconds zero{0};
-  need(options.io_threads > 0, "at least one io_thread; got 0");
+  need(options.io_threads > 0 && options.io_threads <= kMostIoThreads,
+       "1 to " + std::to_string(kMostIoThreads) + " as io_threads; got " +
+           std::to_string(options.io_threads));
   need(options.largest_batch > 0, "a largest_batch of at least 1; got 0");
   need(options.queue_length > 0, "a queue_length of at least 1; got 0");
   need(options.connections > 0, "at least one of connections; got 0");

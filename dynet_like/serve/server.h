@@ -19,7 +19,7 @@ struct Options {
   unsigned short port = 8080;  ///< 0: any free port, see Server::port
   std::string path = "/";      ///< POST requests to this path go to the handler
   std::string content_type = "text/plain; charset=utf-8";  ///< of the handler's answers
-  unsigned io_threads = 1;          ///< threads that read and write for clients; at least 1
+  unsigned io_threads = 1;          ///< threads that read and write for clients; 1 to 1,024
   std::size_t largest_batch = 64;   ///< requests that run at once; at least 1
   std::size_t queue_length = 1024;  ///< requests that wait; more get a 503
   /// A request that has waited for so long gets a 504, and is never computed.

@@ -133,6 +133,13 @@ TEST(ThreadPool, ThrowsTheFirstOfSeveralExceptions) {
   }
 }
 
+TEST(ThreadPool, RefusesANumberThatNoMachineHas) {
+  for (const unsigned threads : {4097u, 4294967295u}) {
+    EXPECT_EQ(message_of<UsageError>([&] { ThreadPool pool(threads); }),
+              "[threads] need 0 to 4096 as GraphOptions::threads; got " + std::to_string(threads));
+  }
+}
+
 TEST(ThreadPool, ThrowsIfTheSystemRefusesThreads) {
   for (int started = 0; started < 3; ++started) {
     threads_until_refusal = started;

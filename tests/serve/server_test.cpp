@@ -254,7 +254,10 @@ TEST(ServerTest, OptionsThatMakeNoSense) {
     change(options);
     return message_of<UsageError>([&] { Server(echo, options); });
   };
-  EXPECT_NE(message([](Options& o) { o.io_threads = 0; }).find("io_thread"), std::string::npos);
+  for (const unsigned threads : {0u, 1025u, 4294967295u}) {
+    EXPECT_EQ(message([&](Options& o) { o.io_threads = threads; }),
+              "[serve] need 1 to 1024 as io_threads; got " + std::to_string(threads));
+  }
   EXPECT_NE(message([](Options& o) { o.largest_batch = 0; }).find("batch"), std::string::npos);
   EXPECT_NE(message([](Options& o) { o.path = "tag"; }).find("got tag"), std::string::npos);
   EXPECT_NE(message([](Options& o) { o.deadline = {}; }).find("time limits"), std::string::npos);
