@@ -20,6 +20,7 @@ class Rows {
       : file_(file),
         columns_(columns),
         is_ragged_(options.ragged),
+        skipped_lines_(options.skipped_lines),
         lines_(stream, file, options.limits) {
     if (columns.empty()) throw UsageError("[tab-separated] need a column; got none");
     has_header_ = options.has_header ||
@@ -27,18 +28,21 @@ class Rows {
     if (has_header_ && next_line()) places_ = find_columns();
   }
 
-  bool next() {
-    if (!next_line()) return false;
-    if (places_.empty()) places_ = find_columns();
-    const std::vector<std::string_view> all =
-        is_ragged_ ? line().columns() : line().columns(column_count_);
-    column_count_ = std::max(column_count_, all.size());
-    row_.clear();
-    for (const std::size_t place : places_) {
-      row_.push_back(place < all.size() ? all[place] : text_.substr(text_.size()));
+  /// Calls use() for each line, whose columns row() and label() have. Throws FileError for a line
+  /// that use() refuses, too, unless it is to be skipped.
+  template <class Use>
+  void for_each(const Use& use) {
+    while (next_line()) {
+      try {
+        split();
+        use();
+        ++count_;
+      } catch (const FileError&) {
+        if (skipped_lines_ == nullptr) throw;
+        ++*skipped_lines_;
+      }
     }
-    ++count_;
-    return true;
+    check();
   }
 
   /// The chosen columns of the current line.
@@ -50,6 +54,20 @@ class Rows {
     return row_[i];
   }
 
+ private:
+  ColumnLine line() const { return {text_, file_, lines_.number()}; }
+
+  void split() {
+    if (places_.empty()) places_ = find_columns();
+    const std::vector<std::string_view> all =
+        is_ragged_ ? line().columns() : line().columns(column_count_);
+    column_count_ = std::max(column_count_, all.size());
+    row_.clear();
+    for (const std::size_t place : places_) {
+      row_.push_back(place < all.size() ? all[place] : text_.substr(text_.size()));
+    }
+  }
+
   void check() const {
     if (count_ == 0) throw FileError(file_, "need at least one line of columns; got none");
     const std::size_t last = *std::max_element(places_.begin(), places_.end());
@@ -58,9 +76,6 @@ class Rows {
                                ", counted from 0, in some line; got at most " +
                                detail::counted(column_count_, "column"));
   }
-
- private:
-  ColumnLine line() const { return {text_, file_, lines_.number()}; }
 
   bool next_line() {
     while (lines_.next(text_)) {
@@ -97,6 +112,7 @@ class Rows {
   const std::string& file_;
   const std::vector<Column>& columns_;
   const bool is_ragged_;
+  std::uint64_t* const skipped_lines_;
   bool has_header_ = false;
   LineReader lines_;
   std::string_view text_;
@@ -118,8 +134,7 @@ std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
                                                          const TabSeparatedOptions& options) {
   Rows rows(stream, file, columns, options);
   std::vector<std::vector<std::string>> result;
-  while (rows.next()) result.emplace_back(rows.row().begin(), rows.row().end());
-  rows.check();
+  rows.for_each([&] { result.emplace_back(rows.row().begin(), rows.row().end()); });
   return result;
 }
 
@@ -137,10 +152,7 @@ std::vector<LabelledText> read_labelled_texts(const std::string& path,
   const std::vector<Column> chosen = {columns.label, columns.text};
   Rows rows(stream, path, chosen, options);
   std::vector<LabelledText> texts;
-  while (rows.next()) {
-    texts.push_back({std::string(rows.label(0)), std::string(rows.row()[1])});
-  }
-  rows.check();
+  rows.for_each([&] { texts.push_back({std::string(rows.label(0)), std::string(rows.row()[1])}); });
   return texts;
 }
 
@@ -151,11 +163,10 @@ std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairCol
   if (columns.label) chosen.push_back(*columns.label);
   Rows rows(stream, path, chosen, options);
   std::vector<TextPair> pairs;
-  while (rows.next()) {
+  rows.for_each([&] {
     const std::string_view label = columns.label ? rows.label(2) : "";
     pairs.push_back({std::string(rows.row()[0]), std::string(rows.row()[1]), std::string(label)});
-  }
-  rows.check();
+  });
   return pairs;
 }
 

@@ -43,6 +43,9 @@ struct TabSeparatedOptions {
   bool has_header = false;
   /// Whether lines may have more or fewer columns than the first; missing columns are empty.
   bool ragged = false;
+  /// If set, malformed lines behind the header are skipped, and their number is added here. If not
+  /// set, such files are refused.
+  std::uint64_t* skipped_lines = nullptr;
   TextLimits limits = {};
 };
 

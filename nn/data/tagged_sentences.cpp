@@ -165,7 +165,14 @@ std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string
                                          const TaggedColumns& columns) {
   ColumnsParser parser(columns);
   LineReader lines(stream, file, columns.limits);
-  for (std::string_view text; lines.next(text);) parser.add({text, file, lines.number()});
+  for (std::string_view text; lines.next(text);) {
+    try {
+      parser.add({text, file, lines.number()});
+    } catch (const FileError&) {
+      if (columns.skipped_lines == nullptr) throw;
+      ++*columns.skipped_lines;
+    }
+  }
   return parser.take(file);
 }
 

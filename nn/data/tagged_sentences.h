@@ -47,6 +47,9 @@ struct TaggedColumns {
   /// Columns are separated by any number of spaces and tabs, instead of one tab.
   bool by_spaces = false;
   bool comments = false;  ///< skip lines in front of a sentence that begin with "#"
+  /// If set, malformed lines are skipped, so that their sentences lack a word, and their number is
+  /// added here. If not set, such files are refused.
+  std::uint64_t* skipped_lines = nullptr;
   TextLimits limits = {};
 };
 

@@ -136,6 +136,19 @@ TEST(ColumnsTest, CommentsAreInFrontOfSentences) {
   expect_error(text, 1, 0, "need 2 columns with tabs between them; got 3");
 }
 
+TEST(ColumnsTest, MalformedLinesMayBeSkipped) {
+  std::uint64_t skipped = 5;
+  const TaggedColumns lenient = {.skipped_lines = &skipped};
+  EXPECT_EQ(columns("a\tX\nb\nc\tY\n\nd\t\n\te\nf\tX\tY\ng\tZ\n", lenient),
+            (Sentences{{{"a", "c"}, {"X", "Y"}}, {{"g"}, {"Z"}}}));
+  EXPECT_EQ(skipped, 9u);
+  expect_error("a\n", 0, 0, "need at least one sentence; got none", lenient);
+  EXPECT_EQ(skipped, 10u);
+  expect_error("a\tX\nb\n", 2, 0, "need 2 columns");
+  expect_error("abc\tX\n", 1, 0, "need at most 4 bytes in a line",
+               {.skipped_lines = &skipped, .limits = {4, 100}});
+}
+
 TEST(TaggedSentencesTest, LimitsOfLinesAndFiles) {
   EXPECT_THROW(columns("abcdefgh\tO\n", {.limits = {9, 100}}), FileError);
   EXPECT_NO_THROW(columns("abcdefgh\tO\n", {.limits = {10, 100}}));

@@ -95,6 +95,26 @@ TEST(TabSeparatedTest, LinesMayDifferInLength) {
   expect_file_error([&] { read_labelled_texts(file.path(), {}, ragged); }, 3, 1, "need a label");
 }
 
+TEST(TabSeparatedTest, MalformedLinesMayBeSkipped) {
+  std::uint64_t skipped = 0;
+  const TabSeparatedOptions lenient = {.skipped_lines = &skipped};
+  EXPECT_EQ(table("x\ty\n1\n1\t2\t3\n3\t4\n", {"y"}, lenient), (Table{{"4"}}));
+  EXPECT_EQ(skipped, 2u);
+  EXPECT_EQ(table("1\n2\t3\n", {1}, lenient), (Table{{"3"}}));
+  EXPECT_EQ(skipped, 3u);
+  const TextFile file("good\ta film\nbad\n\tx\n");
+  EXPECT_EQ(read_labelled_texts(file.path(), {}, lenient),
+            (std::vector<LabelledText>{{"good", "a film"}}));
+  EXPECT_EQ(read_text_pairs(file.path(), {.first = 1, .second = 1, .label = 0}, lenient),
+            (Pairs{{"a film", "a film", "good"}}));
+  EXPECT_EQ(skipped, 7u);
+  const auto fail = [&](const std::string& text, std::size_t line, const std::string& part) {
+    expect_file_error([&] { table(text, {"y"}, lenient); }, line, 0, part);
+  };
+  fail("x\n1\n", 1, "need one column that is named \"y\"");
+  fail("x\ty\n1\n", 0, "need at least one line of columns; got none");
+}
+
 TEST(TabSeparatedTest, LabelledTexts) {
   const TextFile file("1\tgood film\n0\t\n");
   EXPECT_EQ(read_labelled_texts(file.path()),
