@@ -58,6 +58,20 @@ TEST(EditScriptTest, IsSafeOnOtherWords) {
   }
 }
 
+TEST(EditScriptTest, CutsOffTheLaterOfTwoEqualParts) {
+  EXPECT_EQ(edit_script("abcab", "ab"), "small 0 3 0 ");
+  EXPECT_EQ(edit_script("abcabd", "abd"), "small 3 0 0 ");
+}
+
+TEST(EditScriptTest, MayCutOffTheWholeWord) {
+  for (const std::string script : {"small 2 0 1 xyz", "small 1 1 1 xyz", "small 0 2 1 xyz"}) {
+    EXPECT_EQ(apply_edit_script(script, "ab"), "xyz") << script;
+  }
+  for (const std::string script : {"small 3 0 1 xyz", "small 1 2 1 xyz", "small 0 3 1 xyz"}) {
+    EXPECT_EQ(apply_edit_script(script, "ab"), "ab") << script;
+  }
+}
+
 TEST(EditScriptTest, AlikeWordsShareIt) {
   const auto alike = [](const char* a, const char* of_a, const char* b, const char* of_b) {
     return edit_script(a, of_a) == edit_script(b, of_b);

@@ -36,6 +36,8 @@ TEST(MultiwordsTest, SplitsTokensOfTheTableAsTheyAreWritten) {
   EXPECT_EQ(table.split("du"), (Words{"de", "le"}));
   EXPECT_EQ(table.split("Du"), (Words{"De", "le"}));
   EXPECT_EQ(table.split("DU"), (Words{"DE", "LE"}));
+  // One letter does not tell whether all are capitals.
+  EXPECT_EQ(table_of({{"y", {"de", "ello"}}}).split("Y"), (Words{"De", "ello"}));
 }
 
 TEST(MultiwordsTest, SplitsOtherTokensByTheirLongestEnding) {

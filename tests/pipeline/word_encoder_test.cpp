@@ -1,0 +1,90 @@
+// Pretrained vectors are read, and never updated; rare words and long words.
+#include "nn/pipeline/word_encoder.h"
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/pipeline/text_reader.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Words = std::vector<std::string>;
+
+WordEncoderVocabularies vocabularies() {
+  ConlluSentence sentence;
+  for (const char* word : {"dog", "dog", "cat", "god"}) {
+    sentence.words.push_back(unknown_columns(word));
+  }
+  auto all = WordEncoderVocabularies::of({&sentence, 1});
+  all.pretrained.set_unknown("<unknown>");
+  all.pretrained.add_all(Words{"cat", "cow"});
+  return all;
+}
+
+constexpr WordEncoderOptions kSmall = {.word = 4,
+                                       .character = 3,
+                                       .spelling = 4,
+                                       .hidden = 4,
+                                       .layers = 1,
+                                       .pretrained = 2,
+                                       .dropout = 0};
+
+TEST(WordEncoderTest, KnowsWordsAndCharactersThatOccurTwice) {
+  const WordEncoderVocabularies all = vocabularies();
+  EXPECT_TRUE(all.words.find("dog"));
+  EXPECT_TRUE(all.words.find("DOG"));
+  EXPECT_FALSE(all.words.find("cat"));
+  EXPECT_TRUE(all.characters.find("g"));
+  EXPECT_FALSE(all.characters.find("a"));
+}
+
+TEST(WordEncoderTest, TrainingLeavesPretrainedVectorsAsTheyAre) {
+  ParameterCollection model(1);
+  const WordEncoder encoder(model, vocabularies(), kSmall);
+  const LookupParameter table = encoder.pretrained()->table();
+  const std::vector<float> vector = {0.5f, -0.25f};
+  table.initialize(1, vector);
+  AdamTrainer trainer(model, 0.1f);
+  const Words words = {"cat", "dog"};
+  float first = 0, last = 0;
+  for (int step = 0; step < 5; ++step) {
+    ComputationGraph graph;
+    const Expression loss = squared_norm(encoder(graph, words));
+    last = as_scalar(loss.value());
+    if (step == 0) first = last;
+    trainer.update(graph.backward(loss));
+  }
+  EXPECT_LT(last, first);
+  EXPECT_EQ(as_vector(table.values(1)), vector);
+}
+
+TEST(WordEncoderTest, PretrainedVectorsCount) {
+  ParameterCollection model(1);
+  const WordEncoder encoder(model, vocabularies(), kSmall);
+  const auto value = [&](const Words& words) {
+    ComputationGraph graph;
+    return as_vector(encoder(graph, words).value());
+  };
+  EXPECT_EQ(value({"cow"}).size(), encoder.size());
+  const std::vector<float> before = value({"cow"});
+  encoder.pretrained()->table().initialize(2, {1, 1});
+  EXPECT_NE(value({"cow"}), before);
+}
+
+TEST(WordEncoderTest, ReadsSixteenCharactersAtEitherEnd) {
+  ParameterCollection model(1);
+  const WordEncoder encoder(model, vocabularies(), kSmall);
+  const auto value = [&](const std::string& word) {
+    ComputationGraph graph;
+    return as_vector(encoder(graph, Words{word}).value());
+  };
+  const std::string front(15, 'd'), back(15, 'o');
+  const std::vector<float> with_g = value(front + "g" + std::string(40, 'o') + "d" + back);
+  EXPECT_EQ(value(front + "g" + std::string(9000, 'g') + "d" + back), with_g);
+  EXPECT_NE(value(front + "o" + std::string(40, 'o') + "d" + back), with_g);
+  EXPECT_NE(value(front + "g" + std::string(40, 'o') + "g" + back), with_g);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
