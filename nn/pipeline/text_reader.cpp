@@ -70,7 +70,7 @@ std::vector<ConlluSentence> TextReader::next(const RunSamples& run) {
     }
     if (has_more) continue;
     add_borders();
-    if (!token_.empty()) end_token(false);
+    if (!token_.text.empty()) end_token(false);
     end_sentence();
   }
   return std::exchange(complete_, {});
@@ -80,21 +80,21 @@ void TextReader::add(const RawUnit& unit, CharacterLabel label) {
   using enum CharacterLabel;
   if (unit.is_space) return add_spaces(unit);
   if (ends_) end_sentence();
-  token_ += unit.bytes;
-  form_ += unit.bytes;
-  ++characters_;
-  if (label == inside && characters_ < kLongestToken) return;
+  token_.text += unit.bytes;
+  token_.form += unit.bytes;
+  ++token_.characters;
+  if (label == inside && token_.characters < kLongestToken) return;
   end_token(label == multiword || label == multiword_and_sentence);
   const bool ends_sentence = label == sentence || label == multiword_and_sentence;
   ends_ |= ends_sentence && !options_.lines;
 }
 
 void TextReader::add_spaces(const RawUnit& spaces) {
-  if (!token_.empty()) {
-    if (segmenter_.spaces() && !spaces.is_border && characters_ + 1 < kLongestToken) {
-      token_ += spaces.bytes;
-      form_ += ' ';
-      ++characters_;
+  if (!token_.text.empty()) {
+    if (segmenter_.spaces() && !spaces.is_border && token_.characters + 1 < kLongestToken) {
+      token_.text += spaces.bytes;
+      token_.form += ' ';
+      ++token_.characters;
       return;
     }
     end_token(false);
@@ -107,7 +107,6 @@ void TextReader::add_spaces(const RawUnit& spaces) {
         !sentence_.multiwords.empty() && sentence_.multiwords.back().last == sentence_.words.size();
     (is_multiword ? sentence_.multiwords.back().columns : sentence_.words.back()).misc =
         misc_of_spaces(spaces_);
-    has_space_ = true;
   }
   if (!spaces.is_border) return;
   end_sentence();
@@ -115,10 +114,10 @@ void TextReader::add_spaces(const RawUnit& spaces) {
 }
 
 void TextReader::end_token(bool is_multiword) {
-  if (has_space_) text_ += ' ';
-  text_ += form_;
-  const std::string token = std::exchange(token_, {}), form = std::exchange(form_, {});
-  spaces_ = {.before = std::exchange(before_, {}), .token = token == form ? "" : token};
+  const auto [text, form, characters] = std::exchange(token_, {});
+  if (!text_.empty() && !spaces_.after.empty()) text_ += ' ';
+  text_ += form;
+  spaces_ = {.before = std::exchange(before_, {}), .token = text == form ? "" : text};
   std::vector<std::string> words;
   if (is_multiword) words = multiwords_.split(form);
   if (words.size() < 2) words = {form};
@@ -132,13 +131,11 @@ void TextReader::end_token(bool is_multiword) {
   } else {
     sentence_.words.back() = std::move(columns);
   }
-  characters_ = 0;
-  has_space_ = false;
   ends_ = sentence_.words.size() >= kLongestSentence;
 }
 
 void TextReader::end_sentence() {
-  ends_ = has_space_ = false;
+  ends_ = false;
   if (sentence_.words.empty()) return;
   std::vector<std::string>& comments = sentence_.comments;
   if (std::exchange(begins_document_, false)) {

@@ -66,12 +66,14 @@ class TextReader {
   RawUnits units_;
   TextWindows windows_;
   std::deque<RawUnit> waiting_;  ///< those that have no label yet
-  // The token that is not complete, and its FORM.
-  std::string token_, form_;
-  std::size_t characters_ = 0;
+  struct Token {
+    std::string text, form;  ///< FORM has a blank for any spaces
+    std::size_t characters = 0;
+  };
+  Token token_;         ///< the one that is not complete
   std::string before_;  ///< spaces in front of the text
   TokenSpaces spaces_;  ///< of the last token
-  bool begins_document_ = true, begins_paragraph_ = true, ends_ = false, has_space_ = false;
+  bool begins_document_ = true, begins_paragraph_ = true, ends_ = false;
   // The sentence that is not complete.
   ConlluSentence sentence_;
   std::string text_;
