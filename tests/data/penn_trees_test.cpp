@@ -40,6 +40,8 @@ TEST(PennTreesTest, KeepsWhatParsersLearn) {
             "(S (NP (PRP It)) (VP (VBZ seems) (S (VP (TO to) (VP (VB work))))) (. .))\n"
             "(FRAG (INTJ (UH No)) (-LRB- -LRB-))\n"
             "(X (SYM *))\n");
+  EXPECT_EQ(written("(S (NP=2 (PRP It)) (ADVP-LOC=1 (RB here)))"),
+            "(S (NP (PRP It)) (ADVP (RB here)))\n");
 }
 
 TEST(PennTreesTest, MayKeepAll) {

@@ -41,6 +41,19 @@ std::vector<ConlluColumns> annotated(const std::vector<std::string>& labels) {
   return words;
 }
 
+TEST(JointParserTest, ARareScriptIsThatOfTheWordItself) {
+  ConlluSentence sentence;
+  for (const auto& [form, lemma] : std::vector<std::pair<std::string, std::string>>{
+           {"dogs", "dog"}, {"cats", "cat"}, {"went", "go"}, {"a", "a"}}) {
+    sentence.words.push_back(unknown_columns(form));
+    sentence.words.back().lemma = lemma;
+  }
+  const auto v = JointParserVocabularies::of({&sentence, 1});
+  EXPECT_EQ(v.lemmas.size(), 2u);
+  EXPECT_EQ(v.lemmas.word(*v.lemmas.unknown()), "<word>");
+  EXPECT_EQ(v.lemmas.count(*v.lemmas.unknown()), 2u);
+}
+
 TEST(JointParserTest, OnlyTheWordBelowTheRootHasTheLabelRoot) {
   for (const std::vector<std::string>& labels :
        std::vector<std::vector<std::string>>{{"root", "dep"}, {"obj", "root"}}) {

@@ -51,6 +51,19 @@ TEST(MultiwordsTest, SplitsOtherTokensByTheirLongestEnding) {
   EXPECT_EQ(Multiwords().split("don't"), (Words{"don't"}));
 }
 
+TEST(MultiwordsTest, ChoosesTheMostFrequentWordsAndThenTheFirst) {
+  const std::pair<std::string, Words> one = {"don't", {"do", "n't"}},
+                                      other = {"don't", {"don", "'t"}};
+  EXPECT_EQ(table_of({one, other}).split("don't"), one.second);
+  EXPECT_EQ(table_of({other, one}).split("don't"), one.second);
+  EXPECT_EQ(table_of({other, one, other}).split("don't"), other.second);
+}
+
+TEST(MultiwordsTest, AnEndingHasACharacter) {
+  EXPECT_EQ(table_of({{"du", {"du", "x"}}}).to_text(), "=du\tdu\tx\n");
+  EXPECT_EQ(table_of({{"dus", {"du", "x"}}}).to_text(), "*s\tx\n=dus\tdu\tx\n");
+}
+
 TEST(MultiwordsTest, IsTextAndBack) {
   const Multiwords table = table_of(kTokens);
   const Multiwords again = Multiwords::from_text(table.to_text(), "table");

@@ -176,6 +176,11 @@ TEST_F(PipelineTest, UsesPretrainedVectors) {
   options.vectors = folder / "some.vec";
   Pipeline pipeline(treebank(1, 50), options);
   train(pipeline, 1);
+  const LookupParameter table(pipeline.parameters().find("/annotation/word_encoder/pretrained/E"));
+  ASSERT_EQ(table.rows(), 3u);  // an unknown word, and two of the file
+  EXPECT_EQ(as_vector(table.values(0)), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(as_vector(table.values(1)), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(as_vector(table.values(2)), (std::vector<float>{4, 5, 6}));
   pipeline.save(folder / "model.safetensors");
   const Pipeline loaded{SavedModel(folder / "model.safetensors")};
   const std::string text = "unicorns don't run. dogs don't sing.";

@@ -60,6 +60,10 @@ const std::vector<Case> kCases = {
     {"q a+b:ab c+d:cd r", "qa+b:qab c d r", "1 of 4 by 4", "4 of 6 by 5", "1 of 1 by 1"},
     {"q ab+c:abc d", "q a b+cd:bcd", "1 of 3 by 3", "1 of 4 by 4", "1 of 1 by 1"},
     {"a b c+d:xd e", "ab c+d:xd e", "2 of 4 by 3", "3 of 5 by 4", "1 of 1 by 1"},
+    {"p+q:xyz", "p+r+q:xyz", "1 of 1 by 1", "2 of 2 by 3", "1 of 1 by 1"},
+    {"p+r+q:xyz", "p+q:xyz", "1 of 1 by 1", "2 of 3 by 2", "1 of 1 by 1"},
+    {"ay a+b:ab", "a ya b", "0 of 2 by 3", "1 of 3 by 3", "1 of 1 by 1"},
+    {"a ya b", "ay a+b:ab", "0 of 3 by 2", "1 of 3 by 3", "1 of 1 by 1"},
     {"ab cd ef", "a b+c:bc d+e:de f", "0 of 3 by 4", "0 of 3 by 6", "1 of 1 by 1"}};
 
 TEST(SegmentationScoresTest, AreThoseOfTheOfficialEvaluation) {

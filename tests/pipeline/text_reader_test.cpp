@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
+#include "nn/data/text.h"
 #include "nn/pipeline/pipeline.h"
 #include "tests/pipeline/support.h"
 
@@ -179,6 +180,71 @@ TEST_F(ReaderTest, CutsLongTokensAndSentences) {
       for (const ConlluColumns& word : sentence.words) EXPECT_LE(word.form.size(), 256u);
     }
   }
+}
+
+/// Makes a segmenter of the model give all characters one label.
+void always(const ParameterCollection& model, const std::string& segmenter, CharacterLabel label) {
+  std::vector<float> bias(5, 0);
+  bias[static_cast<std::size_t>(label)] = 100;
+  Parameter(model.find('/' + segmenter + "/output/b")).set_value(bias);
+}
+
+std::size_t count_of_longest(std::span<const ConlluSentence> sentences) {
+  std::size_t longest = 0;
+  for (const std::string& form : forms_of(sentences)) {
+    longest = std::max(longest, count_characters(form));
+    EXPECT_FALSE(form.ends_with(' '));
+  }
+  return longest;
+}
+
+TEST_F(ReaderTest, ATokenHasAtMost256Characters) {
+  always(model, "segmenter", CharacterLabel::inside);
+  always(model, "segmenter_1", CharacterLabel::inside);
+  for (const std::string& text : {std::string(600, 'a'), std::string(255, 'a') + " a",
+                                  std::string(254, 'a') + " aa", std::string(256, 'a') + " a"}) {
+    std::istringstream stream(text), again(text);
+    const auto with = sentences_of(with_spaces, stream), without = sentences_of(segmenter, again);
+    EXPECT_LE(count_of_longest(with), TextReader::kLongestToken);
+    EXPECT_LE(count_of_longest(without), TextReader::kLongestToken);
+    EXPECT_EQ(text_of(with), text);
+    EXPECT_EQ(text_of(without), text);
+  }
+  EXPECT_EQ(count_of_longest(read(std::string(600, 'a'))), TextReader::kLongestToken);
+}
+
+TEST_F(ReaderTest, OnlySomeTreebanksHaveSpacesInTokens) {
+  using Forms = std::vector<std::string>;
+  always(model, "segmenter", CharacterLabel::inside);
+  always(model, "segmenter_1", CharacterLabel::inside);
+  const std::string text = "a\n a\n\na";
+  std::istringstream stream(text);
+  EXPECT_EQ(forms_of(read(text)), (Forms{"a", "a", "a"}));
+  EXPECT_EQ(forms_of(sentences_of(with_spaces, stream)), (Forms{"a a", "a"}));
+}
+
+TEST_F(ReaderTest, ASentenceHasAtMost256Words) {
+  always(model, "segmenter", CharacterLabel::token);
+  for (const bool lines : {false, true}) {
+    const auto sentences = read(std::string(600, 'a'), {.lines = lines});
+    ASSERT_EQ(sentences.size(), 3u);
+    EXPECT_EQ(sentences[0].words.size(), TextReader::kLongestSentence);
+    EXPECT_EQ(sentences[2].words.size(), 600 - 2 * TextReader::kLongestSentence);
+  }
+}
+
+TEST_F(ReaderTest, TheFirstSentenceBeginsAParagraph) {
+  for (const std::string text : {"a", " a", "\na", "\n\na"}) {
+    EXPECT_EQ(read(text).at(0).comments.at(1), "# newpar") << text;
+  }
+}
+
+TEST(SegmenterTest, KnowsABlankAndCharactersThatOccurThreeTimes) {
+  const Vocabulary all = Segmenter::characters_of(
+      conllu(line("1", "abab", "_") + line("2", "abc", "_") + line("3", "cc d", "_") + '\n'));
+  for (const char* known : {" ", "a", "b", "c"}) EXPECT_TRUE(all.find(known)) << known;
+  EXPECT_FALSE(all.find("d"));
+  EXPECT_TRUE(all.unknown());
 }
 
 TEST_F(ReaderTest, ABlankLineEndsASentence) {

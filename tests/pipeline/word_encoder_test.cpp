@@ -1,6 +1,9 @@
 // Pretrained vectors are read, and never updated; rare words and long words.
 #include "nn/pipeline/word_encoder.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
@@ -63,7 +66,7 @@ TEST(WordEncoderTest, PretrainedVectorsCount) {
   ParameterCollection model(1);
   const WordEncoder encoder(model, vocabularies(), kSmall);
   const auto value = [&](const Words& words) {
-    ComputationGraph graph;
+    ComputationGraph graph({.inference = true});
     return as_vector(encoder(graph, words).value());
   };
   EXPECT_EQ(value({"cow"}).size(), encoder.size());
@@ -72,11 +75,40 @@ TEST(WordEncoderTest, PretrainedVectorsCount) {
   EXPECT_NE(value({"cow"}), before);
 }
 
+/// A folder with a small encoder that is not trained, and its tokenizer.
+std::string small_encoder() {
+  const std::string folder = testing::TempDir() + "word_encoder_test";
+  ParameterCollection model(1);
+  EncoderConfig config;
+  config.vocabulary = 9;
+  config.size = config.hidden = 8;
+  config.heads = config.layers = 1;
+  Encoder(model, config).save(folder);
+  std::ofstream(folder + "/tokenizer.json") << R"({"model":{"type":"WordPiece","unk_token":"[UNK]",
+      "continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{"[UNK]":0,"cat":1,"dog":2}},
+      "pre_tokenizer":{"type":"WhitespaceSplit"}})";
+  return folder;
+}
+
+TEST(WordEncoderTest, APretrainedEncoderGetsReplacementsForBytesThatAreNotUtf8) {
+  const std::string folder = small_encoder();
+  ParameterCollection model(1);
+  const WordEncoder encoder(model, vocabularies(), kSmall, TextEncoder::load(model, folder));
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(encoder.size(), WordEncoder(model, vocabularies(), kSmall).size() + 8);
+  const auto value = [&](const Words& words) {
+    ComputationGraph graph({.inference = true});
+    return as_vector(encoder(graph, words).value());
+  };
+  EXPECT_EQ(value({"cat\xFF", "dog"}).size(), 2 * encoder.size());
+  EXPECT_NE(value({"cat", "dog"}), value({"cat\xFF", "dog"}));
+}
+
 TEST(WordEncoderTest, ReadsSixteenCharactersAtEitherEnd) {
   ParameterCollection model(1);
   const WordEncoder encoder(model, vocabularies(), kSmall);
   const auto value = [&](const std::string& word) {
-    ComputationGraph graph;
+    ComputationGraph graph({.inference = true});
     return as_vector(encoder(graph, Words{word}).value());
   };
   const std::string front(15, 'd'), back(15, 'o');
