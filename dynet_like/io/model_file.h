@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "dynet_like/params/parameter_collection.h"
 
@@ -32,6 +33,31 @@ Metadata load_parameters(const std::string& path, const ParameterCollection& col
 /// The same for a file that you have read before, say to learn the model's sizes from its metadata.
 Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
+
+/// What load_matching() has found.
+struct LoadReport {
+  /// A parameter whose tensor in the file has another shape or type.
+  struct Mismatch {
+    std::string name, wanted, found;  ///< for example "/linear/W", "F32 [2, 8]", "F32 [3, 8]"
+  };
+
+  std::vector<std::string> loaded;     ///< Parameters that have the file's values now.
+  std::vector<std::string> missing;    ///< Parameters that the file does not have.
+  std::vector<std::string> left_over;  ///< Tensors of the file that are no parameter's.
+  std::vector<Mismatch> mismatched;
+
+  /// Whether all parameters were loaded, and all tensors of the file.
+  bool is_complete() const { return missing.empty() && left_over.empty() && mismatched.empty(); }
+  /// Several lines for people, with all names but those of `loaded`.
+  std::string text() const;
+};
+
+/// Reads those parameters that the file, a SafetensorsFile or a NumpyFile, has with their names,
+/// shapes and types, as load_parameters does, and leaves all others unchanged. For a model that has
+/// changed since it was saved: look at the report.
+LoadReport load_matching(const TensorEntries& file, const ParameterCollection& collection);
+/// The same for the path of a safetensors file. Throws FileError if it cannot be read.
+LoadReport load_matching(const std::string& path, const ParameterCollection& collection);
 
 /// The same with numpy's format, an .npz file, which has no metadata. These throw as above.
 void save_npz(const std::string& path, const ParameterCollection& collection);

@@ -93,14 +93,6 @@ void widen(const TensorEntry& entry, const NamedTensor& tensor) {
   }
 }
 
-void check_shape(const std::string& path, const TensorEntry& entry, const NamedTensor& tensor) {
-  const auto dtype = safetensors_name(tensor.values.dtype());
-  const std::vector<std::uint64_t> shape = file_shape(tensor);
-  if ((entry.dtype == dtype || is_half(entry)) && entry.shape == shape) return;
-  fail(path, fmt::format("{} [{}] for {}", dtype, fmt::join(shape, ", "), shown(tensor.name)),
-       fmt::format("{} [{}]", entry.dtype, fmt::join(entry.shape, ", ")));
-}
-
 std::string names_text(const std::vector<std::string_view>& names) {
   std::vector<std::string> first;
   for (std::size_t i = 0; i < names.size() && i < kNamesShown; ++i) {
@@ -138,6 +130,14 @@ Entries entries_of(std::span<const NamedTensor> tensors) {
   return result;
 }
 
+std::optional<Mismatch> mismatch_of(const TensorEntry& entry, const NamedTensor& tensor) {
+  const auto dtype = safetensors_name(tensor.values.dtype());
+  const std::vector<std::uint64_t> shape = file_shape(tensor);
+  if ((entry.dtype == dtype || is_half(entry)) && entry.shape == shape) return {};
+  return Mismatch{fmt::format("{} [{}]", dtype, fmt::join(shape, ", ")),
+                  fmt::format("{} [{}]", entry.dtype, fmt::join(entry.shape, ", "))};
+}
+
 void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool refuse_extra) {
   std::set<std::string_view> wanted;
   std::vector<std::string_view> missing, extra;
@@ -160,8 +160,12 @@ void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool
   if (refuse_extra && !extra.empty()) {
     fail(file.name(), "no tensors but the collection's", names_text(extra));
   }
-  for (const NamedTensor& tensor : tensors)
-    check_shape(file.name(), *file.find(tensor.name), tensor);
+  for (const NamedTensor& tensor : tensors) {
+    const std::optional<Mismatch> mismatch = mismatch_of(*file.find(tensor.name), tensor);
+    if (!mismatch) continue;
+    fail(file.name(), fmt::format("{} for {}", mismatch->wanted, shown(tensor.name)),
+         mismatch->found);
+  }
 }
 
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,13 @@ struct Entries {
   std::vector<std::vector<std::byte>> copies;  ///< for entries whose order of elements changes
 };
 Entries entries_of(std::span<const NamedTensor> tensors);
+
+/// Why an entry cannot be read into a tensor: the type and shape that it needs, and those that it
+/// has. Numbers of 16 bits fit 32 and 64: reading converts them.
+struct Mismatch {
+  std::string wanted, found;
+};
+std::optional<Mismatch> mismatch_of(const TensorEntry& entry, const NamedTensor& tensor);
 
 /// Throws FileError unless the file has these tensors with their shapes and types. Numbers of 16
 /// bits are allowed, too: reading converts them. With `refuse_extra` the file may have no other

@@ -40,6 +40,11 @@ void use_files(Types& types) {
   });
   types.use("TensorEntries", TensorEntries(NumpyFile::read(path)), use_entries);
   types.data<TensorEntry>("TensorEntry");
+  types.use("LoadReport", LoadReport(), [](const LoadReport& report) {
+    EXPECT_TRUE(report.is_complete());
+    EXPECT_EQ(report.text(), "loaded 0 parameters\n");
+  });
+  types.data<LoadReport::Mismatch>("LoadReport::Mismatch");
 }
 
 }  // namespace dynet_like
