@@ -32,6 +32,12 @@ void Accuracy::add(std::size_t right, std::size_t count) {
   count_ += count;
 }
 
+void check_as_many(std::size_t found, std::size_t gold) {
+  if (found == gold) return;
+  throw UsageError(
+      fmt::format("[accuracy] need as many predictions as samples; got {} for {}", found, gold));
+}
+
 double Accuracy::value() const { return share(right_, count_); }
 
 double PrecisionRecall::precision() const { return share(right, found); }

@@ -1,10 +1,14 @@
 // Metrics of predictions: accuracy, precision and recall, perplexity, attachment scores.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <ranges>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/data/conllu.h"
@@ -27,6 +31,35 @@ class Accuracy {
  private:
   std::size_t right_ = 0, count_ = 0;
 };
+
+/// Throws UsageError unless there are as many of both.
+void check_as_many(std::size_t found, std::size_t gold);
+
+/// The share of predictions that equal what they should be, in the same order; 0 without any. With
+/// a member or function as `gold_of`, compares with that of each gold sample:
+///
+///     nn::accuracy(nn::predict(dev, label), dev, &Sample::label)
+///
+/// Sequences are compared as wholes; for shares of their elements, add these to an Accuracy. Throws
+/// UsageError unless there are as many of both.
+template <std::ranges::sized_range Found, std::ranges::sized_range Gold,
+          class GoldOf = std::identity>
+double accuracy(const Found& found, const Gold& gold, const GoldOf& gold_of = {}) {
+  check_as_many(std::ranges::size(found), std::ranges::size(gold));
+  const auto are_equal = []<class A, class B>(const A& a, const B& b) {
+    constexpr bool are_numbers =
+        std::integral<A> && std::integral<B> && !std::same_as<A, bool> && !std::same_as<B, bool>;
+    if constexpr (are_numbers) {
+      return std::cmp_equal(a, b);  // also for a signed and an unsigned one
+    } else {
+      return static_cast<bool>(a == b);
+    }
+  };
+  Accuracy all;
+  auto right = std::ranges::begin(gold);
+  for (const auto& one : found) all.add(are_equal(one, std::invoke(gold_of, *right++)));
+  return all.value();
+}
 
 /// Precision and recall, from the numbers of right, predicted (`found`) and true (`gold`) items.
 struct PrecisionRecall {

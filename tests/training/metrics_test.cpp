@@ -23,6 +23,27 @@ std::vector<std::string> words(const std::string& text) {
   return words;
 }
 
+TEST(AccuracyTest, OfAllPredictions) {
+  struct Sample {
+    int label;
+    std::string name() const { return std::string(1, static_cast<char>('a' + label)); }
+  };
+  const std::vector<unsigned> found = {0, 1, 1, 2};
+  const std::vector<Sample> gold = {{0}, {1}, {2}, {-1}};
+  EXPECT_EQ(accuracy(found, std::vector<unsigned>{0, 1, 2, 2}), 0.75);
+  EXPECT_EQ(accuracy(found, gold, &Sample::label), 0.5);
+  EXPECT_EQ(accuracy(std::vector<std::string>{"a", "b", "b", "a"}, gold, &Sample::name), 0.5);
+  EXPECT_EQ(accuracy(found, found, [](unsigned x) { return x + 1; }), 0);
+  EXPECT_EQ(accuracy(std::vector<unsigned>{4294967295u}, std::vector<int>{-1}), 0);
+  EXPECT_EQ(accuracy(std::vector<bool>{true, false}, std::vector<bool>{true, true}), 0.5);
+  EXPECT_EQ(accuracy(std::vector<std::vector<int>>{{1, 2}, {3}},
+                     std::vector<std::vector<int>>{{1, 2}, {4}}),
+            0.5);
+  EXPECT_EQ(accuracy(std::vector<int>(), std::vector<int>()), 0);
+  EXPECT_EQ(message_of<UsageError>([&] { accuracy(found, std::vector<unsigned>{1}); }),
+            "[accuracy] need as many predictions as samples; got 4 for 1");
+}
+
 TEST(MetricsTest, OfNothing) {
   EXPECT_EQ(Accuracy().value(), 0);
   EXPECT_EQ(PrecisionRecall().f1(), 0);
