@@ -2,7 +2,7 @@
 #include "dynet_like/distributed/alike.h"
 
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -38,10 +38,14 @@ std::uint64_t digest_of_values(const Tensor& values) {
   return detail::digest(values.data(), values.d.size() * size_of(values.dtype()));
 }
 
+std::string flags_of(const ParameterStorage& storage) {
+  return fmt::format("{}{}", storage.updated ? "" : ", not updated",
+                     storage.frozen ? ", frozen" : "");
+}
+
 std::string state_of(const ParameterStorage& storage) {
   storage.refresh_rows();
-  return fmt::format("{}{}{}, digest {:016x}", detail::description_of(storage),
-                     storage.updated ? "" : ", not updated", storage.frozen ? ", frozen" : "",
+  return fmt::format("{}{}, digest {:016x}", detail::description_of(storage), flags_of(storage),
                      digest_of_values(storage.tensor()));
 }
 
@@ -79,27 +83,32 @@ void describe_state(Trainer& trainer, Texts& texts) {
 
 namespace detail {
 
+std::optional<Difference> difference_of(const Texts& first, const Texts& second) {
+  Texts all = first;
+  all.insert(second.begin(), second.end());
+  const auto find = [](const Texts& texts, const std::string& name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? nullptr : &found->second;
+  };
+  for (const auto& [name, text] : all) {
+    const std::string *const a = find(first, name), *const b = find(second, name);
+    const bool have_both = a != nullptr && b != nullptr;
+    if (have_both && *a == *b) continue;
+    const std::size_t from = have_both ? place_of_difference(*a, *b) : 0;
+    return Difference{name, shown(a, from), shown(b, from)};
+  }
+  return {};
+}
+
 void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine) {
   if (ranks.size() == 1) return;
   const std::vector<Texts> all = texts_of_all(ranks, mine);
-  std::set<std::string> names;
-  for (const Texts& some : all) {
-    for (const auto& [name, value] : some) names.insert(name);
-  }
-  const auto find = [&](unsigned rank, const std::string& name) {
-    const auto found = all[rank].find(name);
-    return found == all[rank].end() ? nullptr : &found->second;
-  };
-  for (const std::string& name : names) {
-    const std::string* const a = find(0, name);
-    for (unsigned r = 1; r < ranks.size(); ++r) {
-      const std::string* const b = find(r, name);
-      const bool have_both = a != nullptr && b != nullptr;
-      if (have_both ? *a == *b : a == b) continue;
-      const std::size_t from = have_both ? place_of_difference(*a, *b) : 0;
-      throw UsageError(fmt::format("{} on all ranks; got as {}: {} on {}, and {} on {}", rule, name,
-                                   shown(a, from), ranks.name(0), shown(b, from), ranks.name(r)));
-    }
+  for (unsigned r = 1; r < ranks.size(); ++r) {
+    const std::optional<Difference> found = difference_of(all[0], all[r]);
+    if (!found) continue;
+    throw UsageError(fmt::format("{} on all ranks; got as {}: {} on {}, and {} on {}", rule,
+                                 found->name, found->first, ranks.name(0), found->second,
+                                 ranks.name(r)));
   }
 }
 
@@ -125,7 +134,16 @@ std::uint64_t digest_of(const ParameterCollection& parameters) {
   return digest(all.data(), all.size());
 }
 
+std::string list_of(const ParameterCollection& parameters) {
+  std::string list;
+  for (const auto& storage : parameters.storages()) {
+    list += fmt::format("{}{}{}", list.empty() ? "" : "; ", storage->name, flags_of(*storage));
+  }
+  return list;
+}
+
 void describe(const ParameterCollection& parameters, Texts& texts) {
+  texts["parameters"] = list_of(parameters);
   for (const auto& storage : parameters.storages()) {
     texts["parameter " + storage->name] = state_of(*storage);
   }

@@ -124,10 +124,12 @@ void ParameterServer::push(const Gradients& gradients, std::optional<float> lear
   }
 }
 
-void ParameterServer::skip() {
+void ParameterServer::skip(bool has_loss) {
   wants_gradient_ = false;
   if (!gradient_counts()) return;
-  server_->expect_acknowledgements({.kind = MessageKind::done, .flag = 1});
+  server_->expect_acknowledgements({.kind = MessageKind::done,
+                                    .skipped = has_loss ? 1u : 0u,
+                                    .without_loss = has_loss ? 0u : 1u});
   for (unsigned server = 0; server < ranks_->size(); ++server) {
     server_->post(server, {.kind = MessageKind::push, .flag = 1, .needed = turn_->needed});
   }
@@ -153,6 +155,7 @@ ParameterServer::Report ParameterServer::finish() {
   report.loss = over.loss;
   report.losses = over.losses;
   report.skipped = over.skipped;
+  report.without_loss = over.without_loss;
   report.dropped = static_cast<std::size_t>(over.dropped);
   const ServedParameters& served = server_->served();
   std::vector<Bytes> all;

@@ -37,9 +37,10 @@ class ParameterServer {
     std::size_t next = 0;  ///< the first minibatch that was not trained on
     bool stopped = false;  ///< a rank was asked to stop
     double loss = 0;
-    std::uint64_t losses = 0, updates = 0, skipped = 0;
-    std::size_t dropped = 0;           ///< gradients that came too late
-    std::uint64_t most_staleness = 0;  ///< the most updates that a gradient lacked
+    std::uint64_t losses = 0, updates = 0;
+    std::uint64_t skipped = 0, without_loss = 0;  ///< minibatches without gradients: see skip()
+    std::size_t dropped = 0;                      ///< gradients that came too late
+    std::uint64_t most_staleness = 0;             ///< the most updates that a gradient lacked
     double mean_staleness = 0;
     double waiting = 0;  ///< seconds that this worker waited for turns and values
   };
@@ -62,8 +63,8 @@ class ParameterServer {
   /// trainer's.
   void push(const Gradients& gradients, std::optional<float> learning_rate, double loss,
             std::uint64_t losses);
-  /// Ends the turn without gradients.
-  void skip();
+  /// Ends the turn without gradients. `has_loss`: whether the minibatch had a loss.
+  void skip(bool has_loss = true);
   /// The number of minibatches whose gradients make one update.
   unsigned summands() const { return turn_->needed; }
   /// Waits for all workers, and gives all ranks the same state of the trainer and its parameters.

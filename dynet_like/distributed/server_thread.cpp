@@ -55,7 +55,8 @@ class ServerThread::Coordinator {
     turns_.done(rank);
     sums_.loss += done.loss;
     sums_.losses += done.losses;
-    sums_.skipped += done.flag;
+    sums_.skipped += done.skipped;
+    sums_.without_loss += done.without_loss;
   }
 
   // Gives a turn to each rank that waits for one and can have it: answer(rank, header).

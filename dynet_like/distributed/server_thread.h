@@ -33,7 +33,7 @@ enum class MessageKind : std::uint32_t {
   counts,  // rank 0's answer: flag
   push,    // worker to a server: the gradients of `minibatch`; flag: there are none
   pushed,  // its answer: the parameters have been updated with them
-  done,    // worker to rank 0: all servers have answered; with the loss. flag: no gradients
+  done,    // worker to rank 0: all servers have answered; with the loss, or why there is none
   over,    // rank 0 to all: training has ended; with the sums over all minibatches
   failed,  // any rank to all: it has failed, with the reason
 };
@@ -45,7 +45,7 @@ struct MessageHeader {
   float learning_rate = 0;
   std::uint32_t has_rate = 0;
   std::uint64_t minibatch = 0, round = 0, version = 0, losses = 0;
-  std::uint64_t skipped = 0, dropped = 0;
+  std::uint64_t skipped = 0, without_loss = 0, dropped = 0;
   std::uint64_t session = 0;
   double loss = 0;
 

@@ -123,6 +123,14 @@ void detail::MinibatchAccess::keep_apart(Minibatch& batch, std::span<const std::
   Alone(*batch.samples_, *batch.passes_, "backward")->keep_apart(ends);
 }
 
+std::size_t detail::MinibatchAccess::losses(const Minibatch& batch) {
+  return batch.passes_->losses();
+}
+
+const GraphOptions& detail::MinibatchAccess::options(const Minibatch& batch) {
+  return batch.samples_->executor().options();
+}
+
 std::size_t detail::MinibatchAccess::trained_losses(const Minibatch& batch) {
   return batch.passes_->trained_losses();
 }

@@ -170,8 +170,11 @@ struct MinibatchAccess {
   /// Tells which shards must not share repeated vertices with each other: with
   /// GraphOptions::share_repeated, `forward` runs each of them as a minibatch of its own.
   static void keep_apart(Minibatch& batch, std::span<const std::uint32_t> ends);
-  /// How many losses had a backward pass since the last `clear`.
+  /// How many losses were added since the last `clear`, and how many had a backward pass.
+  static std::size_t losses(const Minibatch& batch);
   static std::size_t trained_losses(const Minibatch& batch);
+  /// The minibatch's options. Its number of threads is never 0.
+  static const GraphOptions& options(const Minibatch& batch);
 };
 
 }  // namespace detail

@@ -220,6 +220,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
                      std::to_string(gradients.size()) + " for " + std::to_string(ends.size()));
   }
   for (const Gradients& some : gradients) some.check_not_used();
+  if (samples_.size() == 0) return;  // a rank without samples: there may never have been any
   std::vector<ValueRef> losses;
   choose(losses_.all, all_samples(), losses);
   executor_.forward(losses);  // values that were freed since

@@ -36,6 +36,7 @@ class MinibatchPasses {
   void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
                 const OnComplete& complete);
 
+  std::size_t losses() const { return losses_.all.size(); }
   std::size_t trained_losses() const { return trained_losses_; }
   std::size_t parts() const { return parts_.size(); }
   void clear();

@@ -112,6 +112,7 @@ std::string Trainer::kind() const {
 
 std::map<std::string, std::string> Trainer::settings() const {
   return {{"kind", kind()},
+          {"collection", collection_.get_fullname()},
           {"learning rate", fmt::to_string(learning_rate)},
           {"clipping threshold", fmt::to_string(clip_threshold)},
           {"weight decay", fmt::to_string(weight_decay)},

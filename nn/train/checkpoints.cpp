@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/checkpoint.h"
+#include "nn/train/run_settings.h"
 
 namespace dynet_like::nn {
 
@@ -18,19 +18,6 @@ namespace {
 
 constexpr const char* kBestEpoch = "training.epoch";
 constexpr const char* kBestScore = "training.dev_score";
-
-void check_settings(const std::string& file, const Metadata& saved, const Metadata& now) {
-  for (const auto& [name, value] : now) {
-    const auto found = saved.find(name);
-    if (found != saved.end() && found->second == value) continue;
-    // A setting that later versions of the library have added.
-    if (found == saved.end() && name.starts_with(TrainingState::kOwn) && value == "none") continue;
-    throw UsageError(fmt::format(
-        "[TrainingRun] need the same settings to go on from {}: {} was {}; got {}", file, name,
-        found == saved.end() ? "missing" : detail::quoted_text(found->second),
-        detail::quoted_text(value)));
-  }
-}
 
 /// Throws FileError unless there is such a file or folder of a run to resume.
 void check_exists(const std::filesystem::path& path) {
@@ -73,7 +60,7 @@ std::filesystem::path Checkpoints::path_of(const char* name) const {
 void Checkpoints::resume() {
   check_exists(file_);
   const SafetensorsFile file = SafetensorsFile::read(file_);
-  check_settings(file.name(), file.metadata(), run_.settings);
+  check_settings(file, run_);
   TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());
   if (progress.best_epoch > 0 && run_.is_writer()) read_best(progress);
   Random random;  // every minibatch has its own
@@ -89,7 +76,8 @@ void Checkpoints::save(double seconds) {
   if (run_.is_saved) return;
   TrainingProgress progress = run_.progress;
   progress.seconds += seconds;
-  Metadata metadata = run_.settings;
+  Metadata metadata;
+  add_settings(run_, metadata);
   progress.add_to(metadata);
   metadata.insert(run_.options.arguments.begin(), run_.options.arguments.end());
   save_checkpoint(file_, run_.model, run_.trainer, Random(run_.options.seed), metadata);

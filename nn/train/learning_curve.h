@@ -31,7 +31,8 @@ class LearningCurve {
   static LearningCurve from_csv(std::string_view text, const std::string& file);
 
   /// An SVG picture with a line per column over the epochs. Columns with "loss" in their name use
-  /// the left scale, all others the right one.
+  /// the left scale, all others the right one, but the column "learning rate" one from 0 to its
+  /// largest value, which the legend has.
   std::string to_svg(const std::string& title = "") const;
 
   /// Writes either as a file, atomically (see AtomicFile). Throws FileError.

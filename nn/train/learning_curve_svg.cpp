@@ -1,6 +1,7 @@
 // LearningCurve::to_svg: a chart with two vertical scales, for losses and for scores.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -26,7 +27,14 @@ constexpr std::size_t kMostLabel = 40;  // bytes of a name in the legend
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000"};
 
-bool is_loss(const std::string& name) { return name.find("loss") != std::string::npos; }
+// The scale of a column. A learning rate is small beside scores, and has one of its own, from 0 to
+// its largest value, without an axis.
+enum Side { kLeftSide, kRightSide, kOwnScale, kSides };
+
+Side side_of(const std::string& name) {
+  if (name == "learning rate") return kOwnScale;
+  return name.find("loss") != std::string::npos ? kLeftSide : kRightSide;
+}
 
 bool is_drawn(const std::optional<double>& value) { return value && std::abs(*value) < kLargest; }
 
@@ -73,22 +81,24 @@ Scale scale_of(double low, double high) {
 class Chart {
  public:
   explicit Chart(const LearningCurve& curve) : curve_(curve) {
-    double low[2], high[2];
-    for (const bool right : {false, true}) {
-      low[right] = std::numeric_limits<double>::infinity();
-      high[right] = -low[right];
-    }
+    double low[kSides], high[kSides];
+    std::fill(std::begin(low), std::end(low), std::numeric_limits<double>::infinity());
+    std::fill(std::begin(high), std::end(high), -std::numeric_limits<double>::infinity());
     for (const std::string& name : curve.columns()) {
+      const Side side = side_of(name);
       for (std::size_t epoch = 1; epoch <= curve.epochs(); ++epoch) {
         const auto value = curve.value(name, epoch);
         if (!is_drawn(value)) continue;
-        const bool right = !is_loss(name);
-        low[right] = std::min(low[right], *value);
-        high[right] = std::max(high[right], *value);
-        used_[right] = true;
+        low[side] = std::min(low[side], *value);
+        high[side] = std::max(high[side], *value);
+        used_[side] = true;
       }
     }
-    for (const bool right : {false, true}) vertical_[right] = scale_of(low[right], high[right]);
+    for (const Side side : {kLeftSide, kRightSide}) {
+      vertical_[side] = scale_of(low[side], high[side]);
+    }
+    largest_rate_ = std::max(0.0, high[kOwnScale]);
+    vertical_[kOwnScale] = {0, largest_rate_ > 0 ? largest_rate_ : 1, 1, kBottom, kTop};
     const auto epochs = static_cast<double>(std::max<std::size_t>(curve.epochs(), 2));
     horizontal_ = {1, epochs, std::max(1.0, nice_step(epochs - 1, 12)), kLeft, kRight};
   }
@@ -118,14 +128,14 @@ class Chart {
   }
 
   void axes() {
-    const bool both = used_[0] && used_[1];
-    for (const bool right : {false, true}) {
-      if (!used_[right] && (right || used_[1])) continue;
-      const Scale& scale = vertical_[right];
+    for (const Side side : {kLeftSide, kRightSide}) {
+      const bool right = side == kRightSide;
+      if (!used_[side] && (right || used_[kRightSide])) continue;
+      const Scale& scale = vertical_[side];
       for (const double tick : scale.ticks()) {
         const double y = scale.place(tick);
         // Draws the grid for one scale only.
-        if (!right || !both) line(kLeft, y, kRight, y, "#e5e5e5");
+        if (!right || !has_both()) line(kLeft, y, kRight, y, "#e5e5e5");
         const double x = right ? kRight + 8 : kLeft - 8;
         text(x, y + 4.5, right ? "start" : "end", fmt::format("{:.6g}", tick));
       }
@@ -143,7 +153,7 @@ class Chart {
   void column(std::size_t number) {
     const std::string& name = curve_.columns()[number];
     const char* const colour = kColours[number % std::size(kColours)];
-    const Scale& scale = vertical_[!is_loss(name)];
+    const Scale& scale = vertical_[side_of(name)];
     std::string path, dots;
     bool goes_on = false;
     for (std::size_t epoch = 1; epoch <= curve_.epochs(); ++epoch) {
@@ -172,9 +182,14 @@ class Chart {
     const double x = kLeft + static_cast<double>(number) * (kRight - kLeft) / columns;
     svg_ += fmt::format("<rect x=\"{:.1f}\" y=\"44\" width=\"14\" height=\"4\" fill=\"{}\"/>\n", x,
                         colour);
-    const bool both = used_[0] && used_[1];
-    const char* const side = !both ? "" : is_loss(name) ? " (left)" : " (right)";
-    text(x + 20, 50.5, "start", shortened(name) + side);
+    text(x + 20, 50.5, "start", shortened(name) + scale_text(side_of(name)));
+  }
+
+  bool has_both() const { return used_[kLeftSide] && used_[kRightSide]; }
+  std::string scale_text(Side side) const {
+    if (side == kOwnScale) return fmt::format(" (up to {:.6g})", largest_rate_);
+    if (!has_both()) return "";
+    return side == kLeftSide ? " (left)" : " (right)";
   }
 
   static std::string shortened(const std::string& name) {
@@ -182,8 +197,9 @@ class Chart {
   }
 
   const LearningCurve& curve_;
-  bool used_[2] = {false, false};  // left and right
-  Scale vertical_[2], horizontal_;
+  bool used_[kSides] = {};
+  double largest_rate_ = 0;
+  Scale vertical_[kSides], horizontal_;
   std::string svg_;
 };
 

@@ -71,6 +71,7 @@ void RelaxedUpdater::finish() {
   progress.losses += report_.losses;
   progress.updates += report_.updates;
   progress.skipped += report_.skipped;
+  progress.without_loss += report_.without_loss;
   progress.minibatches = report_.next;
   epoch_.move_to(report_.next);  // ranks were at different places
   run_.is_saved = false;
@@ -108,10 +109,11 @@ bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses) {
 }
 
 float RelaxedUpdater::update(Minibatch& batch, std::size_t losses) {
-  const float loss = finite_loss(batch);
-  add_gradients(batch, gradients_);
-  check_losses(detail::MinibatchAccess::trained_losses(batch), losses);
-  const bool pushes = prepare_gradients(loss, losses);
+  const std::size_t terms = detail::MinibatchAccess::losses(batch);
+  check_losses(terms, losses);
+  const float loss = terms > 0 ? finite_loss(batch) : 0;
+  if (terms > 0) add_gradients(batch, gradients_);
+  const bool pushes = terms > 0 && prepare_gradients(loss, losses);
   std::optional<float> rate;
   if (pushes && run_.options.schedule) {
     rate = run_.scheduled_rate(run_.progress.updates + server_->update_number());
@@ -120,7 +122,7 @@ float RelaxedUpdater::update(Minibatch& batch, std::size_t losses) {
     if (pushes) {
       server_->push(gradients_, rate, static_cast<double>(loss), losses);
     } else {
-      server_->skip();
+      server_->skip(terms > 0);
     }
   });
   drop();

@@ -54,6 +54,19 @@ void CosineRate::check() const {
        description());
 }
 
+float LinearRate::rate(std::uint64_t step) const {
+  if (step >= updates) return floor;
+  return static_cast<float>(real(floor) +
+                            (real(peak) - real(floor)) * (1 - real(step) / real(updates)));
+}
+std::string LinearRate::description() const {
+  return fmt::format("LinearRate(peak={}, updates={}, floor={})", peak, updates, floor);
+}
+void LinearRate::check() const {
+  need(is_rate(peak) && is_rate(floor) && updates > 0, "finite rates from 0 and updates > 0",
+       description());
+}
+
 float InverseSquareRootRate::rate(std::uint64_t step) const {
   const double t = real(step) + 1, n = real(warm_up);
   return static_cast<float>(real(peak) * std::min(t / n, std::sqrt(n / t)));
@@ -79,6 +92,17 @@ std::string WarmUp::description() const {
   return fmt::format("WarmUp(updates={}, then {})", updates, then.description());
 }
 void WarmUp::check() const { need(updates > 0, "updates > 0", description()); }
+
+// Of a long run, looks at about a thousand steps.
+bool rises_until(const Schedule& schedule, std::uint64_t steps) {
+  constexpr std::uint64_t kMostLooks = 1000;
+  if (steps == 0 || !(schedule.rate(steps) > schedule.rate(steps - 1))) return false;
+  const std::uint64_t stride = steps / kMostLooks + 1;
+  for (std::uint64_t step = stride; step < steps; step += stride) {
+    if (!(schedule.rate(step) > schedule.rate(step - stride))) return false;
+  }
+  return true;
+}
 
 Plateau::State Plateau::after_epoch(State before, bool is_better) const {
   if (is_better) return {before.scale, 0};

@@ -49,6 +49,19 @@ struct CosineRate {
   void check() const;
 };
 
+/// A straight line from the peak to the floor over `updates` updates, then the floor:
+/// floor + (peak - floor) (1 - step / updates). To end with the run, behind a warm-up, it has the
+/// rest of the updates: WarmUp{50, LinearRate{.peak = 2e-5f, .updates = all - 50}}.
+struct LinearRate {
+  float peak = 0.001f;
+  std::uint64_t updates = 1;
+  float floor = 0;
+
+  float rate(std::uint64_t step) const;
+  std::string description() const;
+  void check() const;
+};
+
 /// peak * min(t / warm_up, sqrt(warm_up / t)) with t = step + 1: equation 3 of Vaswani et al.
 /// (2017), whose peak is 1 / sqrt(d_model * warm_up).
 struct InverseSquareRootRate {
@@ -103,6 +116,10 @@ struct WarmUp {
   std::string description() const;
   void check() const;
 };
+
+/// Whether the rate only rises in a run of so many steps, and would rise further: then a warm-up is
+/// longer than the run.
+bool rises_until(const Schedule& schedule, std::uint64_t steps);
 
 /// Lowers the rate when the dev score stops improving: after more than `patience` epochs in a row
 /// without a new best score, a scale is multiplied by `factor` (but not below `least`), and the

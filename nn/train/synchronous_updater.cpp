@@ -125,7 +125,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   }
   static_cast<RankNumbers&>(mine) = ranks_.word();
   mine.losses = losses;
-  mine.terms = detail::MinibatchAccess::trained_losses(batch);
+  mine.terms = detail::MinibatchAccess::losses(batch);
   mine.busy_seconds = epoch_.seconds_of_minibatch();
   if (is_due()) {
     ranks_.together([&] {
@@ -138,7 +138,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   most_busy_ += all.most_busy_seconds;
   if (failure) std::rethrow_exception(failure);
   check_losses(all.terms, all.losses);
-  add_pending(all.loss, all.losses);
+  add_pending(all.loss, all.losses, all.terms);
   update_if_due();
   return static_cast<float>(all.loss);
 }

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -13,12 +12,9 @@
 #include "nn/train/numbered_samples.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
+#include "nn/train/training_run.h"
 
 namespace dynet_like::nn {
-
-/// Appends the losses of sample i.
-using AppendLosses =
-    std::function<void(ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses)>;
 
 /// The implementation of train, for samples by their numbers.
 TrainingProgress train_samples(const ParameterCollection& model, Trainer& trainer,
@@ -39,6 +35,10 @@ TrainingProgress train_samples(const ParameterCollection& model, Trainer& traine
 /// random numbers of a sample follow from the options' seed, the epoch and the sample, so results
 /// do not depend on threads. Progress, checkpoints, ranks and errors are as in TrainingRun. After
 /// the last epoch the model has the parameters of the best epoch.
+///
+/// A sample may have no loss: return an empty vector. A minibatch without any makes no update (see
+/// TrainingProgress::without_loss). Throws UsageError if there are no samples, or if a whole run
+/// has had no loss.
 template <class Samples, class LossOf>
 TrainingProgress train(const ParameterCollection& model, Trainer& trainer, const Samples& samples,
                        const LossOf& loss_of, TrainingOptions options = {}) {

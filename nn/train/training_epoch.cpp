@@ -7,7 +7,6 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/elapsed.h"
-#include "nn/train/fingerprint.h"
 
 namespace dynet_like::nn {
 
@@ -38,15 +37,13 @@ std::vector<std::uint64_t> TrainingEpoch::sample_seeds(
 void TrainingEpoch::begin(Minibatches list, std::span<const std::uint32_t> costs) {
   TrainingProgress& progress = run_.progress;
   const TrainingOptions& options = run_.options;
-  costs_.assign(costs.begin(), costs.end());
-  Fingerprint digest;
-  for (const std::uint32_t cost : costs) digest.add(cost);
-  costs_digest_ = digest.value();
-  const std::uint64_t order = fingerprint(list);
+  if (list.empty())
+    throw UsageError("[TrainingRun] need a minibatch or more in an epoch; got none");
+  const std::uint64_t order = fingerprint(list, costs);
   if (progress.minibatches > list.size() || (progress.minibatches > 0 && progress.order != order)) {
     throw UsageError(
-        fmt::format("[TrainingRun] need the same minibatches to go on with epoch {} after {} of "
-                    "them; got others",
+        fmt::format("[TrainingRun] need the same minibatches and sizes to go on with epoch {} "
+                    "after {} of them; got others",
                     progress.epochs + 1, progress.minibatches));
   }
   std::size_t samples = 0, done = 0;
@@ -57,6 +54,7 @@ void TrainingEpoch::begin(Minibatches list, std::span<const std::uint32_t> costs
   bar_.emplace(fmt::format("epoch {}/{}", progress.epochs + 1, options.epochs), units(samples),
                options.unit, units(done), options.progress_bar && run_.is_writer());
   minibatches_ = std::move(list);
+  costs_.assign(costs.begin(), costs.end());
   progress.order = order;
   position_ = progress.minibatches;
 }

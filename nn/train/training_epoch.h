@@ -23,8 +23,8 @@ class TrainingEpoch {
   /// Random numbers for the order of samples; the same for the same epoch.
   Random order_random() const;
 
-  /// Begins a loop over the remaining minibatches of the list. Throws UsageError if the epoch began
-  /// with another list.
+  /// Begins a loop over the remaining minibatches of the list. Throws UsageError if there are none,
+  /// or if the epoch began with another list or other costs.
   void begin(Minibatches list, std::span<const std::uint32_t> costs);
   bool has_loop() const { return bar_.has_value(); }
   void end();
@@ -47,7 +47,6 @@ class TrainingEpoch {
   const std::vector<std::uint32_t>& samples() const { return minibatches_[position_]; }
   /// The costs of all samples, by their numbers; empty: all cost the same.
   std::span<const std::uint32_t> costs() const { return costs_; }
-  std::uint64_t costs_digest() const { return costs_digest_; }
   Random& random() { return random_; }
   const Random& random() const { return random_; }
   bool in_minibatch() const { return in_minibatch_; }
@@ -67,7 +66,6 @@ class TrainingEpoch {
   TrainingState& run_;
   Minibatches minibatches_;
   std::vector<std::uint32_t> costs_;
-  std::uint64_t costs_digest_ = 0;
   std::size_t position_ = 0;
   bool in_minibatch_ = false;
   Random random_;

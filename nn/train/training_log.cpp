@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ostream>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-constexpr const char* kLossColumn = "train loss";
+constexpr const char *kLossColumn = "train loss", *kRateColumn = "learning rate";
 
 }  // namespace
 
@@ -31,9 +32,24 @@ TrainingLog::TrainingLog(const TrainingState& run, const TrainingEpoch& epoch)
   events_.emplace(file);
 }
 
+void TrainingLog::tell_of_schedule() {
+  const TrainingOptions& options = run_.options;
+  if (std::exchange(has_told_, true) || !options.schedule) return;
+  const std::uint64_t steps = options.schedule_by_epoch
+                                  ? options.epochs
+                                  : options.epochs * options.updates_of(epoch_.size());
+  if (!rises_until(*options.schedule, steps)) return;
+  print(
+      fmt::format("The learning rate still rises when the run ends, after {}: it is then {} of {}",
+                  options.schedule_by_epoch ? detail::counted(steps, "epoch")
+                                            : detail::counted(steps, "update"),
+                  options.schedule->rate(steps - 1), options.schedule->description()));
+}
+
 void TrainingLog::note(const std::string& column, double value) {
-  TrainingState::check_text(column);
-  if (column == "epoch" || column == kLossColumn || column == score_column()) {
+  check_utf8(column);
+  if (column == "epoch" || column == kLossColumn || column == kRateColumn ||
+      column == score_column()) {
     throw UsageError(
         fmt::format("[TrainingRun] need a name for a note that the learning curve does not use; "
                     "got \"{}\"",
@@ -45,6 +61,7 @@ void TrainingLog::note(const std::string& column, double value) {
 std::map<std::string, double> TrainingLog::row(const Evaluation& evaluation) const {
   std::map<std::string, double> row = notes_;
   row[kLossColumn] = evaluation.loss;
+  row[kRateColumn] = static_cast<double>(run_.trainer.learning_rate);
   if (evaluation.score) row[score_column()] = *evaluation.score;
   return row;
 }
@@ -52,7 +69,7 @@ std::map<std::string, double> TrainingLog::row(const Evaluation& evaluation) con
 void TrainingLog::write(const Evaluation& evaluation, const std::string& shares) {
   write_curve();
   if (events_) add_events();
-  if (run_.options.lines != nullptr && run_.is_writer()) print_line(evaluation, shares);
+  print_line(evaluation, shares);
 }
 
 void TrainingLog::write_curve() const {
@@ -69,7 +86,6 @@ void TrainingLog::add_events() {
     const std::optional<double> value = curve.value(column, epoch);
     if (value) events_->add(column, epoch, static_cast<float>(*value));
   }
-  events_->add("learning rate", epoch, run_.trainer.learning_rate);
 }
 
 void TrainingLog::print_line(const Evaluation& evaluation, const std::string& shares) const {
@@ -83,10 +99,20 @@ void TrainingLog::print_line(const Evaluation& evaluation, const std::string& sh
   line += fmt::format(", {:.0f} {}/s{}", epoch_.units_per_second(), options.unit, shares);
   if (evaluation.skipped > 0)
     line += fmt::format(", {} skipped", detail::counted(evaluation.skipped, "update"));
+  if (evaluation.without_loss > 0) {
+    line += fmt::format(", {} without a loss",
+                        detail::counted(evaluation.without_loss, "minibatch", "minibatches"));
+  }
   if (evaluation.is_best && evaluation.score) line += ", best so far";
-  *options.lines << line << std::endl;
+  print(line);
+}
+
+void TrainingLog::print(const std::string& line) const {
+  std::ostream* const lines = run_.options.lines;
+  if (lines == nullptr || !run_.is_writer()) return;
+  *lines << line << std::endl;
   // Reports a full disk now, and not after hours of training.
-  if (!*options.lines) throw FileError("the stream of lines", "need to write it; got an error");
+  if (!*lines) throw FileError("the stream of lines", "need to write it; got an error");
 }
 
 std::string TrainingLog::score_text(double score) const {

@@ -18,6 +18,9 @@ class TrainingLog {
   /// Throws FileError.
   TrainingLog(const TrainingState& run, const TrainingEpoch& epoch);
 
+  /// Once, when the loop over the minibatches begins: says so if the rate of the schedule still
+  /// rises when the run ends.
+  void tell_of_schedule();
   /// Adds a number to the row of this epoch.
   void note(const std::string& column, double value);
   std::map<std::string, double> row(const Evaluation& evaluation) const;
@@ -34,12 +37,14 @@ class TrainingLog {
   std::string score_text(double score) const;
   void write_curve() const;
   void add_events();
+  void print(const std::string& line) const;
   void print_line(const Evaluation& evaluation, const std::string& shares) const;
 
   const TrainingState& run_;
   const TrainingEpoch& epoch_;
   std::optional<EventFile> events_;
   std::map<std::string, double> notes_;
+  bool has_told_ = false;
 };
 
 }  // namespace dynet_like::nn

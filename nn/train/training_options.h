@@ -27,6 +27,12 @@ enum class Better { larger, smaller };
 /// update and count it. A dev score of NaN fails, too, or is never the best.
 enum class NotFinite { fail, skip };
 
+/// The prefix of a run's own settings.
+inline constexpr const char* kOwnSettings = "training.";
+
+/// Throws UsageError unless the text is UTF-8, as files need: before an epoch, not after it.
+void check_utf8(const std::string& text);
+
 struct TrainingOptions {
   unsigned epochs = 10;
   /// Training ends after this many epochs without a new best score; 0: it does not end early.
@@ -56,8 +62,8 @@ struct TrainingOptions {
   // Options for nn::train, which has the loop.
 
   /// Options of the graphs, by default with one thread per available processor. GraphOptions::seed
-  /// is ignored. In a loop of your own, give them to the Minibatch: a TrainingRun does not read
-  /// them.
+  /// is ignored. In a loop of your own, give them to the Minibatch. On a few of them bits depend,
+  /// such as share_repeated: a run refuses a Minibatch that has others.
   GraphOptions graph = {.threads = 0};
   /// Sizes of all samples, to put samples of similar sizes into one minibatch; empty: minibatches
   /// are random.
@@ -87,6 +93,9 @@ struct TrainingOptions {
   std::string output = {};
   /// Resume from the checkpoint in that folder.
   bool resume = false;
+  /// Resume also with another version of the library, another instruction set or kind of device
+  /// than before. The results are then as good, but have other last bits.
+  bool other_bits = false;
   /// Your own settings that results depend on, such as sizes of layers. To resume, they must be the
   /// same as in the checkpoint. Keys must not begin with "training." or "dynet_like.". Keys and
   /// values must be UTF-8.
@@ -129,6 +138,13 @@ struct TrainingOptions {
   /// The number of updates of the whole run with this many samples, for a schedule that ends with
   /// the run. Throws UsageError unless batch_size and accumulate are above 0.
   std::uint64_t updates(std::size_t samples) const;
+  /// The number of updates of an epoch with this many minibatches.
+  std::uint64_t updates_of(std::uint64_t minibatches) const;
+  /// Whether ranks train without waiting for each other.
+  bool is_relaxed() const;
+  /// Throws UsageError for a number out of range, for keys and texts that files cannot store, and
+  /// for options that exclude each other.
+  void check(unsigned number_of_ranks) const;
 };
 
 }  // namespace dynet_like::nn

@@ -45,6 +45,8 @@ void for_each_number(Progress& progress, const F& f) {
   f("training.updates", progress.updates);
   f("training.skipped", progress.skipped);
   f("training.skipped_before", progress.skipped_before);
+  f("training.without_loss", progress.without_loss);
+  f("training.without_loss_before", progress.without_loss_before);
   f("training.best_epoch", progress.best_epoch);
   f("training.best_score", progress.best_score);
   f("training.seconds", progress.seconds);
@@ -85,12 +87,13 @@ TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::str
   return progress;
 }
 
-std::uint64_t fingerprint(const Minibatches& minibatches) {
+std::uint64_t fingerprint(const Minibatches& minibatches, std::span<const std::uint32_t> sizes) {
   Fingerprint all;
   for (const auto& samples : minibatches) {
     all.add(samples.size());
     for (const std::uint32_t sample : samples) all.add(sample);
   }
+  for (const std::uint32_t size : sizes) all.add(size);
   return all.value() == 0 ? 1 : all.value();
 }
 

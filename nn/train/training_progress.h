@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "dynet_like/io/model_file.h"
@@ -15,14 +16,16 @@ namespace dynet_like::nn {
 struct TrainingProgress {
   unsigned epochs = 0;               ///< completed
   std::size_t minibatches = 0;       ///< completed in the present epoch
-  std::uint64_t order = 0;           ///< fingerprint of that epoch's minibatches; 0: any
+  std::uint64_t order = 0;           ///< fingerprint of that epoch's minibatches and sizes; 0: any
   double loss = 0;                   ///< the sum of the losses in this epoch
   std::size_t losses = 0;            ///< the number of losses in this epoch
   std::uint64_t updates = 0;         ///< since the start
   std::uint64_t skipped = 0;         ///< updates that were skipped: not finite
   std::uint64_t skipped_before = 0;  ///< those skipped before this epoch
-  unsigned best_epoch = 0;           ///< from 1; 0: none yet
-  double best_score = 0;             ///< on the dev samples
+  std::uint64_t without_loss = 0;    ///< minibatches in which no sample had a loss, since the start
+  std::uint64_t without_loss_before = 0;  ///< those before this epoch
+  unsigned best_epoch = 0;                ///< from 1; 0: none yet
+  double best_score = 0;                  ///< on the dev samples
   double seconds = 0;
   Plateau::State plateau;
   LearningCurve curve;
@@ -36,8 +39,8 @@ struct TrainingProgress {
   static TrainingProgress from(const Metadata& metadata, const std::string& file);
 };
 
-/// A hash of a list of minibatches; never 0.
-std::uint64_t fingerprint(const Minibatches& minibatches);
+/// A hash of a list of minibatches and of the sizes of samples; never 0.
+std::uint64_t fingerprint(const Minibatches& minibatches, std::span<const std::uint32_t> sizes);
 
 /// Reads a number from metadata. Throws FileError unless the entry exists and is in the type's
 /// range; a double may be infinite or NaN.

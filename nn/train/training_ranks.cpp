@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -15,31 +13,13 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/alike.h"
 #include "nn/train/fingerprint.h"
+#include "nn/train/run_settings.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
 constexpr const char* kAlike = "[TrainingRun] need the same program, data and options";
-
-/// The fingerprint of the program and the library's files that this process runs; "unknown" if the
-/// system does not show them.
-std::string fingerprint_of_program() {
-  std::set<std::string> libraries;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const std::size_t path = line.find('/');
-    if (path == std::string::npos || line.find("/libdynet_like") == std::string::npos) continue;
-    libraries.insert(line.substr(path));
-  }
-  std::vector<std::string> files = {"/proc/self/exe"};
-  files.insert(files.end(), libraries.begin(), libraries.end());
-  try {
-    return fingerprint_of(files);
-  } catch (const FileError&) {
-    return "unknown";
-  }
-}
 
 std::uint64_t digest_of_settings(const Trainer& trainer) {
   Fingerprint settings;
@@ -108,8 +88,7 @@ void check_place(const RankWord& word, const RankWord& first, const std::string&
   };
   check("epoch", word.epoch, first.epoch);
   check("minibatch", word.minibatch, first.minibatch);
-  check("minibatches with the fingerprint", word.order, first.order);
-  check("sizes of samples with the fingerprint", word.sizes, first.sizes);
+  check("minibatches and sizes with the fingerprint", word.order, first.order);
   check("a position of random()", word.random, first.random);
 }
 
@@ -177,19 +156,10 @@ void TrainingRanks::together(const std::function<void()>& work) {
 
 void TrainingRanks::check_alike() {
   if (run_.ranks->size() == 1) return;
-  const TrainingOptions& options = run_.options;
-  const Relaxation relaxation =
-      run_.is_relaxed() ? *options.relaxation : Relaxation{.staleness = 0};
   Metadata mine = run_.settings;
-  static const std::string program = fingerprint_of_program();  // reads megabytes, so only once
-  mine["program"] = program;
-  mine["device"] = run_.model.device()->is_cpu() ? "the CPU" : "a GPU";
-  mine["not finite"] = options.not_finite == NotFinite::skip ? "skip" : "fail";
-  mine["epochs to train"] = fmt::to_string(options.epochs);
-  mine["patience"] = fmt::to_string(options.patience);
-  mine["staleness"] = fmt::to_string(relaxation.staleness);
-  mine["backup ranks"] = fmt::to_string(relaxation.backup_ranks);
-  mine["updates so far"] = fmt::to_string(run_.progress.updates);
+  for (const Metadata& more : {run_.conditions, conduct_of(run_)}) {
+    mine.insert(more.begin(), more.end());
+  }
   detail::check_alike(*run_.ranks, kAlike, mine, run_.trainer, run_.model);
 }
 
@@ -198,7 +168,6 @@ RankWord TrainingRanks::word() const {
   word.epoch = run_.progress.epochs + 1;
   word.minibatch = epoch_.in_minibatch() ? epoch_.position() + 1 : 0;
   word.order = run_.progress.order;
-  word.sizes = epoch_.costs_digest();
   word.random = epoch_.random().position();
   word.stops = wants_to_stop();
   return word;

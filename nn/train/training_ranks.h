@@ -17,7 +17,7 @@ namespace dynet_like::nn {
 /// Numbers that a rank sends between two minibatches, or with the gradients of one.
 struct RankNumbers {
   /// Its position and its next random numbers: these must be the same on all ranks.
-  std::uint64_t epoch = 0, minibatch = 0, order = 0, sizes = 0, random = 0;
+  std::uint64_t epoch = 0, minibatch = 0, order = 0, random = 0;
   /// Digests of the trainer's settings, and of the parameters (0: not compared this time).
   std::uint64_t trainer = 0, parameters = 0;
   std::uint64_t terms = 0;   ///< the number of terms of the loss

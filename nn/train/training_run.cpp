@@ -9,6 +9,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/elapsed.h"
 #include "nn/train/checkpoints.h"
+#include "nn/train/run_settings.h"
 #include "nn/train/training_epoch.h"
 #include "nn/train/training_log.h"
 #include "nn/train/training_ranks.h"
@@ -21,6 +22,15 @@ namespace {
 
 constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within this many minibatches
 
+void check_is_for_loop(const TrainingOptions& options) {
+  if (options.sizes.empty() && options.dev_score == nullptr) return;
+  throw UsageError(fmt::format(
+      "[TrainingRun] need {} in a loop of your own; got it in the options, which is for "
+      "nn::train",
+      options.sizes.empty() ? "the dev score as an argument of finish_epoch()"
+                            : "sizes as an argument of minibatches()"));
+}
+
 // Otherwise losses from before an update would be added to those after it.
 void check_cleared(const Minibatch& batch) {
   if (detail::MinibatchAccess::trained_losses(batch) == 0) return;
@@ -30,11 +40,26 @@ void check_cleared(const Minibatch& batch) {
                   detail::MinibatchAccess::trained_losses(batch)));
 }
 
+// Otherwise a checkpoint would not tell that bits depend on them.
+void check_options_of(const Minibatch& batch, const TrainingState& run) {
+  const std::string need = graph_settings(run);
+  const std::string got = graph_settings(detail::MinibatchAccess::options(batch), run);
+  if (got == need) return;
+  throw UsageError(fmt::format(
+      "[TrainingRun] need a minibatch with the options of TrainingOptions::graph, on which bits "
+      "depend: {}; got {}: make both with the same GraphOptions",
+      need, got));
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
                          TrainingOptions options)
-    : state_(std::make_unique<TrainingState>(model, trainer, std::move(options))),
+    : TrainingRun(model, trainer, (check_is_for_loop(options), std::move(options)), Metadata()) {}
+
+TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
+                         TrainingOptions options, const Metadata& loop)
+    : state_(std::make_unique<TrainingState>(model, trainer, std::move(options), loop)),
       epoch_(std::make_unique<TrainingEpoch>(*state_)),
       ranks_(std::make_unique<TrainingRanks>(*state_, *epoch_, [this] { return rescue(); })),
       checkpoints_(std::make_unique<Checkpoints>(*state_)),
@@ -92,7 +117,9 @@ TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatch& batch, Minibatch
         "[TrainingRun] need next_epoch() before minibatches(), and one loop at a time; got {}",
         epoch_->has_loop() ? "another loop" : "no epoch"));
   }
+  check_options_of(batch, *state_);
   epoch_->begin(std::move(list), sizes);
+  log_->tell_of_schedule();
   return MinibatchRange(*this, batch);
 }
 

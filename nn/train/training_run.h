@@ -30,6 +30,10 @@ class TrainingRanks;
 struct TrainingState;
 class Updater;
 
+/// Appends the losses of sample i.
+using AppendLosses =
+    std::function<void(ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses)>;
+
 /// Runs from the first minibatch, or from a checkpoint, to the last epoch:
 ///
 ///   nn::TrainingRun run(model, trainer, options);
@@ -64,7 +68,8 @@ class TrainingRun {
   /// The remaining minibatches of the epoch, as lists of sample numbers: in random order with
   /// similar sizes together, in random order, or as given. When an epoch resumes from a checkpoint,
   /// they must be the same. After Ctrl-C or stop() they end early, and a checkpoint is saved.
-  /// Throws UsageError outside of an epoch.
+  /// Throws UsageError outside of an epoch, for an epoch without minibatches, and if `batch` has
+  /// options on which bits depend that TrainingOptions::graph has not, such as share_repeated.
   ///
   /// Before each minibatch, `batch` is cleared and its graphs get the seeds of the samples, in the
   /// order in which the loop's body gets them. So the random numbers of a sample depend only on the
@@ -85,10 +90,11 @@ class TrainingRun {
 
   /// Runs a minibatch forward and backward. Then updates the parameters, unless more minibatches
   /// are to be accumulated. `losses` is the number of losses, for the mean; by default one per
-  /// sample. Returns the sum of the losses over all ranks. Throws NumericError as
-  /// TrainingOptions::not_finite says. Throws UsageError outside of the minibatches, if the
-  /// minibatch was not cleared since its last backward pass, or if it has no losses on any rank; a
-  /// rank without losses must still call update. With several ranks, also throws UsageError if
+  /// sample. Returns the sum of the losses over all ranks. A minibatch without losses on any rank
+  /// makes no update, and is counted (TrainingProgress::without_loss); a rank without losses must
+  /// still call update. Throws NumericError as TrainingOptions::not_finite says. Throws UsageError
+  /// outside of the minibatches, if the minibatch was not cleared since its last backward pass, or
+  /// if it has losses and `losses` is 0. With several ranks, also throws UsageError if
   /// ranks are at different positions, or if the settings of their trainers or (after 1, 2, 4, 8,
   /// ... updates) their parameters differ, and RankError if another rank is gone, hangs or has
   /// failed: then rank 0 has saved the last update.
@@ -109,7 +115,7 @@ class TrainingRun {
   void finish_epoch();
   /// Adds a number to the learning curve, for the epoch that is finished next. Call it after the
   /// minibatches, since checkpoints do not save it. Throws UsageError for a reserved name ("epoch",
-  /// "train loss", the dev score), and for a name that is not UTF-8.
+  /// "train loss", "learning rate", the dev score), and for a name that is not UTF-8.
   void note(const std::string& column, double value);
 
   /// Asks the run to stop, like Ctrl-C. Any thread may call it.
@@ -133,6 +139,12 @@ class TrainingRun {
                     const std::map<std::string, double>& results = {}) const;
 
  private:
+  friend TrainingProgress train_samples(const ParameterCollection&, Trainer&, std::size_t,
+                                        const AppendLosses&, TrainingOptions);
+  /// `loop`: settings of the loop, which are compared as those of the run are.
+  TrainingRun(const ParameterCollection& model, Trainer& trainer, TrainingOptions options,
+              const Metadata& loop);
+
   // `training`: the epoch has minibatches left; `trained`: it has none. `finishing`: only
   // finish_epoch() is left, which has begun and may have failed.
   enum class Phase { between, training, trained, finishing, over };

@@ -22,30 +22,27 @@ struct Evaluation {
   std::optional<double> score = {};
   double loss = 0;
   bool is_best = false;
-  std::uint64_t skipped = 0;
+  std::uint64_t skipped = 0, without_loss = 0;
 };
 
 struct TrainingState {
-  /// The prefix of the run's own settings.
-  static constexpr const char* kOwn = "training.";
-
   TrainingOptions options;
   std::shared_ptr<Communicator> ranks;
   ParameterCollection model;
   Trainer& trainer;
   GroupSchedule groups;
   TimedMinibatches timed;
-  /// The program's settings, and those of the run that results depend on.
-  Metadata settings;
+  /// What bits depend on: see run_settings.h.
+  Metadata settings, conditions;
   TrainingProgress progress;
   bool is_saved = false;  ///< whether the checkpoint has this state
 
-  /// Throws UsageError for invalid options.
-  TrainingState(const ParameterCollection& model, Trainer& trainer, TrainingOptions options);
+  /// `loop`: further settings, of the loop. Throws UsageError for invalid options.
+  TrainingState(const ParameterCollection& model, Trainer& trainer, TrainingOptions options,
+                const Metadata& loop = {});
 
   bool is_writer() const { return ranks->rank() == 0; }
-  /// Whether ranks train without waiting for each other: see TrainingOptions::relaxation.
-  bool is_relaxed() const;
+  bool is_relaxed() const { return options.is_relaxed(); }
   /// Whether training ends: after all epochs, or after too many without a better score.
   bool is_enough() const;
   /// The schedule's learning rate after `updates` updates.
@@ -56,13 +53,6 @@ struct TrainingState {
   /// The progress after an epoch, with its row of the learning curve.
   TrainingProgress progress_after(const Evaluation& evaluation,
                                   const std::map<std::string, double>& row) const;
-
-  /// Throws UsageError unless the text is UTF-8, as files need: before an epoch, not after it.
-  static void check_text(const std::string& text);
-
- private:
-  void check_options() const;
-  Metadata all_settings() const;
 };
 
 }  // namespace dynet_like::nn

@@ -35,17 +35,10 @@ float Updater::finite_loss(Minibatch& batch) const {
   return loss;
 }
 
-// Otherwise an update would change parameters by moments and decay alone.
 void Updater::check_losses(std::uint64_t terms, std::size_t losses) const {
-  if (terms > 0 && (losses > 0 || run_.options.sum_losses)) return;
-  if (terms > 0) {
-    throw UsageError(
-        fmt::format("[TrainingRun] need the number of losses in {}, to divide by it; got 0",
-                    epoch_.name_of_minibatch()));
-  }
+  if (terms == 0 || losses > 0 || run_.options.sum_losses) return;
   throw UsageError(
-      fmt::format("[TrainingRun] need a loss or more in a minibatch; got none in {}: pass over it, "
-                  "without update()",
+      fmt::format("[TrainingRun] need the number of losses in {}, to divide by it; got 0",
                   epoch_.name_of_minibatch()));
 }
 
@@ -61,13 +54,16 @@ bool LocalUpdater::next() {
 }
 
 float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
-  const float loss = finite_loss(batch);
-  const bool is_alone = run_.options.accumulate == 1 && run_.options.sum_losses;
-  if (!is_alone) add_gradients(batch, gradients_);
-  const Gradients& gradients = is_alone ? batch.backward() : gradients_;
-  check_losses(detail::MinibatchAccess::trained_losses(batch), losses);
-  add_pending(static_cast<double>(loss), losses);
-  is_alone ? make_update(gradients) : update_if_due();
+  const std::size_t terms = detail::MinibatchAccess::losses(batch);
+  check_losses(terms, losses);
+  const float loss = terms > 0 ? finite_loss(batch) : 0;
+  add_pending(static_cast<double>(loss), losses, terms);
+  if (terms > 0 && run_.options.accumulate == 1 && run_.options.sum_losses) {
+    make_update(batch.backward());
+  } else {
+    if (terms > 0) add_gradients(batch, gradients_);
+    update_if_due();
+  }
   return loss;
 }
 
@@ -77,10 +73,15 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
         "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
         "compute them for each minibatch");
   }
-  check_losses(gradients.has_any_of(run_.model) ? 1 : losses, losses);
+  const bool has_any = gradients.has_any_of(run_.model);
+  if (!has_any && losses == 0) {
+    throw UsageError(fmt::format("[TrainingRun] need gradients or losses of {}; got neither",
+                                 epoch_.name_of_minibatch()));
+  }
+  check_losses(1, losses);
   try {
     gradients_.add(gradients);
-    add_pending(loss, losses);
+    add_pending(loss, losses, 1);
     update_if_due();
     gradients.mark_used();  // gradients of a failed update may be used again
   } catch (...) {
@@ -102,8 +103,9 @@ void LocalUpdater::drop() {
   gradients_.clear();
 }
 
-void LocalUpdater::add_pending(double loss, std::size_t losses) {
+void LocalUpdater::add_pending(double loss, std::size_t losses, std::uint64_t terms) {
   ++pending_.minibatches;
+  if (terms == 0) ++pending_.without_loss;
   pending_.loss += loss;
   pending_.losses += losses;
 }
@@ -114,13 +116,14 @@ bool LocalUpdater::is_due() const {
 
 void LocalUpdater::update_if_due() {
   if (!is_due()) return;
-  Gradients& gradients = sum();
+  Gradients& gradients = pending_.has_loss() ? sum() : gradients_;
   if (!run_.options.sum_losses && pending_.losses > 0) {
     gradients.scale(1 / static_cast<double>(pending_.losses));
   }
   make_update(gradients);
 }
 
+// Without losses there is no update, which would change parameters by moments and decay alone.
 void LocalUpdater::make_update(const Gradients& gradients) {
   Trainer& trainer = run_.trainer;
   TrainingProgress& progress = run_.progress;
@@ -133,18 +136,21 @@ void LocalUpdater::make_update(const Gradients& gradients) {
     }
     std::optional<Timeline::Scope> update;
     run_.timed.open(update, "update");
-    trainer.update(gradients);
+    if (pending_.has_loss()) trainer.update(gradients);
     // Waits for the update only if an error must be found now: to skip it, or at the end of the
     // epoch.
     if (run_.options.not_finite != NotFinite::fail || is_last()) trainer.finish_update();
-    ++progress.updates;
-    progress.loss += pending_.loss;
-    progress.losses += pending_.losses;
+    if (pending_.has_loss()) {
+      ++progress.updates;
+      progress.loss += pending_.loss;
+      progress.losses += pending_.losses;
+    }
   } catch (const NumericError&) {
     if (trainer.updates() < updates) --progress.updates;  // the previous update failed
     if (run_.options.not_finite == NotFinite::fail) throw;
     ++progress.skipped;
   }
+  progress.without_loss += pending_.without_loss;
   progress.minibatches = epoch_.position() + 1;
   drop();
 }

@@ -39,7 +39,7 @@ class Updater {
   /// The samples of that minibatch that are this rank's.
   virtual const std::vector<std::uint32_t>& samples() const { return epoch_.samples(); }
   /// Runs the minibatch, and updates the parameters if an update is due. Returns the loss over all
-  /// ranks that share it.
+  /// ranks that share it. A minibatch without any loss is counted, and is no reason for an update.
   virtual float update(Minibatch& batch, std::size_t losses) = 0;
   /// Throws UsageError where ranks or shards train together.
   virtual void update(const Gradients& gradients, double loss, std::size_t losses);
@@ -56,7 +56,7 @@ class Updater {
  protected:
   /// Throws NumericError as TrainingOptions::not_finite says.
   float finite_loss(Minibatch& batch) const;
-  /// Throws UsageError for no terms, and for a mean of none.
+  /// Throws UsageError for terms of a loss whose mean is to be that of no losses.
   void check_losses(std::uint64_t terms, std::size_t losses) const;
   static void add_gradients(Minibatch& batch, Gradients& sum);
 
@@ -80,7 +80,8 @@ class LocalUpdater : public Updater {
   /// The gradients of the minibatches that wait for the update.
   virtual Gradients& sum() { return gradients_; }
   bool has_pending() const { return pending_.minibatches > 0; }
-  void add_pending(double loss, std::size_t losses);
+  /// Adds a minibatch, whose loss is a sum of `terms` and is divided by `losses`.
+  void add_pending(double loss, std::size_t losses, std::uint64_t terms);
   /// Whether an update is due after this minibatch.
   bool is_due() const;
   void update_if_due();
@@ -88,8 +89,10 @@ class LocalUpdater : public Updater {
  private:
   /// Minibatches whose gradients wait for the update.
   struct Pending {
-    std::size_t minibatches = 0, losses = 0;
+    std::size_t minibatches = 0, without_loss = 0, losses = 0;
     double loss = 0;
+
+    bool has_loss() const { return without_loss < minibatches; }
   };
 
   bool is_last() const { return epoch_.position() + 1 == epoch_.size(); }

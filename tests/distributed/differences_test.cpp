@@ -95,15 +95,13 @@ std::vector<Difference> differences() {
          training.w.set_value({1, 2});
        },
        "got as parameter /w: \"float {2}, digest "},
-      {"NotUpdated", [](Training& training) { training.w.set_updated(false); },
-       "got as parameter /w: \"float {2}, digest "},
-      {"Frozen", [](Training& training) { training.w.get_storage().frozen = true; },
-       "got as parameter /w: \"float {2}, digest "},
+      {"NotUpdated", [](Training& training) { training.w.set_updated(false); }, ", not updated"},
+      {"Frozen", [](Training& training) { training.w.get_storage().frozen = true; }, ", frozen"},
       {"Shape",
        [](Training& training) {
          training.model.add_parameters({3}, ParameterInitConst(1), "more");
        },
-       "got as parameter /more: nothing on rank 0 (thread), and \"float {3}, digest "},
+       "/more"},
   };
   all.insert(all.end(), others.begin(), others.end());
   return all;
@@ -274,7 +272,22 @@ TEST(RankDataTest, SizesOfSamplesAreCompared) {
          run.minibatches(batch, Minibatches{{0, 1, 2, 3}}, sizes)) {
     }
   });
-  EXPECT_NE(message.find("got sizes of samples with the fingerprint "), std::string::npos)
+  EXPECT_NE(message.find("got minibatches and sizes with the fingerprint "), std::string::npos)
+      << message;
+}
+
+// Gradients and norms are added in the order of the parameters.
+TEST(AlikeTest, ParametersHaveOneOrder) {
+  const std::string message = failure_of([](const Ranks& ranks) {
+    ParameterCollection model;
+    for (const bool first : {true, false}) {
+      const char* const name = first == (ranks->rank() == 0) ? "a" : "b";
+      model.add_parameters({1}, ParameterInitConst(1), name);
+    }
+    AdamTrainer trainer(model);
+    ParameterServer(ranks, trainer, {}, 0, 1);
+  });
+  EXPECT_NE(message.find(both("parameters", "\"/a; /b\"", "\"/b; /a\"")), std::string::npos)
       << message;
 }
 

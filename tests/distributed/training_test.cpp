@@ -49,6 +49,7 @@ class RanksTest : public testing::TestWithParam<Setting> {
     std::string folder = {};
     bool resume = false;
     std::uint64_t stop_after = 0;  // updates
+    unsigned who_stops = 0;
   };
   /// All ranks must agree.
   static Outcome run(const How& how) {
@@ -58,7 +59,7 @@ class RanksTest : public testing::TestWithParam<Setting> {
       Program program(GetParam(), ranks, how.folder, how.resume, how.threads);
       if (how.stop_after > 0) {
         program.after_update = [&](TrainingRun& run, std::uint64_t updates) {
-          if (updates >= how.stop_after && ranks->rank() == ranks->size() - 1) run.stop();
+          if (updates >= how.stop_after && ranks->rank() == how.who_stops) run.stop();
         };
       }
       program.train();
@@ -84,14 +85,15 @@ TEST_P(RanksTest, TrainWithTheSameBitsWhateverTheirNumber) {
   EXPECT_TRUE(run({.ranks = 2, .threads = 2, .folder = new_folder("files")}) == one);
 }
 
-// A rank is asked to stop, all do, and another number of them goes on.
+// One rank, whichever, is asked to stop, all do, and another number of them goes on.
 TEST_P(RanksTest, StopTogetherAndGoOnWithAnotherNumber) {
   const Outcome whole = run({});
-  for (const std::uint64_t stop : {1, 2, 6}) {
+  for (const auto& [stop, who] :
+       std::vector<std::pair<std::uint64_t, unsigned>>{{1, 2}, {2, 0}, {6, 1}}) {
     if (stop >= whole.updates) continue;
     SCOPED_TRACE(stop);
     const std::string folder = new_folder("parts");
-    const Outcome first = run({.ranks = 3, .folder = folder, .stop_after = stop});
+    const Outcome first = run({.ranks = 3, .folder = folder, .stop_after = stop, .who_stops = who});
     EXPECT_TRUE(first.interrupted);
     EXPECT_LT(first.updates, whole.updates);
     const Outcome second = run({.ranks = 2, .folder = folder, .resume = true});

@@ -29,6 +29,7 @@ void use_schedules(Types& types) {
   types.use("ConstantRate", nn::ConstantRate(), use);
   types.use("ExponentialRate", nn::ExponentialRate(), use);
   types.use("CosineRate", nn::CosineRate(), use);
+  types.use("LinearRate", nn::LinearRate(), use);
   types.use("InverseSquareRootRate", nn::InverseSquareRootRate(), use);
   types.use("Schedule", nn::Schedule(nn::CosineRate()), use);
   types.use("WarmUp", nn::WarmUp{2, nn::CosineRate()}, [&](const nn::WarmUp& schedule) {

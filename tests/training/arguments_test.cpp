@@ -110,7 +110,7 @@ TEST(TrainingArgumentsTest, NotesDoNotHideColumnsOfTheRun) {
   TrainingOptions options;
   options.score_name = "accuracy";
   TrainingRun run(model, trainer, options);
-  for (const std::string column : {"epoch", "train loss", "dev accuracy"}) {
+  for (const std::string column : {"epoch", "train loss", "learning rate", "dev accuracy"}) {
     EXPECT_EQ(message_of<UsageError>([&] { run.note(column, 1); }),
               "[TrainingRun] need a name for a note that the learning curve does not use; got \"" +
                   column + '"');

@@ -127,6 +127,26 @@ TEST(SvgTest, HasAxesTicksLegendAndLines) {
   EXPECT_NE(svg.find("<path d=\"M70.0 70.0 L225.0 "), std::string::npos) << svg;
 }
 
+// It is small beside scores, and is drawn from the bottom to the top all the same.
+TEST(SvgTest, TheLearningRateHasAScaleOfItsOwn) {
+  LearningCurve curve;
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    curve.add({{"train loss", 2.0 / (1 + epoch)},
+               {"dev score", 0.5 + 0.1 * epoch},
+               {"learning rate", 0.001 * (4 - epoch)}});
+  }
+  const std::string svg = curve.to_svg(), text = text_in_tags(svg);
+  EXPECT_NE(text.find("learning rate (up to 0.004)"), std::string::npos) << text;
+  EXPECT_NE(text.find("train loss (left)"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n0.5\n"), std::string::npos) << text;
+  EXPECT_NE(svg.find("<path d=\"M70.0 70.0 L225.0 148.8 L380.0 227.5 L535.0 306.2 L690.0 385.0\""),
+            std::string::npos)
+      << svg;
+  LearningCurve alone;
+  alone.add({{"learning rate", 0}});
+  EXPECT_EQ(alone.to_svg().find("nan"), std::string::npos);
+}
+
 TEST(SvgTest, DrawsWhateverThereIs) {
   const double largest = std::numeric_limits<double>::max();
   std::vector<LearningCurve> curves(5);

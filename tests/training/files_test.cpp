@@ -66,9 +66,10 @@ TEST(TrainingFilesTest, SettingsOfTheTrainerStay) {
     return trainer.learning_rate;
   };
   run(false, 5, 0.1f);
-  EXPECT_EQ(message_of<UsageError>([&] { run(true, 1, 0.1f); }),
-            "[TrainingRun] need the same settings to go on from " + folder +
-                "/checkpoint.safetensors: training.clipping threshold was \"5\"; got \"1\"");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { run(true, 1, 0.1f); }),
+      "[TrainingRun] need the same settings to go on from " + folder +
+          "/checkpoint.safetensors: training.trainer's clipping threshold was \"5\"; got \"1\"");
   EXPECT_EQ(run(true, 5, 0.2f), 0.1f);  // part of the state
 }
 
@@ -93,6 +94,8 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
                                                         {"training.seconds", "inf"},
                                                         {"training.plateau_scale", "nan"},
                                                         {"training.seconds", ""},
+                                                        {"training.without_loss", "-1"},
+                                                        {"training.without_loss_before", ""},
                                                         {"training.curve", "epoch\n1,\n"},
                                                         {"training.curve", "epoch,\"x\n"}}) {
     Metadata bad = good;
@@ -177,7 +180,7 @@ TEST(TrainingFilesTest, WritesWhatPeopleAndProgramsRead) {
   EXPECT_EQ(text.find("epoch 1/3: loss 0."), 0u) << text;
   EXPECT_NE(text.find(" numbers/s, best so far\n"), std::string::npos) << text;
   const std::string csv = text_of(fs::path(folder) / "curve.csv");
-  EXPECT_EQ(csv.find("epoch,dev accuracy,loss <2>,train loss\n1,0."), 0u) << csv;
+  EXPECT_EQ(csv.find("epoch,dev accuracy,learning rate,loss <2>,train loss\n1,0."), 0u) << csv;
   EXPECT_NE(text_of(fs::path(folder) / "curve.svg").find("loss &lt;2&gt;"), std::string::npos);
   EXPECT_GT(fs::file_size(fs::path(folder) / "events.out.tfevents.0.run"), 300u);
   program.run->write_report(fs::path(folder) / "report.json", {{"test", 0.5}});

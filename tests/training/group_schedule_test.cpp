@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "dynet_like/io/checkpoint.h"
 #include "tests/support/message_of.h"
 #include "tests/support/training_program.h"
 
@@ -152,20 +151,6 @@ TEST(GroupScheduleTest, IsASettingOfCheckpoints) {
                 "3: \"/embedding*\": frozen\"");
   EXPECT_THROW(Program({"plain"}, folder, true), UsageError);
   EXPECT_NO_THROW(Program(setting, folder, true));
-}
-
-// Checkpoints from before there were schedules of groups.
-TEST(GroupScheduleTest, MayBeMissingInACheckpoint) {
-  const std::string folder = new_folder("older"), file = folder + "/checkpoint.safetensors";
-  Program program({"plain"}, folder);
-  program.train([](TrainingRun& run, int) { run.stop(); });
-  program.run.reset();
-  Random random;
-  Metadata metadata = load_checkpoint(file, program.model, program.trainer, random);
-  ASSERT_EQ(metadata.erase("training.groups"), 1u);
-  save_checkpoint(file, program.model, program.trainer, random, metadata);
-  EXPECT_NO_THROW(Program({"plain"}, folder, true));
-  EXPECT_THROW(Program(with_groups({{2, kFrozen}}), folder, true), UsageError);
 }
 
 }  // namespace

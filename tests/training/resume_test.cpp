@@ -21,6 +21,10 @@ std::vector<Setting> settings() {
        [](TrainingOptions& options) {
          options.schedule = WarmUp{5, CosineRate{0.05f, 16, 0.001f}};
        }},
+      {"linear",
+       [](TrainingOptions& options) {
+         options.schedule = WarmUp{5, LinearRate{0.05f, 16, 0.001f}};
+       }},
       {"inverse_square_root",
        [](TrainingOptions& options) {
          options.schedule = InverseSquareRootRate{0.05f, 6};

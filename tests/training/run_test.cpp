@@ -178,20 +178,32 @@ TEST(TrainingRunsTest, AnEpochGoesOnWithTheSameSamplesOnly) {
   EXPECT_EQ(left, 4);
 }
 
-TEST(TrainingRunsTest, OptionsAreChecked) {
-  const auto with = [](const std::function<void(TrainingOptions&)>& more) {
-    Program(kPlain, "", false, more);
+// Shards are cut by sizes, so the same minibatches have other shards.
+TEST(TrainingRunsTest, AnEpochGoesOnWithTheSameSizesOnly) {
+  const std::string folder = new_folder("sizes");
+  const Minibatches list = {{0, 1, 2}, {3, 4, 5}};
+  const auto sizes = [](std::uint32_t first) {
+    return std::vector<std::uint32_t>{first, 2, 2, 2, 2, 2};
   };
-  EXPECT_THROW(with([](TrainingOptions& o) { o.batch_size = 0; }), UsageError);
-  EXPECT_THROW(with([](TrainingOptions& o) { o.accumulate = 0; }), UsageError);
-  EXPECT_EQ(message_of<UsageError>([&] { with([](TrainingOptions& o) { o.resume = true; }); }),
-            "[TrainingRun] need TrainingOptions::output to resume, the folder of the earlier run; "
-            "got \"\"");
-  EXPECT_EQ(message_of<UsageError>([&] { with([](TrainingOptions& o) { o.events = true; }); }),
-            "[TrainingRun] need TrainingOptions::output for events, a folder; got \"\"");
-  EXPECT_THROW(with([](TrainingOptions& o) { o.units_per_sample = 0; }), UsageError);
-  EXPECT_THROW(with([](TrainingOptions& o) { o.plateau = Plateau{.factor = 2}; }), UsageError);
-  EXPECT_THROW(with([](TrainingOptions& o) { o.settings["training.x"] = ""; }), UsageError);
+  const auto two_shards = [](TrainingOptions& options) { options.shards = 2; };
+  Program program(kPlain, folder, false, two_shards);
+  ASSERT_TRUE(program.run->next_epoch());
+  const std::vector<std::uint32_t> before = sizes(2);
+  for (const auto& samples : program.run->minibatches(*program.batch, list, before)) {
+    for (const std::uint32_t sample : samples) {
+      program.batch->add_loss(program.loss(program.batch->new_graph(), sample, false));
+    }
+    program.run->update(*program.batch);
+    program.run->stop();
+  }
+  program.run.reset();
+  Program other(kPlain, folder, true, two_shards);
+  ASSERT_TRUE(other.run->next_epoch());
+  const std::vector<std::uint32_t> after = sizes(9);
+  EXPECT_EQ(message_of<UsageError>([&] { other.run->minibatches(*other.batch, list, after); }),
+            "[TrainingRun] need the same minibatches and sizes to go on with epoch 1 after 1 of "
+            "them; got others");
+  EXPECT_NO_THROW(other.run->minibatches(*other.batch, list, before));
 }
 
 TEST(TrainingRunsTest, CallsOutOfOrderAreRefused) {

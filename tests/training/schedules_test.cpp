@@ -42,6 +42,17 @@ TEST(SchedulesTest, Cosine) {
   EXPECT_EQ(rates(cosine, {6, 7, 1000}), (std::vector<float>{1, 1, 1}));
 }
 
+TEST(SchedulesTest, Linear) {
+  const LinearRate line = {.peak = 5, .updates = 4, .floor = 1};
+  EXPECT_EQ(rates(line, {0, 1, 2, 3, 4, 5, 1000}), (std::vector<float>{5, 4, 3, 2, 1, 1, 1}));
+  EXPECT_EQ(rates(LinearRate{.peak = 2, .updates = 4}, {0, 1, 3, 4}),
+            (std::vector<float>{2, 1.5f, 0.5f, 0}));
+  EXPECT_EQ(line.description(), "LinearRate(peak=5, updates=4, floor=1)");
+  // Behind a warm-up, to the end of a run of eight updates.
+  EXPECT_EQ(rates(WarmUp{4, LinearRate{.peak = 8, .updates = 8 - 4}}, {0, 1, 2, 3, 4, 5, 6, 7, 8}),
+            (std::vector<float>{2, 4, 6, 8, 8, 6, 4, 2, 0}));
+}
+
 // Vaswani et al. (2017): d_model^-0.5 * min(step_num^-0.5, step_num * warmup_steps^-1.5).
 TEST(SchedulesTest, InverseSquareRoot) {
   const InverseSquareRootRate rate = {.peak = 1 / std::sqrt(512.0f * 4000), .warm_up = 4000};
@@ -98,6 +109,9 @@ TEST(SchedulesTest, ConstantsAreChecked) {
   EXPECT_THROW(Schedule(ExponentialRate{.factor = 1.5f}), UsageError);
   EXPECT_THROW(Schedule(ExponentialRate{.every = 0}), UsageError);
   EXPECT_THROW(Schedule(CosineRate{.updates = 0}), UsageError);
+  EXPECT_THROW(Schedule(LinearRate{.updates = 0}), UsageError);
+  EXPECT_THROW(Schedule(LinearRate{.peak = nan}), UsageError);
+  EXPECT_THROW(Schedule(LinearRate{.floor = -1}), UsageError);
   EXPECT_THROW(Schedule(InverseSquareRootRate{.warm_up = 0}), UsageError);
   EXPECT_THROW(Schedule(WarmUp{0, 1.0f}), UsageError);
   EXPECT_THROW(Schedule(CyclicalRate{2, 1, 1}), UsageError);
@@ -106,6 +120,29 @@ TEST(SchedulesTest, ConstantsAreChecked) {
   EXPECT_EQ(message_of<UsageError>([] { Schedule(CosineRate{.peak = -1, .updates = 5}); }),
             "[Schedule] need finite rates from 0 and updates > 0; got CosineRate(peak=-1, "
             "updates=5, floor=0)");
+}
+
+TEST(SchedulesTest, MayStillRiseAtTheEnd) {
+  const WarmUp warm = {100, LinearRate{.peak = 1, .updates = 100}};
+  for (const std::uint64_t steps : {1u, 2u, 50u, 99u})
+    EXPECT_TRUE(rises_until(warm, steps)) << steps;
+  for (const std::uint64_t steps : {0u, 100u, 101u, 200u, 100000u}) {
+    EXPECT_FALSE(rises_until(warm, steps)) << steps;
+  }
+  const WarmUp longer = {100000, 1.0f};
+  for (const std::uint64_t steps : {999u, 1000u, 5000u, 99999u}) {
+    EXPECT_TRUE(rises_until(longer, steps)) << steps;
+  }
+  EXPECT_FALSE(rises_until(longer, 100000));
+  EXPECT_TRUE(rises_until(InverseSquareRootRate{.warm_up = 4000}, 3998));
+  EXPECT_FALSE(rises_until(InverseSquareRootRate{.warm_up = 4000}, 4001));
+  EXPECT_FALSE(rises_until(0.5f, 10));
+  EXPECT_FALSE(rises_until(CosineRate{.updates = 10}, 5));
+  // In a cycle that is not the first, the rate has been higher.
+  const CyclicalRate cycle = {1, 3, 10};
+  EXPECT_TRUE(rises_until(cycle, 9));
+  EXPECT_FALSE(rises_until(cycle, 15));
+  EXPECT_FALSE(rises_until(cycle, 25));
 }
 
 TEST(SchedulesTest, MayEndWithTheRun) {

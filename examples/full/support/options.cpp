@@ -225,6 +225,7 @@ void Options::add_common_options() {
        no,
        true},
       {"resume", "", "", "", "continue from the checkpoint in --output, with its options", {}, no},
+      {"other-bits", "", "", "", "resume on another kind of machine, with other last bits", {}, no},
       {"explain", "", "", "", "show at the end how a minibatch was batched", {}, no},
       {"report", "FILE", "", "", "write the results to FILE as JSON", {}, no},
       {"timeline", "FILE", "", "", "write a timeline to FILE, for ui.perfetto.dev", {}, no},
@@ -348,6 +349,7 @@ nn::TrainingOptions Options::training(const std::string& unit,
   training.relaxation = {whole("staleness"), whole("backup-ranks")};
   training.output = text("output");
   training.resume = has("resume");
+  training.other_bits = has("other-bits");
   training.settings = all(Option::Saved::setting);
   training.settings[kExample] = program_.name;
   training.settings[kCase] = is_special_ ? program_.special_case : "usual";

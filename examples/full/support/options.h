@@ -48,10 +48,10 @@ struct Program {
   std::function<bool(const Options&)> is_special;
   std::vector<Option> options;
   /// The usual and the special defaults of options that all examples have. Others are "seed",
-  /// "patience", "shards", "threads", "device", "output", "resume", "report", "timeline",
-  /// "explain", "apply" and "help". Without defaults for "decay" there is no such option: the
-  /// program has a schedule of its own, which ends with the last epoch, so that a run can only be
-  /// resumed with the same number of epochs.
+  /// "patience", "shards", "threads", "device", "output", "resume", "other-bits", "report",
+  /// "timeline", "explain", "apply" and "help". Without defaults for "decay" there is no such
+  /// option: the program has a schedule of its own, which ends with the last epoch, so that a run
+  /// can only be resumed with the same number of epochs.
   struct Defaults {
     struct Pair {
       std::string usual, special;
