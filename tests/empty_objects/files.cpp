@@ -44,7 +44,6 @@ void use_files(Types& types) {
     EXPECT_TRUE(report.is_complete());
     EXPECT_EQ(report.text(), "loaded 0 parameters\n");
   });
-  types.data<LoadReport::Mismatch>("LoadReport::Mismatch");
 }
 
 }  // namespace dynet_like
