@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/io/atomic_file.h"
+#include "nn/text/characters.h"
 #include "nn/text/tokenizer_parts.h"
 
 namespace dynet_like::nn {
@@ -121,11 +123,15 @@ Expression TextEncoder::pieces(ComputationGraph& graph, const EncodedText& text)
 Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::string> words,
                               Pooling pooling) const {
   if (words.empty()) throw UsageError("[TextEncoder] need at least 1 word; got 0");
-  std::string joined = words[0];
-  std::vector<std::size_t> begins = {0};  // of words, with the blank in front
-  for (const std::string& word : words.subspan(1)) {
+  std::string joined;
+  std::vector<std::size_t> begins;  // of words, with the blank in front
+  for (const std::string& word : words) {
     begins.push_back(joined.size());
-    joined += ' ' + word;
+    // More blanks than one would be pieces in front of those of the next word.
+    const std::string_view kept =
+        dynet_like::detail::is_utf8(word) ? text::without_spaces(word) : word;
+    if (!joined.empty() && !kept.empty()) joined += ' ';
+    joined += kept;
   }
   const EncodedText text = tokenizer_.encode(joined);
   const auto count = static_cast<unsigned>(words.size());
@@ -133,9 +139,8 @@ Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::stri
   std::vector<std::int32_t> word_of_piece;
   std::int32_t word = 0;
   for (const PieceSource& source : text.sources) {
-    const std::size_t byte = std::max(source.begin + 1, source.end) - 1;
     while (word + 1 < static_cast<std::int32_t>(count) &&
-           begins[static_cast<std::size_t>(word) + 1] <= byte) {
+           begins[static_cast<std::size_t>(word) + 1] <= source.begin) {
       ++word;
     }
     word_of_piece.push_back(source.text < 0 ? -1 : word);

@@ -35,8 +35,9 @@ class TextEncoder {
   static bool is_in(const Metadata& texts);
 
   /// A column for every word, from its pieces in the text of all words with blanks between them;
-  /// zeros for a word without any, such as "". Shapes:
-  /// n words -> {size, n}. Throws UsageError for no words, and what Tokenizer::encode throws.
+  /// zeros for a word without any, such as "". White space at the ends of a word does not count. A
+  /// piece over two words is one of the first. Shapes: n words -> {size, n}. Throws UsageError for
+  /// no words, and what Tokenizer::encode throws.
   Expression words(ComputationGraph& graph, std::span<const std::string> words,
                    Pooling pooling = Pooling::first) const;
   /// The vector of a text: the mean of its pieces, or the first, such as [CLS]. Shape: {size}.

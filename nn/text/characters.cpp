@@ -70,6 +70,18 @@ bool is_ideograph(char32_t code) {
          (code >= 0x2F800 && code <= 0x2FA1F);
 }
 
+std::string_view without_spaces(std::string_view text, bool left, bool right) {
+  while (left && !text.empty() && is_space(character_at(text, 0))) {
+    text.remove_prefix(character_bytes(text[0]));
+  }
+  while (right && !text.empty()) {
+    const std::size_t last = character_before(text, text.size());
+    if (!is_space(character_at(text, last))) break;
+    text.remove_suffix(text.size() - last);
+  }
+  return text;
+}
+
 char32_t small_letter(char32_t code) {
   if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + 0x20 : code;
   if (code == 0x130) return U'i';

@@ -74,6 +74,9 @@ bool is_word(char32_t code);
 /// Ideographs of Chinese, as BERT defines them.
 bool is_ideograph(char32_t code);
 
+/// The text without white space at its ends, or at one of them. It must be valid UTF-8.
+std::string_view without_spaces(std::string_view text, bool left = true, bool right = true);
+
 /// The small letter; of U+0130 only its first character, the "i" before U+0307.
 char32_t small_letter(char32_t code);
 

@@ -61,6 +61,50 @@ TEST_F(TextEncoderTest, PoolsThePiecesOfWords) {
             "[TextEncoder] need at least 1 word; got 0");
 }
 
+// The pieces of all words, and the words that they belong to, if the text is not split at spaces.
+struct WordsCase {
+  Words words;
+  Ids ids;
+  std::vector<std::int32_t> word_of_piece;
+};
+
+const WordsCase kWordsCases[] = {
+    {{"a", "b"}, {3, 7}, {0, 1}},
+    {{"a", "", "b", ""}, {3, 7}, {0, 2}},
+    {{"", " ", "a", "\u3000", "b"}, {3, 7}, {2, 4}},
+    {{" a ", "\t b"}, {3, 7}, {0, 1}},
+    {{"a  a", "b"}, {3, 5, 6, 7}, {0, 0, 0, 1}},
+    {{"c", "c", "b"}, {8, 7}, {0, 2}},  // "c c" is a piece: it belongs to the first word
+    {{"c", "", "c", "c c"}, {8, 9, 9}, {0, 3, 3}},
+};
+
+TEST_F(TextEncoderTest, FindsTheWordsOfPiecesOfBytes) {
+  make("bert");
+  const std::string byte_level =
+      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false})";
+  TokenizerJson json;
+  json.pre_tokenizer = byte_level;
+  json.model = R"({"type":"BPE","vocab":{"<s>":0,"c":2,"a":3,"b":4,"Ġ":5,"Ġa":6,"Ġb":7,"cĠc":8,
+      "Ġc":9},"merges":["Ġ a","Ġ b","Ġ c","c Ġc"]})";
+  for (const bool trims : {false, true}) {
+    json.post_processor = trims ? byte_level : "null";
+    write_text("tokenizer.json", json.text());
+    ParameterCollection model;
+    const TextEncoder encoder = TextEncoder::load(model, path());
+    for (const WordsCase& test : kWordsCases) {
+      ComputationGraph graph;
+      const auto count = static_cast<unsigned>(test.words.size());
+      for (const Pooling pooling : {Pooling::first, Pooling::mean}) {
+        const Expression expected =
+            pool_words(encoder.encoder()(graph, test.ids), test.word_of_piece, count, pooling);
+        EXPECT_EQ(as_vector(encoder.words(graph, test.words, pooling).value()),
+                  as_vector(expected.value()))
+            << ::testing::PrintToString(test.words) << trims;
+      }
+    }
+  }
+}
+
 TEST_F(TextEncoderTest, SecondTextsHaveTheirTypes) {
   make_folder();
   ParameterCollection model;
