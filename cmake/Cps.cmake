@@ -17,7 +17,7 @@ function(dynet_like_component name)
   set(links "")
   if(type STREQUAL "STATIC_LIBRARY")
     set(kind archive)
-    set(links "\n      \"link_libraries\": [\"fmt\", \"hwy\", \"z\", \"utf8proc\", \"pcre2-8\", \"boost_context\", \"pthread\"],")
+    set(links "\n      \"link_libraries\": [\"fmt\", \"hwy\", \"z\", \"utf8proc\", \"onig\", \"boost_context\", \"pthread\"],")
   endif()
   set(headers ${at_prefix}/${CMAKE_INSTALL_INCLUDEDIR})
   if(name STREQUAL "compat")  # <dynet/dynet.h>

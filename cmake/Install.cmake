@@ -37,7 +37,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynet_like-config-version
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
               ${PROJECT_BINARY_DIR}/dynet_like-config-version.cmake
-              cmake/FindHighway.cmake cmake/FindPCRE2.cmake cmake/FindUtf8proc.cmake
+              cmake/FindHighway.cmake cmake/FindOniguruma.cmake cmake/FindUtf8proc.cmake
         DESTINATION ${package_folder})
 if(TARGET dynet_like_serve)
   install(TARGETS dynet_like_serve EXPORT dynet_like-targets
@@ -65,5 +65,5 @@ set(CPACK_PACKAGE_CONTACT "The authors of dynet_like")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
-    "g++, libboost-context-dev, libboost-dev, libfmt-dev, libhwy-dev, libpcre2-dev, libutf8proc-dev, zlib1g-dev")
+    "g++, libboost-context-dev, libboost-dev, libfmt-dev, libhwy-dev, libonig-dev, libutf8proc-dev, zlib1g-dev")
 include(CPack)

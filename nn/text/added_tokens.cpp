@@ -12,6 +12,8 @@ namespace dynet_like::nn::text {
 
 namespace {
 
+constexpr std::size_t kMostOverlap = 1 << 22;
+
 bool begins_with_word(std::string_view text, std::size_t at) {
   return at < text.size() && is_word(character_at(text, at));
 }
@@ -20,8 +22,14 @@ bool ends_with_word(std::string_view text, std::size_t at) {
   return at > 0 && is_word(character_at(text, character_before(text, at)));
 }
 
-std::size_t before_spaces(std::string_view text, std::size_t at) {
-  while (at > 0) {
+[[noreturn]] void refuse_overlap(const AddedToken& token) {
+  throw UsageError("a tokenizer needs tokens that overlap by at most " +
+                   std::to_string(kMostOverlap) + " bytes of a text; got more of " +
+                   detail::quoted_text(token.content));
+}
+
+std::size_t before_spaces(std::string_view text, std::size_t at, std::size_t least) {
+  while (at > least) {
     const std::size_t before = character_before(text, at);
     if (!is_space(character_at(text, before))) break;
     at = before;
@@ -38,32 +46,29 @@ std::size_t behind_spaces(std::string_view text, std::size_t at) {
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer)
     : tokens_(std::move(tokens)) {
-  std::vector<std::string> texts;
-  for (const AddedToken& token : tokens_) {
+  for (AddedToken& token : tokens_) {
     AlignedText text = aligned(token.content, 0, token.content.size());
     if (token.normalized && normalizer) normalizer(text);
-    texts.push_back(text.text);
+    token.text = std::move(text.text);
   }
-  raw_ = finder(texts, false);
-  normalised_ = finder(texts, true);
+  raw_ = finder(false);
+  normalised_ = finder(true);
 }
 
-AddedTokens::Finder AddedTokens::finder(const std::vector<std::string>& texts,
-                                        bool is_normalized) const {
+AddedTokens::Finder AddedTokens::finder(bool is_normalized) const {
   Finder result;
   std::vector<std::pair<std::string_view, std::uint32_t>> entries;
   std::set<std::string_view> known;
   for (std::uint32_t i = 0; i < tokens_.size(); ++i) {
-    if (tokens_[i].normalized != is_normalized) continue;
-    if (texts[i].empty()) {
+    const AddedToken& token = tokens_[i];
+    if (token.normalized != is_normalized) continue;
+    if (token.text.empty()) {
       throw UsageError("need added tokens that the normalizer leaves something of; got " +
-                       detail::quoted_text(tokens_[i].content));
+                       detail::quoted_text(token.content));
     }
-    if (!known.insert(texts[i]).second) {
-      throw UsageError("need added tokens that differ; got twice " + detail::quoted_text(texts[i]));
-    }
-    entries.emplace_back(texts[i], i);
-    result.begins[static_cast<unsigned char>(texts[i][0])] = true;
+    if (!known.insert(token.text).second) continue;
+    entries.emplace_back(token.text, i);
+    result.begins[static_cast<unsigned char>(token.text[0])] = true;
   }
   result.is_empty = entries.empty();
   result.trie = Trie(std::move(entries));
@@ -74,7 +79,7 @@ AddedTokens::Finder AddedTokens::finder(const std::vector<std::string>& texts,
 // null.
 template <class F>
 void AddedTokens::find(const Finder& finder, std::string_view text, const F& emit) const {
-  std::size_t done = 0;
+  std::size_t done = 0, taken = 0;
   for (std::size_t at = 0; !finder.is_empty && at < text.size();) {
     const std::size_t begin = at++;
     if (!finder.begins[static_cast<unsigned char>(text[begin])]) continue;
@@ -93,10 +98,14 @@ void AddedTokens::find(const Finder& finder, std::string_view text, const F& emi
     const AddedToken& token = tokens_[found];
     if (token.single_word && (ends_with_word(text, begin) || begins_with_word(text, end))) continue;
     std::size_t first = begin;
-    if (token.lstrip) first = std::max(before_spaces(text, begin), done);
+    if (token.lstrip) first = std::max(before_spaces(text, begin, done), done);
     if (token.rstrip) end = behind_spaces(text, end);
     if (done < first) emit(done, first, nullptr);
-    if (first < end) emit(first, end, &token);  // the token before may have taken all of it
+    if (first < end) {  // otherwise the token before has taken all of it
+      // A token that is white space is found again in what the one before has taken.
+      if ((taken += end - first) > text.size() + kMostOverlap) refuse_overlap(token);
+      emit(first, end, &token);
+    }
     done = end;
   }
   if (done != text.size()) emit(done, text.size(), nullptr);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "nn/text/aligned_text.h"
@@ -21,19 +20,23 @@ struct AddedToken {
   bool lstrip = false;       ///< with the white space in front of it
   bool rstrip = false;       ///< with the white space behind it
   bool normalized = true;    ///< found in the normalised text
+  bool special = false;      ///< not part of a text that is decoded
+  std::string text;          ///< as it is found: normalised, or not
 };
 
 /// Finds tokens, the first one and of these the longest.
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// The normalizer may be empty. Throws UsageError if two tokens would be found in the same text,
-  /// or one in no text.
+  /// The normalizer may be empty. Of tokens that would be found in the same text, the first is
+  /// found. Throws UsageError for a token that would be found in no text.
   AddedTokens(std::vector<AddedToken> tokens, const Normalizer& normalizer);
 
   /// Normalises a text in valid UTF-8, except for the tokens that are not normalised, and splits it
   /// at all tokens.
   Splits extract(std::string_view text, const Normalizer& normalizer) const;
+
+  const std::vector<AddedToken>& all() const { return tokens_; }
 
  private:
   /// The tokens that are found in one kind of text, and the bytes that they begin with.
@@ -42,7 +45,7 @@ class AddedTokens {
     std::array<bool, 256> begins{};
     bool is_empty = true;
   };
-  Finder finder(const std::vector<std::string>& texts, bool is_normalized) const;
+  Finder finder(bool is_normalized) const;
   template <class F>
   void find(const Finder& finder, std::string_view text, const F& emit) const;
   void add_normalised(AlignedText aligned, Splits& splits) const;

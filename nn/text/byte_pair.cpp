@@ -97,7 +97,7 @@ class BytePair final : public Model {
   }
 
   void cut(std::string_view word, std::vector<WordPart>& parts) const override {
-    if (const auto id = pieces().find(word); id && is_whole_[*id]) {
+    if (const auto id = pieces().find(word); id && is_whole(*id, word)) {
       parts.push_back({*id, 0, word.size()});
       return;
     }
@@ -116,10 +116,15 @@ class BytePair final : public Model {
     throw UsageError("BPE needs merges of pieces that it has; got " + detail::quoted_text(piece));
   }
 
+  /// Other pieces may have the same id.
+  bool is_whole(std::uint32_t id, std::string_view word) const {
+    return options_.ignore_merges || (is_whole_[id] && pieces().piece(id) == word);
+  }
+
   /// Most words of a text are pieces. If the merges of such a word end in the piece itself, there
   /// is no need to merge again.
   void find_whole_words() {
-    is_whole_.resize(pieces().size(), options_.ignore_merges);
+    is_whole_.resize(pieces().size());
     if (options_.ignore_merges) return;
     for (std::uint32_t id = 0; id < pieces().size(); ++id) {
       const std::string& piece = pieces().piece(id);

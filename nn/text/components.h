@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "nn/text/aligned_text.h"
+#include "nn/text/decoders.h"
 #include "nn/text/entry.h"
 #include "nn/text/models.h"
 #include "nn/text/post_processor.h"
+#include "nn/text/pre_tokenizers.h"
 #include "nn/text/splits.h"
 
 namespace dynet_like::nn::text {
@@ -19,7 +21,10 @@ Normalizer read_normalizer(const Entry& entry);
 std::vector<PreTokenizer> read_pre_tokenizer(const Entry& entry);
 std::unique_ptr<const Model> read_model(const Entry& entry);
 PostProcessor read_post_processor(const Entry& entry);
+Decoder read_decoder(const Entry& entry);
 
+/// The options of Metaspace, as a pre-tokenizer or a decoder.
+MetaspaceOptions read_metaspace_options(const Entry& entry);
 /// The matches of {"String": ...} or {"Regex": ...}.
 Pattern read_pattern(const Entry& entry);
 

@@ -125,6 +125,13 @@ double Entry::real() const {
 }
 
 bool Entry::is_text() const { return json_of(value_).is_string(); }
+bool Entry::is_list() const { return json_of(value_).is_array(); }
+
+char32_t Entry::character() const {
+  const auto [bytes, code] = detail::first_character(text());
+  if (bytes == 0 || bytes != text().size()) need("one character");
+  return code;
+}
 
 void Entry::each_item(const std::function<void(const Entry&)>& f) const {
   if (!json_of(value_).is_array()) need("a list");

@@ -38,7 +38,9 @@ class Entry {
   std::uint32_t id() const;  ///< a number below 2^32
   double real() const;
   bool is_text() const;
-  std::string json() const;  ///< the value as JSON without spaces
+  bool is_list() const;
+  char32_t character() const;  ///< a text of one
+  std::string json() const;    ///< the value as JSON without spaces
 
   void each_item(const std::function<void(const Entry&)>& f) const;
   void each_member(const std::function<void(const std::string&, const Entry&)>& f) const;

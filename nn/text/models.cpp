@@ -17,21 +17,18 @@ void Pieces::add(std::string_view piece, std::uint64_t id) {
     throw UsageError("pieces need ids below " + std::to_string(kMostIds) + "; got " +
                      std::to_string(id) + " for " + detail::quoted_text(piece));
   }
-  const auto [found, is_new] = ids_.emplace(piece, static_cast<std::uint32_t>(id));
+  ids_[std::string(piece)] = static_cast<std::uint32_t>(id);
   if (id >= pieces_.size()) pieces_.resize(id + 1);
-  if (!is_new || !pieces_[id].empty()) {
-    throw UsageError("need each piece and each id once; got " + detail::quoted_text(piece) +
-                     " and the id " + std::to_string(id) + " again");
-  }
-  pieces_[id] = piece;
+  if (pieces_[id].empty()) pieces_[id] = piece;
+  ++count_;
 }
 
 Trie trie_of(const Pieces& pieces) {
   std::vector<std::pair<std::string_view, std::uint32_t>> entries;
   entries.reserve(pieces.count());
-  for (std::uint32_t id = 0; id < pieces.size(); ++id) {
-    if (!pieces.piece(id).empty()) entries.emplace_back(pieces.piece(id), id);
-  }
+  pieces.for_each([&](const std::string& piece, std::uint32_t id) {
+    if (!piece.empty()) entries.emplace_back(piece, id);
+  });
   return Trie(std::move(entries));
 }
 

@@ -1,4 +1,4 @@
-// The models that cut words into pieces: WordPiece, BPE and Unigram.
+// The models that cut words into pieces: WordPiece, BPE, Unigram and WordLevel.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,25 @@ namespace dynet_like::nn::text {
 /// Pieces and their ids.
 class Pieces {
  public:
-  /// Throws UsageError if two pieces have the same id, or an id is too large.
+  /// Of equal pieces, the last id counts; of pieces with the same id, piece() returns the first.
+  /// Throws UsageError if the id is too large.
   void add(std::string_view piece, std::uint64_t id);
 
   std::optional<std::uint32_t> find(std::string_view piece) const {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? std::nullopt : std::optional(found->second);
   }
+  /// Calls f(piece, id) for all, in no order.
+  template <class F>
+  void for_each(const F& f) const {
+    for (const auto& [piece, id] : ids_) f(piece, id);
+  }
   /// The piece with an id below size(); empty if there is none.
   const std::string& piece(std::uint32_t id) const { return pieces_[id]; }
   /// One more than the largest id.
   std::size_t size() const { return pieces_.size(); }
-  /// How many there are.
-  std::size_t count() const { return ids_.size(); }
+  /// How many were added.
+  std::size_t count() const { return count_; }
 
  private:
   struct Hash {
@@ -40,10 +46,11 @@ class Pieces {
     }
   };
   std::vector<std::string> pieces_;
+  std::size_t count_ = 0;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_;
 };
 
-/// All pieces, with their ids.
+/// All pieces that are not empty, with their ids.
 Trie trie_of(const Pieces& pieces);
 
 /// A piece of a word, and its bytes in the word.
@@ -89,10 +96,14 @@ std::unique_ptr<Model> make_byte_pair(
     Pieces pieces, const std::vector<std::pair<std::string, std::string>>& merges,
     const BytePairOptions& options);
 
-/// The most likely pieces (Kudo, 2018), each of which has a log-probability, by id. Throws
-/// UsageError.
-std::unique_ptr<Model> make_unigram(Pieces pieces, std::vector<double> scores, std::size_t unk_id,
-                                    bool byte_fallback);
+/// The most likely pieces (Kudo, 2018), each of which has a log-probability, by id. Without unk_id,
+/// cutting throws UsageError for unknown characters. Throws UsageError.
+std::unique_ptr<Model> make_unigram(Pieces pieces, std::vector<double> scores,
+                                    std::optional<std::uint64_t> unk_id, bool byte_fallback);
+
+/// Words that are pieces as a whole; without unk_token among the pieces, cutting throws UsageError
+/// for other words.
+std::unique_ptr<Model> make_word_level(Pieces pieces, std::string unk_token);
 
 /// The piece "<0x0A>" of a byte.
 std::string byte_piece(unsigned char byte);

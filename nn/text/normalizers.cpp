@@ -112,17 +112,11 @@ void byte_level(AlignedText& aligned) {
 
 Normalizer strip(bool left, bool right) {
   return [left, right](AlignedText& aligned) {
-    const std::string_view text = aligned.text;
-    std::size_t begin = 0, end = text.size();
-    while (left && begin < end && is_space(character_at(text, begin))) {
-      begin += character_bytes(text[begin]);
-    }
-    while (right && end > begin && is_space(character_at(text, character_before(text, end)))) {
-      end = character_before(text, end);
-    }
-    if (begin == 0 && end == text.size()) return;
+    const std::string_view kept = without_spaces(aligned.text, left, right);
+    if (kept.size() == aligned.text.size()) return;
+    const auto begin = static_cast<std::size_t>(kept.data() - aligned.text.data());
     AlignedText result;
-    result.append(aligned, begin, end);
+    result.append(aligned, begin, begin + kept.size());
     aligned = std::move(result);
   };
 }
@@ -147,7 +141,7 @@ Normalizer replace_matches(Pattern pattern, std::string content) {
     std::size_t at = 0;
     for (const Match& match : matches) {
       result.append(aligned, at, match.begin);
-      result.append(content, aligned.places[match.end - 1]);
+      result.append(content, match.end == 0 ? Place{} : aligned.places[match.end - 1]);
       at = match.end;
     }
     result.append(aligned, at, aligned.text.size());

@@ -149,6 +149,26 @@ PreTokenizer metaspace(const MetaspaceOptions& options) {
   };
 }
 
+PreTokenizer fixed_length(std::uint64_t characters) {
+  return [characters](Splits& splits) {
+    std::vector<Split> parts;
+    for (const Split& part : splits.parts) {
+      if (part.token) {
+        parts.push_back(part);
+        continue;
+      }
+      std::uint64_t count = 0;
+      for (std::size_t at = part.begin; at < part.end; ++count) {
+        const std::size_t end = at + character_bytes(splits.aligned.text[at]);
+        if (count % characters == 0) parts.push_back({at, end, std::nullopt});
+        parts.back().end = end;
+        at = end;
+      }
+    }
+    splits.parts = std::move(parts);
+  };
+}
+
 Pattern words_and_signs() {
   return [](std::string_view text, std::vector<Match>& matches) {
     for (std::size_t at = 0; at < text.size();) {

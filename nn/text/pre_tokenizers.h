@@ -1,6 +1,8 @@
 // How a text is split into words, by the names of tokenizer.json.
 #pragma once
 
+#include <cstdint>
+
 #include "nn/text/splits.h"
 
 namespace dynet_like::nn::text {
@@ -22,6 +24,9 @@ struct MetaspaceOptions {
   bool split = true;  ///< in front of each replacement
 };
 PreTokenizer metaspace(const MetaspaceOptions& options);
+
+/// So many characters in each part but the last.
+PreTokenizer fixed_length(std::uint64_t characters);
 
 /// The matches of `\w+|[^\w\s]+`.
 Pattern words_and_signs();

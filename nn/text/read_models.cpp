@@ -124,19 +124,34 @@ OwnedModel read_unigram(const Entry& entry) {
     });
     if (place != 2) item.need("a piece and its log-probability");
   });
-  const Entry unknown = entry.at("unk_id");
-  return unknown.checked([&] {
-    return make_unigram(std::move(pieces), std::move(scores), unknown.number(),
+  const std::optional<Entry> unknown = entry.find("unk_id");
+  return entry.checked([&] {
+    return make_unigram(std::move(pieces), std::move(scores),
+                        unknown ? std::optional(unknown->number()) : std::nullopt,
                         entry.flag_or("byte_fallback", false));
   });
+}
+
+OwnedModel read_word_level(const Entry& entry) {
+  entry.allow({"type", "unk_token", "vocab"});
+  return make_word_level(read_pieces(entry.at("vocab")), entry.at("unk_token").text());
+}
+
+/// Files of before 2020 do not say the type; the reference tells models by their keys.
+ReadModel by_keys(const Entry& entry) {
+  if (entry.find("merges")) return read_byte_pair;
+  if (entry.find("max_input_chars_per_word")) return read_word_piece;
+  return entry.at("vocab").is_list() ? read_unigram : read_word_level;
 }
 
 }  // namespace
 
 std::unique_ptr<const Model> read_model(const Entry& entry) {
-  return component<ReadModel>(
-      entry,
-      {{"WordPiece", read_word_piece}, {"BPE", read_byte_pair}, {"Unigram", read_unigram}})(entry);
+  if (!entry.find("type")) return by_keys(entry)(entry);
+  return component<ReadModel>(entry, {{"WordPiece", read_word_piece},
+                                      {"BPE", read_byte_pair},
+                                      {"Unigram", read_unigram},
+                                      {"WordLevel", read_word_level}})(entry);
 }
 
 }  // namespace dynet_like::nn::text

@@ -73,8 +73,7 @@ Normalizer read_normalizers(const Entry& entry) {
 Pattern read_pattern(const Entry& entry) {
   entry.allow({"String", "Regex"});
   if (const std::optional<Entry> string = entry.find("String")) {
-    if (string->text().empty()) string->fail("need a text that is not empty");
-    return each_string(string->text());
+    return string->text().empty() ? each_regex("") : each_string(string->text());
   }
   const Entry regex = entry.at("Regex");
   return regex.checked([&] { return each_regex(regex.text()); });

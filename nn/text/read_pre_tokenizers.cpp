@@ -1,10 +1,10 @@
 // Pre-tokenizers from their entries.
 #include <utility>
 
-#include "dynet_like/core/text.h"
 #include "nn/text/characters.h"
 #include "nn/text/components.h"
 #include "nn/text/pre_tokenizers.h"
+#include "nn/text/scripts.h"
 
 namespace dynet_like::nn::text {
 
@@ -41,24 +41,7 @@ void read_byte_level(const Entry& entry, PreTokenizers& all) {
 }
 
 void read_metaspace(const Entry& entry, PreTokenizers& all) {
-  entry.allow({"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"});
-  MetaspaceOptions options;
-  const Entry replacement = entry.at("replacement");
-  const auto [bytes, code] = detail::first_character(replacement.text());
-  if (bytes == 0 || bytes != replacement.text().size()) replacement.need("one character");
-  options.replacement = code;
-  const bool adds = entry.flag_or("add_prefix_space", true);
-  options.prepend_scheme = adds ? PrependScheme::always : PrependScheme::never;
-  if (const std::optional<Entry> scheme = entry.find("prepend_scheme")) {
-    options.prepend_scheme = scheme->choice<PrependScheme>({{"always", PrependScheme::always},
-                                                            {"first", PrependScheme::first},
-                                                            {"never", PrependScheme::never}});
-    if (!adds && options.prepend_scheme != PrependScheme::never) {
-      scheme->need("never, as add_prefix_space says");
-    }
-  }
-  options.split = entry.flag_or("split", true);
-  all.push_back(metaspace(options));
+  all.push_back(metaspace(read_metaspace_options(entry)));
 }
 
 void read_whitespace(const Entry& entry, PreTokenizers& all) {
@@ -92,6 +75,27 @@ void read_digits(const Entry& entry, PreTokenizers& all) {
       false);
 }
 
+void read_delimiter(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "delimiter"});
+  const auto is_delimiter = [code = entry.at("delimiter").character()](char32_t c) {
+    return c == code;
+  };
+  add_split(all, each_character(is_delimiter), SplitBehaviour::removed, false);
+}
+
+void read_fixed_length(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type", "length"});
+  constexpr std::size_t kDefault = 5;
+  const std::optional<Entry> length = entry.find("length");
+  if (length && length->number() == 0) length->need("a length from 1");
+  all.push_back(fixed_length(length ? length->number() : kDefault));
+}
+
+void read_scripts(const Entry& entry, PreTokenizers& all) {
+  entry.allow({"type"});
+  all.push_back(unicode_scripts);
+}
+
 void read_sequence(const Entry& entry, PreTokenizers& all) {
   entry.allow({"type", "pretokenizers"});
   entry.at("pretokenizers").each_item([&](const Entry& item) { add_pre_tokenizer(item, all); });
@@ -106,10 +110,31 @@ void add_pre_tokenizer(const Entry& entry, PreTokenizers& all) {
                                       {"Split", read_split},
                                       {"Punctuation", read_punctuation},
                                       {"Digits", read_digits},
+                                      {"CharDelimiterSplit", read_delimiter},
+                                      {"FixedLength", read_fixed_length},
+                                      {"UnicodeScripts", read_scripts},
                                       {"Sequence", read_sequence}})(entry, all);
 }
 
 }  // namespace
+
+MetaspaceOptions read_metaspace_options(const Entry& entry) {
+  entry.allow({"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"});
+  MetaspaceOptions options;
+  options.replacement = entry.at("replacement").character();
+  const bool adds = entry.flag_or("add_prefix_space", true);
+  options.prepend_scheme = adds ? PrependScheme::always : PrependScheme::never;
+  if (const std::optional<Entry> scheme = entry.find("prepend_scheme")) {
+    options.prepend_scheme = scheme->choice<PrependScheme>({{"always", PrependScheme::always},
+                                                            {"first", PrependScheme::first},
+                                                            {"never", PrependScheme::never}});
+    if (!adds && options.prepend_scheme != PrependScheme::never) {
+      scheme->need("never, as add_prefix_space says");
+    }
+  }
+  options.split = entry.flag_or("split", true);
+  return options;
+}
 
 std::vector<PreTokenizer> read_pre_tokenizer(const Entry& entry) {
   PreTokenizers all;

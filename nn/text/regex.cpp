@@ -1,168 +1,126 @@
-// Oniguruma's expressions by PCRE2.
+// Calls Oniguruma, with a limit of steps for each text.
 #include "nn/text/regex.h"
 
 #include <array>
 #include <cstddef>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include <oniguruma.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "nn/text/regex_steps.h"
 
 namespace dynet_like::nn::text {
 
 namespace {
 
-constexpr std::uint32_t kMostNesting = 250;  // of parentheses
-// Of steps at one place of a text: some, and so many for each byte of the text.
-constexpr std::size_t kMostSteps = 10'000, kMostStepsOfByte = 20;
+// Of steps for a text: some, and so many for each byte.
+constexpr std::size_t kMostSteps = 10'000, kMostStepsOfByte = 16;
+// What is tried later needs 50 bytes each.
+constexpr unsigned kMostTriedLater = 1 << 24;
+constexpr unsigned long kNoLimit = std::numeric_limits<unsigned long>::max();  // steps have one
 
-[[noreturn]] void refuse(std::string_view what, const std::string& expression) {
-  throw UsageError("a regular expression needs " + std::string(what) + "; got " +
+[[noreturn]] void refuse(const std::string& what, const std::string& expression) {
+  throw UsageError("a regular expression needs " + what + "; got " +
                    detail::quoted_text(expression));
 }
 
-/// The same expression for PCRE2, whose classes \s and \w are others.
-class Translation {
- public:
-  explicit Translation(const std::string& expression) : from_(expression) {}
-
-  std::string make() {
-    while (at_ < from_.size()) {
-      const char c = from_[at_];
-      if (c == '\\') {
-        escape();
-      } else if (in_class_) {
-        class_character(c);
-      } else {
-        if (from_.compare(at_, 2, "(?") == 0) options();
-        in_class_ = c == '[';
-        take(1);
-        if (in_class_ && at_ < from_.size() && from_[at_] == '^') take(1);
-        if (in_class_ && at_ < from_.size() && from_[at_] == ']') take(1);
-      }
-    }
-    return to_;
-  }
-
- private:
-  void take(std::size_t bytes) {
-    to_.append(from_, at_, bytes);
-    at_ += bytes;
-  }
-
-  void escape() {
-    const char c = at_ + 1 < from_.size() ? from_[at_ + 1] : '\0';
-    // Oniguruma's words have other numbers of Latin-1, but not of other scripts.
-    constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}²³¹¼½¾";
-    if (c == 's' || c == 'S') {
-      to_ += c == 's' ? "\\p{White_Space}" : "\\P{White_Space}";
-    } else if (c == 'w') {
-      to_ += in_class_ ? std::string(kWord) : '[' + std::string(kWord) + ']';
-    } else if (c == 'W' && !in_class_) {
-      to_ += "[^" + std::string(kWord) + ']';
-    } else if (std::string_view("WbBhHRXGKyYMmCc").find(c) != std::string_view::npos) {
-      refuse("none of \\W in a class, \\b, \\h, \\R, \\X, \\G, \\K and control characters", from_);
-    } else {
-      take(1);
-      if (at_ < from_.size()) take(character_bytes(from_[at_]));
-      return;
-    }
-    at_ += 2;
-  }
-
-  void class_character(char c) {
-    if (from_.compare(at_, 2, "[:") == 0) {
-      const std::size_t end = from_.find(":]", at_);
-      if (end != from_.npos) return take(end + 2 - at_);
-    }
-    if (c == '[' || from_.compare(at_, 2, "&&") == 0) refuse("no classes in classes", from_);
-    in_class_ = c != ']';
-    take(1);
-  }
-
-  // Of options in parentheses only i is the same.
-  void options() const {
-    for (std::size_t i = at_ + 2; i < from_.size() && from_[i] != ':' && from_[i] != ')'; ++i) {
-      const char c = from_[i];
-      if (c == '=' || c == '!' || c == '<' || c == '>') return;
-      if (c != 'i' && c != '-') refuse("no options but i", from_);
-    }
-  }
-
-  const std::string& from_;
-  std::string to_;
-  std::size_t at_ = 0;
-  bool in_class_ = false;
-};
-
-struct Free {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-  void operator()(pcre2_compile_context* context) const { pcre2_compile_context_free(context); }
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
-template <class T>
-std::unique_ptr<T, Free> owned(T* pointer) {
-  if (pointer == nullptr) throw std::bad_alloc();
-  return std::unique_ptr<T, Free>(pointer);
+const OnigUChar* units(std::string_view text) {
+  return reinterpret_cast<const OnigUChar*>(text.data());
 }
 
-PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+struct Free {
+  void operator()(OnigRegex regex) const { onig_free(regex); }
+  void operator()(OnigMatchParam* parameters) const { onig_free_match_param(parameters); }
+  void operator()(OnigRegion* region) const { onig_region_free(region, 1); }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Free>;
+using OwnedRegex = Owned<std::remove_pointer_t<OnigRegex>>;
+template <class T>
+Owned<T> owned(T* pointer) {
+  if (pointer == nullptr) throw std::bad_alloc();
+  return Owned<T>(pointer);
+}
+
+std::string message_of(int code, OnigErrorInfo* info) {
+  std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> message{};
+  const int size = onig_error_code_to_str(message.data(), code, info);
+  return detail::visible_text(
+      {reinterpret_cast<const char*>(message.data()), static_cast<std::size_t>(std::max(size, 0))});
+}
+
+OwnedRegex compiled(const std::string& text, const std::string& expression) {
+  OnigRegex regex = nullptr;
+  OnigErrorInfo info{};
+  const int code = onig_new(&regex, units(text), units(text) + text.size(), ONIG_OPTION_NONE,
+                            ONIG_ENCODING_UTF8, ONIG_SYNTAX_ONIGURUMA, &info);
+  if (code == ONIGERR_MEMORY) throw std::bad_alloc();
+  if (code != ONIG_NORMAL) {
+    refuse("the syntax of Oniguruma (" + message_of(code, &info) + ')', expression);
+  }
+  return OwnedRegex(regex);
+}
 
 /// An expression that was compiled; several threads may use it.
 class Regex {
  public:
   explicit Regex(const std::string& expression) : expression_(expression) {
+    static const int initialised = [] {
+      OnigEncoding encodings[] = {ONIG_ENCODING_UTF8};
+      return onig_initialize(encodings, 1);
+    }();
+    if (initialised != ONIG_NORMAL) throw std::bad_alloc();
     if (!detail::is_utf8(expression)) refuse("UTF-8", expression);
-    const std::string translated = Translation(expression).make();
-    const auto context = owned(pcre2_compile_context_create(nullptr));
-    pcre2_set_parens_nest_limit(context.get(), kMostNesting);
-    int error = 0;
-    std::size_t place = 0;
-    const std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-    code_.reset(pcre2_compile(units(translated), translated.size(), options, &error, &place,
-                              context.get()));
-    if (code_ == nullptr) {
-      std::array<PCRE2_UCHAR, 200> message{};
-      pcre2_get_error_message(error, message.data(), message.size());
-      refuse("the syntax of PCRE2 (" + std::string(reinterpret_cast<const char*>(message.data())) +
-                 ')',
-             expression);
-    }
-    std::uint32_t matches_empty = 0;
-    pcre2_pattern_info(code_.get(), PCRE2_INFO_MATCHEMPTY, &matches_empty);
-    if (matches_empty != 0) refuse("to match at least one character", expression);
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it, matching is only slower
+    const std::string counted = with_steps(expression);
+    compiled(expression, expression);  // steps may make a quantifier valid that is not
+    regex_ = compiled(counted, expression);
   }
 
   void find(std::string_view text, std::vector<Match>& matches) const {
-    const auto data = owned(pcre2_match_data_create(1, nullptr));
-    const auto limits = owned(pcre2_match_context_create(nullptr));
-    const std::size_t steps = kMostSteps + kMostStepsOfByte * text.size();
-    pcre2_set_match_limit(limits.get(), static_cast<std::uint32_t>(steps));
-    const auto match = [&](std::size_t at, std::uint32_t options) {
-      return pcre2_match(code_.get(), units(text), text.size(), at, options | PCRE2_NO_UTF_CHECK,
-                         data.get(), limits.get());
-    };
-    const std::size_t* const found = pcre2_get_ovector_pointer(data.get());
-    for (std::size_t at = 0; at < text.size(); at = found[1]) {
-      int count = match(at, 0);
-      if (count == PCRE2_ERROR_JIT_STACKLIMIT) count = match(at, PCRE2_NO_JIT);
-      if (count == PCRE2_ERROR_NOMATCH) return;
-      if (count < 0) refuse("fewer steps for this text", expression_);
-      // Look-arounds may match nothing after all.
-      if (found[0] < at || found[1] <= found[0]) {
-        refuse("to match at least one character", expression_);
+    std::size_t steps = kMostSteps + kMostStepsOfByte * text.size();
+    const auto limits = owned(onig_new_match_param());
+    onig_set_progress_callout_of_match_param(limits.get(), count_step);
+    onig_set_callout_user_data_of_match_param(limits.get(), &steps);
+    onig_set_retry_limit_in_match_of_match_param(limits.get(), kNoLimit);
+    onig_set_match_stack_limit_size_of_match_param(limits.get(), kMostTriedLater);
+    const auto region = owned(onig_region_new());
+    const OnigUChar *const begin = units(text), *const end = begin + text.size();
+    std::optional<std::size_t> last;  // the end of the last match
+    for (std::size_t at = 0; at <= text.size();) {
+      const int code = onig_search_with_param(regex_.get(), begin, end, begin + at, end,
+                                              region.get(), ONIG_OPTION_NONE, limits.get());
+      if (code == ONIG_MISMATCH) return;
+      if (code == ONIGERR_MEMORY) throw std::bad_alloc();
+      if (code == ONIG_ABORT || code == ONIGERR_MATCH_STACK_LIMIT_OVER) {
+        refuse("fewer steps for this text", expression_);
       }
-      matches.push_back({found[0], found[1]});
+      if (code < 0) refuse("to be run (" + message_of(code, nullptr) + ')', expression_);
+      const Match match = {static_cast<std::size_t>(region->beg[0]),
+                           static_cast<std::size_t>(region->end[0])};
+      if (match.begin > match.end || match.begin < last.value_or(0)) {
+        refuse("matches behind each other", expression_);  // \K changes where they begin
+      }
+      if (match.begin == match.end && last == match.end) {  // nothing, right behind a match
+        at += at < text.size() ? character_bytes(text[at]) : 1;
+        continue;
+      }
+      matches.push_back(match);
+      last = at = match.end;
     }
   }
 
  private:
+  static int count_step(OnigCalloutArgs*, void* steps) {
+    return --*static_cast<std::size_t*>(steps) > 0 ? ONIG_CALLOUT_SUCCESS : ONIG_ABORT;
+  }
+
   std::string expression_;
-  std::unique_ptr<pcre2_code, Free> code_;
+  OwnedRegex regex_;
 };
 
 }  // namespace

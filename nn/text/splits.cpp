@@ -14,7 +14,8 @@ struct Piece {
   bool is_match;
 };
 
-/// Joins neighbours, as the behaviour says. Bytes of a text are in exactly one piece.
+/// Joins neighbours, as the behaviour says. Bytes of a text are in exactly one piece; a match may
+/// be empty.
 void join(std::vector<Piece>& pieces, SplitBehaviour behaviour) {
   const bool backwards = behaviour == SplitBehaviour::merged_with_next;
   if (backwards) std::reverse(pieces.begin(), pieces.end());
@@ -64,7 +65,7 @@ void split(Splits& splits, const Pattern& pattern, SplitBehaviour behaviour, boo
     pattern(splits.text(part), matches);
     std::size_t at = 0;
     const auto add = [&](std::size_t end, bool is_match) {
-      if (end > at) pieces.push_back({at, end, is_match != is_inverted});
+      if (is_match || end > at) pieces.push_back({at, end, is_match != is_inverted});
       at = end;
     };
     for (const Match& match : matches) {
@@ -74,7 +75,7 @@ void split(Splits& splits, const Pattern& pattern, SplitBehaviour behaviour, boo
     add(part.end - part.begin, false);
     if (joins) join(pieces, behaviour);
     for (const Piece& piece : pieces) {
-      if (removes && piece.is_match) continue;
+      if (piece.begin == piece.end || (removes && piece.is_match)) continue;
       parts.push_back({part.begin + piece.begin, part.begin + piece.end, std::nullopt});
     }
   }

@@ -32,7 +32,7 @@ struct Match {
   std::size_t begin = 0, end = 0;
 };
 
-/// Adds the matches in a text, in order; they do not overlap and are not empty.
+/// Adds the matches in a text, in order; they do not overlap, but may be empty.
 using Pattern = std::function<void(std::string_view, std::vector<Match>&)>;
 
 /// The matches of each character for which a condition holds.

@@ -106,8 +106,8 @@ PieceList encode_words(const text::TokenizerParts& parts, std::span<const std::s
   return pieces;
 }
 
-EncodedText joined(const text::Template& pattern, std::span<const PieceList> texts,
-                   const EncodeOptions& options) {
+EncodedText in_template(const text::Template& pattern, std::span<const PieceList> texts,
+                        const EncodeOptions& options) {
   EncodedText result;
   for (const text::TemplateItem& item : pattern) {
     if (item.text < 0) {
@@ -147,26 +147,41 @@ const text::TokenizerParts& Tokenizer::parts() const {
 
 EncodedText Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   const PieceList texts[] = {encode_text(parts(), text)};
-  return joined(parts().post_processor.single, texts, options);
+  return in_template(parts().post_processor.single, texts, options);
 }
 
 EncodedText Tokenizer::encode(std::string_view first, std::string_view second,
                               const EncodeOptions& options) const {
   const PieceList texts[] = {encode_text(parts(), first), encode_text(parts(), second)};
-  return joined(parts().post_processor.pair, texts, options);
+  return in_template(parts().post_processor.pair, texts, options);
 }
 
 EncodedText Tokenizer::encode(std::span<const std::string> words,
                               const EncodeOptions& options) const {
   const PieceList texts[] = {encode_words(parts(), words)};
-  return joined(parts().post_processor.single, texts, options);
+  return in_template(parts().post_processor.single, texts, options);
 }
 
 EncodedText Tokenizer::encode(std::span<const std::string> first,
                               std::span<const std::string> second,
                               const EncodeOptions& options) const {
   const PieceList texts[] = {encode_words(parts(), first), encode_words(parts(), second)};
-  return joined(parts().post_processor.pair, texts, options);
+  return in_template(parts().post_processor.pair, texts, options);
+}
+
+std::string Tokenizer::decode(std::span<const std::uint32_t> ids,
+                              const DecodeOptions& options) const {
+  std::vector<std::string> pieces;
+  for (const std::uint32_t id : ids) {
+    const auto added = parts().added_texts.find(id);
+    const std::string* const piece = added != parts().added_texts.end() ? &added->second
+                                     : id < size()                      ? &parts().pieces.piece(id)
+                                                                        : nullptr;
+    if (piece == nullptr || piece->empty()) continue;
+    if (options.special_tokens || !parts().special_texts.contains(*piece)) pieces.push_back(*piece);
+  }
+  if (parts().decoder) parts().decoder(pieces);
+  return text::joined(pieces, parts().decoder ? "" : " ");
 }
 
 std::size_t Tokenizer::size() const { return parts().pieces.size(); }

@@ -34,6 +34,10 @@ struct EncodeOptions {
   bool special_tokens = true;  ///< adds the tokens that the model expects, such as [CLS] and [SEP]
 };
 
+struct DecodeOptions {
+  bool special_tokens = false;  ///< keeps special tokens, such as [CLS] and [SEP]
+};
+
 /// Cuts texts into the pieces that a pretrained model was trained on, with the same result as
 /// Hugging Face's library. Copies share their contents. Several threads may use one tokenizer.
 class Tokenizer {
@@ -55,6 +59,11 @@ class Tokenizer {
   EncodedText encode(std::span<const std::string> words, const EncodeOptions& options = {}) const;
   EncodedText encode(std::span<const std::string> first, std::span<const std::string> second,
                      const EncodeOptions& options = {}) const;
+
+  /// The text of pieces, by the decoder of the file, as in Hugging Face's library; without a
+  /// decoder, pieces with spaces between them. Ids that the file lacks are left out. Throws
+  /// UsageError for a text of more than 64 MiB.
+  std::string decode(std::span<const std::uint32_t> ids, const DecodeOptions& options = {}) const;
 
   /// One more than the largest id: the rows of an embedding table.
   std::size_t size() const;

@@ -1,5 +1,5 @@
 // Reads tokenizer.json: its components, and the tokens that are added to those of the model.
-#include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "dynet_like/core/text.h"
@@ -11,9 +11,11 @@ namespace dynet_like::nn::text {
 
 namespace {
 
-/// Reads added tokens, and adds to `pieces` those that the model lacks, with the next ids.
+/// Reads added tokens, and adds to `pieces` those that the model lacks, with the next ids. Of
+/// tokens with the same id, the last counts.
 std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
   std::vector<AddedToken> tokens;
+  std::unordered_map<std::uint32_t, std::size_t> places;  // by id
   std::uint64_t next = pieces.count();
   list.each_item([&](const Entry& entry) {
     entry.allow({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
@@ -24,7 +26,7 @@ std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
     token.lstrip = entry.at("lstrip").flag();
     token.rstrip = entry.at("rstrip").flag();
     token.normalized = entry.at("normalized").flag();
-    entry.at("special").flag();
+    token.special = entry.at("special").flag();
     const std::optional<std::uint32_t> known = pieces.find(token.content);
     const std::uint64_t id = known ? *known : next++;
     if (const Entry said = entry.at("id"); said.number() != id) {
@@ -33,7 +35,12 @@ std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
     }
     if (!known) entry.checked([&] { pieces.add(token.content, id); });
     token.id = static_cast<std::uint32_t>(id);
-    tokens.push_back(std::move(token));
+    const auto [place, is_new] = places.emplace(token.id, tokens.size());
+    if (is_new) {
+      tokens.push_back(std::move(token));
+    } else {
+      tokens[place->second] = std::move(token);
+    }
   });
   return tokens;
 }
@@ -49,6 +56,19 @@ void check_ids(const Template& items, const Pieces& pieces, const Entry& entry) 
   }
 }
 
+/// Other programs have files of the same name. That of Keras is an object, or a text with one in
+/// it.
+void check_kind(const Entry& root) {
+  constexpr const char* kNeed =
+      "need a tokenizer of Hugging Face's library, with the key \"model\"; ";
+  const bool is_text = root.is_text();
+  if (is_text ? root.text().find("\"class_name\"") != std::string::npos
+              : root.find("class_name") && !root.find("model")) {
+    root.fail(std::string(kNeed) + "got one of Keras, which is a list of words");
+  }
+  if (!is_text && !root.find("model")) root.fail(std::string(kNeed) + "got other keys");
+}
+
 }  // namespace
 
 std::string read_tokenizer_file(const std::string& path) {
@@ -58,6 +78,7 @@ std::string read_tokenizer_file(const std::string& path) {
 std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
                                                       const std::string& file) {
   const Entry root = Entry::parse(json, file);
+  check_kind(root);
   root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
               "post_processor", "decoder", "model"});
   if (const auto version = root.find("version")) version->choice<int>({{"1.0", 1}});
@@ -72,6 +93,11 @@ std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
     std::vector<AddedToken> tokens = read_added_tokens(*list, parts->pieces);
     list->checked([&] { parts->added_tokens = AddedTokens(std::move(tokens), parts->normalizer); });
   }
+  for (const AddedToken& token : parts->added_tokens.all()) {
+    parts->added_texts.emplace(token.id, token.text);
+    if (token.special) parts->special_texts.insert(token.content);
+  }
+  if (const auto entry = root.find("decoder")) parts->decoder = read_decoder(*entry);
   if (const auto entry = root.find("post_processor")) {
     parts->post_processor = read_post_processor(*entry);
     check_ids(parts->post_processor.single, parts->pieces, *entry);

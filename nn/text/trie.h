@@ -19,12 +19,14 @@ class Trie {
   static constexpr Node kRoot = 0;
 
   Trie() : Trie(std::vector<std::pair<std::string_view, std::uint32_t>>()) {}
-  /// Of equal strings, the last number counts. The strings are not kept.
+  /// Of equal strings, the last number counts. The strings are not kept. Throws UsageError for one
+  /// of more than 256 bytes: so many may be tried at each place of a text.
   explicit Trie(std::vector<std::pair<std::string_view, std::uint32_t>> entries);
 
   /// The child by a byte, or kRoot if there is none.
   Node child(Node node, char byte) const {
     const std::uint32_t begin = nodes_[node].children, end = nodes_[node + 1].children;
+    if (end - begin == 1) return bytes_[begin] == byte ? begin : kRoot;  // as nearly always
     const void* found = begin == end ? nullptr : std::memchr(&bytes_[begin], byte, end - begin);
     return found == nullptr ? kRoot
                             : static_cast<Node>(static_cast<const char*>(found) - bytes_.data());

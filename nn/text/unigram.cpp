@@ -16,43 +16,49 @@ constexpr double kUnknownPenalty = 10;
 
 class Unigram final : public Model {
  public:
-  Unigram(Pieces all, std::vector<double> scores, std::size_t unk_id, bool byte_fallback)
+  Unigram(Pieces all, std::vector<double> scores, std::optional<std::uint64_t> unk_id,
+          bool byte_fallback)
       : Model(std::move(all)),
         trie_(trie_of(pieces())),
         scores_(std::move(scores)),
-        unknown_(static_cast<std::uint32_t>(unk_id)),
         byte_fallback_(byte_fallback) {
-    if (unk_id >= scores_.size()) {
+    if (unk_id && *unk_id >= scores_.size()) {
       throw UsageError("Unigram needs unk_id below " + std::to_string(scores_.size()) + "; got " +
-                       std::to_string(unk_id));
+                       std::to_string(*unk_id));
     }
+    if (unk_id) unknown_ = static_cast<std::uint32_t>(*unk_id);
+    if (scores_.empty()) return;
     unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - kUnknownPenalty;
   }
 
   void cut(std::string_view word, std::vector<WordPart>& parts) const override {
     const std::vector<Step> steps = best_steps(word);
-    const std::size_t before = parts.size();
+    std::vector<WordPart> found;  // from the end of the word
     for (std::size_t end = word.size(); end > 0; end = steps[end].begin) {
       const Step& step = steps[end];
+      if (step.id == kNone)
+        throw UsageError("Unigram needs unk_id for unknown characters; got null");
       // Neighbours that are unknown become one.
-      if (step.id == unknown_ && parts.size() > before && parts.back().id == unknown_) {
-        parts.back().begin = step.begin;
+      if (step.id == unknown_ && !found.empty() && found.back().id == unknown_) {
+        found.back().begin = step.begin;
       } else {
-        parts.push_back({step.id, step.begin, end});
+        found.push_back({step.id, step.begin, end});
       }
     }
-    std::reverse(parts.begin() + static_cast<std::ptrdiff_t>(before), parts.end());
-    name_unknown(word, parts, before);
+    for (std::size_t i = found.size(); i-- > 0;) {
+      if (found[i].id != unknown_ || !add_bytes(word, found[i], parts)) parts.push_back(found[i]);
+    }
   }
 
  private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
   /// The last piece of the best path to a byte.
   struct Step {
     double score = 0;
     std::uint32_t id = 0;
     std::uint32_t begin = kNone;
   };
-  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
   std::vector<Step> best_steps(std::string_view word) const {
     std::vector<Step> steps(word.size() + 1);
@@ -79,42 +85,38 @@ class Unigram final : public Model {
     return steps;
   }
 
-  /// Text that is unknown becomes the pieces of its bytes, if it has these; or it may be a piece.
-  void name_unknown(std::string_view word, std::vector<WordPart>& parts, std::size_t before) const {
-    std::vector<std::uint32_t> bytes;
-    for (std::size_t i = before; i < parts.size(); ++i) {
-      const WordPart part = parts[i];
-      if (part.id != unknown_) continue;
-      const std::string_view text = word.substr(part.begin, part.end - part.begin);
-      if (const std::optional<std::uint32_t> id = pieces().find(text)) {
-        parts[i].id = *id;
-        continue;
-      }
-      bytes.clear();
-      for (const char c : text) {
-        const auto id = byte_fallback_ ? pieces().find(byte_piece(static_cast<unsigned char>(c)))
-                                       : std::nullopt;
-        if (id) bytes.push_back(*id);
-      }
-      if (bytes.size() < text.size()) continue;
-      parts[i].id = bytes[0];
-      parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, bytes.size() - 1, part);
-      for (const std::uint32_t id : bytes) parts[i++].id = id;
-      --i;
+  /// Text that is unknown becomes a piece, if it is one; or the pieces of its bytes, if it has all
+  /// of these.
+  bool add_bytes(std::string_view word, WordPart unknown, std::vector<WordPart>& parts) const {
+    const std::string_view text = word.substr(unknown.begin, unknown.end - unknown.begin);
+    if (const std::optional<std::uint32_t> id = pieces().find(text)) {
+      parts.push_back({*id, unknown.begin, unknown.end});
+      return true;
     }
+    if (!byte_fallback_) return false;
+    const std::size_t before = parts.size();
+    for (const char c : text) {
+      const auto id = pieces().find(byte_piece(static_cast<unsigned char>(c)));
+      if (!id) {
+        parts.resize(before);
+        return false;
+      }
+      parts.push_back({*id, unknown.begin, unknown.end});
+    }
+    return true;
   }
 
   Trie trie_;
   std::vector<double> scores_;
   double unknown_score_ = 0;
-  std::uint32_t unknown_;
+  std::uint32_t unknown_ = kNone;
   bool byte_fallback_;
 };
 
 }  // namespace
 
-std::unique_ptr<Model> make_unigram(Pieces pieces, std::vector<double> scores, std::size_t unk_id,
-                                    bool byte_fallback) {
+std::unique_ptr<Model> make_unigram(Pieces pieces, std::vector<double> scores,
+                                    std::optional<std::uint64_t> unk_id, bool byte_fallback) {
   return std::make_unique<Unigram>(std::move(pieces), std::move(scores), unk_id, byte_fallback);
 }
 

@@ -39,7 +39,7 @@ TEST(RequirementsTest, AreThoseOfTheBuild) {
       {"fmt", "fmt"},           {"nlohmann_json", "nlohmann-json"},
       {"Highway", "Highway"},   {"Eigen3", "Eigen"},
       {"ZLIB", "zlib"},         {"Boost", "Boost"},
-      {"Utf8proc", "utf8proc"}, {"PCRE2", "PCRE2"}};
+      {"Utf8proc", "utf8proc"}, {"Oniguruma", "Oniguruma"}};
   // Those of examples and benchmarks are found in a block, so that they are indented.
   const std::regex package(R"(\nfind_package\((\w+) ([0-9.]+ )?REQUIRED( COMPONENTS (\w+))?\))");
   std::size_t found = 0;

@@ -1,7 +1,6 @@
 // Normalizers and pre-tokenizers: every component, with results of Hugging Face's library.
 #include <gtest/gtest.h>
 
-#include "dynet_like/core/errors.h"
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {
@@ -42,6 +41,11 @@ constexpr Case kNormalizers[] = {
     {R"({"type":"ByteLevel"})", "a é", "a[0,1) Ġ[1,2) Ã©[2,4)"},
     {R"({"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]})",
      "a b", "▁a[0,1) ▁[1,2) b[2,3)"},
+    {R"({"type":"Replace","pattern":{"Regex":"x*"},"content":"-"})", "axxé",
+     "-a[0,1) -[2,3) é-[3,5)"},
+    {R"({"type":"Replace","pattern":{"Regex":"\\b"},"content":"|"})", " é b",
+     " |[0,1) é|[1,3)  |[3,4) b|[4,5)"},
+    {R"({"type":"Replace","pattern":{"String":""},"content":"."})", "aé", ".a.[0,1) é.[1,3)"},
 };
 
 constexpr Case kPreTokenizers[] = {
@@ -97,6 +101,32 @@ constexpr Case kPreTokenizers[] = {
      "▁a[0,1) | ▁[1,2) b[2,3)"},
     {R"({"type":"Metaspace","replacement":"▁","add_prefix_space":false})", "a b",
      "a[0,1) | ▁[1,2) b[2,3)"},
+    {R"({"type":"Split","pattern":{"Regex":"\\b"},"behavior":"Isolated","invert":false})", "a bc",
+     "a[0,1) |  [1,2) | b[2,3) c[3,4)"},
+    {R"({"type":"Split","pattern":{"Regex":"\\b"},"behavior":"MergedWithPrevious","invert":false})",
+     "a bc d", "a[0,1) |  [1,2) | b[2,3) c[3,4) |  [4,5) | d[5,6)"},
+    {R"({"type":"Split","pattern":{"Regex":"\\b"},"behavior":"MergedWithNext","invert":false})",
+     "a bc d", "a[0,1) |  [1,2) | b[2,3) c[3,4) |  [4,5) | d[5,6)"},
+    {R"({"type":"Split","pattern":{"Regex":"\\b"},"behavior":"Contiguous","invert":false})",
+     "a bc d", "a[0,1) |  [1,2) | b[2,3) c[3,4) |  [4,5) | d[5,6)"},
+    {R"({"type":"Split","pattern":{"Regex":"x*"},"behavior":"Removed","invert":false})", "axxb c",
+     "a[0,1) | b[3,4) |  [4,5) | c[5,6)"},
+    {R"({"type":"Split","pattern":{"Regex":"x*"},"behavior":"Removed","invert":true})", "axxb c",
+     "x[1,2) x[2,3)"},
+    {R"({"type":"Split","pattern":{"String":""},"behavior":"Isolated","invert":false})", "aé",
+     "a[0,1) | é[1,3)"},
+    {R"({"type":"CharDelimiterSplit","delimiter":"-"})", "a-bc--d é-",
+     "a[0,1) | b[2,3) c[3,4) | d[6,7)  [7,8) é[8,10)"},
+    {R"({"type":"CharDelimiterSplit","delimiter":"é"})", "aéb", "a[0,1) | b[3,4)"},
+    {R"({"type":"FixedLength","length":2})", "aébc日", "a[0,1) é[1,3) | b[3,4) c[4,5) | 日[5,8)"},
+    {R"({"type":"FixedLength"})", "abcdefg", "a[0,1) b[1,2) c[2,3) d[3,4) e[4,5) | f[5,6) g[6,7)"},
+    {R"({"type":"UnicodeScripts"})", " abc где日本ひらカーx1, y\u0301",
+     "a[1,2) b[2,3) c[3,4)  [4,5) | г[5,7) д[7,9) е[9,11) | 日[11,14) 本[14,17) ひ[17,20) "
+     "ら[20,23) "
+     "カ[23,26) ー[26,29) | x[29,30) | 1[30,31) ,[31,32)  [32,33) | y[33,34) | \u0301[34,36)"},
+    {R"({"type":"UnicodeScripts"})", "どこ a. б",
+     "ど[0,3) こ[3,6)  [6,7) | a[7,8) | .[8,9)  [9,10) | б[10,12)"},
+    {R"({"type":"UnicodeScripts"})", "  ", ""},
 };
 
 TEST(TextComponents, NormaliseAsTheReference) {
@@ -175,17 +205,6 @@ TEST(TextComponents, ReplaceByTheTableOfSentencePiece) {
   for (const auto& [text, expected] : cases) {
     EXPECT_EQ(shown_bytes(tokenizer.encode(text)), expected) << text;
   }
-}
-
-// Nested repetitions are tried no longer than a limit allows.
-TEST(TextComponents, BoundTheWorkOfExpressions) {
-  const Tokenizer tokenizer =
-      TokenizerJson{
-          .pre_tokenizer =
-              R"({"type":"Split","pattern":{"Regex":"(x+x+)+[yz]"},"behavior":"Isolated","invert":false})"}
-          .make();
-  EXPECT_EQ(shown_bytes(tokenizer.encode("axxy")), "a[0,1) | x[1,2) x[2,3) y[3,4)");
-  EXPECT_THROW(tokenizer.encode(std::string(1000, 'x')), UsageError);
 }
 
 }  // namespace

@@ -169,6 +169,15 @@ def main():
         "modernbert": modernbert(lines), "xlm_roberta": xlm_roberta(lines, table),
         "xlm_roberta_old": xlm_roberta(lines, table, old=True),
         "deberta_v3": deberta_v3(lines, table), "cl100k": cl100k(lines), "llama": llama(lines)}
+    metaspace = decoders.Metaspace(prepend_scheme="always")
+    for name in ("xlm_roberta", "xlm_roberta_old", "deberta_v3"):
+        families[name].decoder = metaspace
+    for name in ("bert", "bert_cased"):
+        families[name].decoder = decoders.WordPiece(prefix="##")
+    for name in ("roberta", "modernbert", "cl100k"):
+        families[name].decoder = decoders.ByteLevel()
+    families["llama"].decoder = decoders.Sequence([
+        decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     for name, tokenizer in families.items():
         tokenizer.save(f"{folder}/{name}.json")
 

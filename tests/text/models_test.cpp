@@ -85,6 +85,60 @@ TEST(UnigramModel, TakesTheMostLikelyPieces) {
             "1@0[0,1) 8@0[1,3) 9@0[1,3) 2@0[3,4) 8@1[5,7) 9@1[5,7)");
 }
 
+TEST(UnigramModel, NeedsUnkIdOnlyForUnknownCharacters) {
+  const Tokenizer tokenizer =
+      TokenizerJson{.pre_tokenizer = kBySpace,
+                    .model = R"({"type":"Unigram","unk_id":null,"vocab":[["a",-1.0],["ab",-1.5],
+                        ["a",-9.0],["b",-1.0]]})"}
+          .make();
+  EXPECT_EQ(shown(tokenizer.encode("ab a")), "1@0[0,2) 2@1[3,4)") << "of equal pieces, the last";
+  EXPECT_EQ(message_of<UsageError>([&] { tokenizer.encode("x"); }),
+            "Unigram needs unk_id for unknown characters; got null");
+}
+
+TEST(WordLevelModel, TakesWholeWords) {
+  EXPECT_EQ(pieces({.pre_tokenizer = kBySpace,
+                    .model = R"({"type":"WordLevel","vocab":{"[UNK]":0,"a":1,"é":2},
+                        "unk_token":"[UNK]"})"},
+                   "a bé é"),
+            "1@0[0,1) 0@1[2,5) 2@2[6,8)");
+  const Tokenizer without =
+      TokenizerJson{.model = R"({"type":"WordLevel","vocab":{"a":1},"unk_token":"?"})"}.make();
+  EXPECT_EQ(without.encode("a").ids, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(message_of<UsageError>([&] { without.encode("b"); }),
+            "WordLevel needs unk_token among its pieces for unknown words; got \"?\"");
+}
+
+struct ModelCase {
+  const char *model, *text, *expected;
+};
+
+// The reference tells models without a type by their keys.
+constexpr ModelCase kModels[] = {
+    {R"({"vocab":{"[UNK]":0,"a":1,"é":2},"unk_token":"[UNK]"})", "a bé é",
+     "1@0[0,1) 0@1[2,5) 2@2[6,8)"},
+    {R"({"unk_token":"?","continuing_subword_prefix":"##","max_input_chars_per_word":9,
+        "vocab":{"?":0,"a":1,"##b":2}})",
+     "ab b", "1@0[0,1) 2@0[1,2) 0@1[3,4)"},
+    {R"({"dropout":null,"unk_token":null,"vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]})", "ab b",
+     "2@0[0,2) 1@1[3,4)"},
+    {R"({"unk_id":0,"vocab":[["?",0.0],["a",-1.0],["ab",-1.5],["b",-1.0]]})", "abx ba",
+     "2@0[0,2) 0@0[2,3) 3@1[4,5) 1@1[5,6)"},
+    // Two pieces may have the same id.
+    {R"({"type":"WordPiece","unk_token":"?","continuing_subword_prefix":"##",
+        "max_input_chars_per_word":9,"vocab":{"?":0,"a":1,"b":1}})",
+     "a b c", "1@0[0,1) 1@1[2,3) 0@2[4,5)"},
+    {R"({"type":"BPE","vocab":{"a":0,"b":1,"ab":1,"ba":1},"merges":["a b"]})", "ab b ba",
+     "1@0[0,2) 1@1[3,4) 1@2[5,6) 0@2[6,7)"},
+};
+
+TEST(TextModels, AreReadAsByTheReference) {
+  for (const ModelCase& test : kModels) {
+    EXPECT_EQ(pieces({.pre_tokenizer = kBySpace, .model = test.model}, test.text), test.expected)
+        << test.model;
+  }
+}
+
 const std::string kFewWords = R"({"type":"WordPiece","unk_token":"[UNK]",
     "continuing_subword_prefix":"##","max_input_chars_per_word":100,
     "vocab":{"[UNK]":0,"[CLS]":1,"[SEP]":2,"a":3,"b":4,"[MASK]":5}})";
@@ -116,6 +170,41 @@ TEST(AddedTokensTest, AreFoundInTexts) {
   EXPECT_EQ(tokenizer.size(), 10u);
   EXPECT_EQ(tokenizer.piece(9), "DogX");
   EXPECT_EQ(tokenizer.find("Dog"), 8u);
+}
+
+TEST(AddedTokensTest, MayBeEqual) {
+  const TokenizerJson lower = {.normalizer = R"({"type":"Lowercase"})",
+                               .pre_tokenizer = kBySpace,
+                               .model = kFewWords,
+                               .added_tokens = '[' + added(6, "COVID", "", "true") + ',' +
+                                               added(7, "Covid", "", "true") + ']'};
+  EXPECT_EQ(pieces(lower, "a Covid"), "3@0[0,1) 6@1[2,7)") << "the first one is found";
+  EXPECT_EQ(lower.make().find("Covid"), 7u);
+  const TokenizerJson twice = {.pre_tokenizer = kBySpace,
+                               .model = kFewWords,
+                               .added_tokens = '[' + added(6, "x", "", "true") + ',' +
+                                               added(7, "y", "", "true") + ',' +
+                                               added(6, "x", "rstrip", "true") + ']'};
+  EXPECT_EQ(pieces(twice, "ax  ay"), "3@0[0,1) 6@1[1,4) 3@2[4,5) 7@3[5,6)") << "the last one";
+}
+
+// The reference finds such a token again in the white space that the one before has taken.
+TEST(AddedTokensTest, OfWhiteSpaceMayOverlap) {
+  const auto json = [](const char* flag, const char* normalized) {
+    return TokenizerJson{.model = kFewWords,
+                         .added_tokens = '[' + added(6, " ", flag, normalized) + ']'};
+  };
+  EXPECT_EQ(pieces(json("rstrip", "false"), "   a"), "6@0[0,3) 6@1[1,3) 6@2[2,3) 3@3[3,4)");
+  EXPECT_EQ(pieces(json("lstrip", "true"), "   a"), "6@0[0,1) 6@1[1,2) 6@2[2,3) 3@3[3,4)");
+  for (const char* normalized : {"false", "true"}) {
+    const Tokenizer right = json("rstrip", normalized).make();
+    EXPECT_EQ(right.encode(std::string(2000, ' ')).ids.size(), 2000u);
+    EXPECT_EQ(message_of<UsageError>([&] { right.encode(std::string(4000, ' ')); }),
+              "a tokenizer needs tokens that overlap by at most 4194304 bytes of a text; got more "
+              "of \" \"");
+    const Tokenizer left = json("lstrip", normalized).make();
+    EXPECT_EQ(left.encode(std::string(100'000, ' ')).ids.size(), 100'000u);
+  }
 }
 
 const std::string kByteWords = R"({"type":"BPE","vocab":{"<s>":0,"</s>":1,"a":2,"b":3,"Ġ":4,"Ġa":5,

@@ -2,7 +2,8 @@
 #
 # usage: reference.py TOKENIZER TEXTS...
 # TEXTS has JSON strings, one a line. TEXTS.texts gets a line for each: for every piece, its id, segment,
-# text, word and characters, separated by commas. TEXTS.pairs has the same for each two lines, as a
+# text, word and characters, separated by commas. TEXTS.decoded gets the text that these pieces are
+# decoded to, without special tokens and with them. TEXTS.pairs has the pieces of each two lines, as a
 # pair, and TEXTS.words for each line that is split at spaces before. These two have the first 100,000
 # texts only.
 import json
@@ -28,6 +29,10 @@ def main():
         some = texts[:100000]
         inputs = {"texts": texts, "pairs": list(zip(some[::2], some[1::2])),
                   "words": [text.split(" ") for text in some]}
+        with open(f"{path}.decoded", "w", encoding="utf-8") as file:
+            for encoding in tokenizer.encode_batch(texts):
+                both = [tokenizer.decode(encoding.ids, skip_special_tokens=skips) for skips in (True, False)]
+                file.write(json.dumps(both) + "\n")
         for kind, values in inputs.items():
             with open(f"{path}.{kind}", "w", encoding="utf-8") as file:
                 for begin in range(0, len(values), 1000):

@@ -1,5 +1,6 @@
-// The same pieces, places and words as Hugging Face's library, for tokenizers that are configured
-// as published ones, and one that is published, on texts of many languages and random strings.
+// The same pieces, places, words and decoded texts as Hugging Face's library, for tokenizers that
+// are configured as published ones, and one that is published, on texts of many languages and
+// random strings.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,9 +11,11 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "nn/text/regex.h"
 #include "nn/text/tokenizer.h"
 #include "tests/support/python.h"
 #include "tests/support/slow_build.h"
+#include "tests/text/with_bars.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -118,7 +121,7 @@ class ReferenceTest : public PythonTest {
     const std::string result = file + '.' + kInputs[static_cast<int>(input)];
     std::vector<std::string> texts = read_texts(file);
     if (input != Input::texts) texts.resize(std::min<std::size_t>(texts.size(), 100000));
-    std::ifstream results(path(result));
+    std::ifstream results(path(result)), decoded(path(file + ".decoded"));
     std::size_t differ = 0, count = 0;
     std::string first;
     const std::size_t step = input == Input::pairs ? 2 : 1;
@@ -131,7 +134,15 @@ class ReferenceTest : public PythonTest {
       const EncodedText encoded = input == Input::texts   ? tokenizer.encode(texts[i])
                                   : input == Input::pairs ? tokenizer.encode(texts[i], texts[i + 1])
                                                           : tokenizer.encode(all[0]);
-      const std::string got = shown(encoded, all);
+      std::string got = shown(encoded, all);
+      if (input == Input::texts) {
+        got += nlohmann::json({tokenizer.decode(encoded.ids),
+                               tokenizer.decode(encoded.ids, {.special_tokens = true})})
+                   .dump();
+        std::string both;
+        ASSERT_TRUE(std::getline(decoded, both)) << i;
+        expected += nlohmann::json::parse(both).dump();
+      }
       if (got == expected) continue;
       if (++differ == 1)
         first = nlohmann::json(all).dump(-1, ' ', true) + '\n' + got + '\n' + expected;
@@ -180,9 +191,41 @@ TEST_F(ReferenceTest, HasTheSamePiecesForChainsOfComponents) {
       const std::vector<std::vector<std::string>> texts = {{text}};
       ASSERT_EQ(shown(tokenizer->encode(text), texts), chain["results"][i].get<std::string>())
           << nlohmann::json(text) << ' ' << description;
+      ASSERT_EQ(tokenizer->decode(tokenizer->encode(text).ids),
+                chain["decoded"][i].get<std::string>())
+          << nlohmann::json(text) << ' ' << description;
     }
   }
   EXPECT_GT(count, 3000u);
+}
+
+// Thoroughly: 10,000 expressions. Of those that the reference takes, some are refused: their work
+// cannot be counted, or it is too much for a text.
+TEST_F(ReferenceTest, HasTheSameMatchesOfExpressions) {
+  script("expressions.py", is_thorough() ? "expressions 10000" : "expressions 1500");
+  std::ifstream expressions(path("expressions"));
+  std::size_t same = 0, refused = 0;
+  for (std::string line; std::getline(expressions, line);) {
+    const nlohmann::json test = nlohmann::json::parse(line);
+    const auto expression = test["expression"].get<std::string>();
+    if (test["results"].is_null()) {
+      EXPECT_THROW(text::each_regex(expression), UsageError) << expression;
+      continue;
+    }
+    for (std::size_t i = 0; i < test["texts"].size(); ++i) {
+      const auto text = test["texts"][i].get<std::string>();
+      try {
+        EXPECT_EQ(text::with_bars(text::each_regex(expression), text),
+                  test["results"][i].get<std::string>())
+            << expression << " in " << test["texts"][i];
+        ++same;
+      } catch (const UsageError&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(same, 5000u);
+  EXPECT_LT(refused, same / 200);
 }
 
 TEST_F(ReferenceTest, HasTheSamePiecesForAPublishedModel) {

@@ -10,12 +10,13 @@ namespace dynet_like::nn {
 /// A tokenizer whose components are given as JSON. The default model has a piece for each byte.
 struct TokenizerJson {
   std::string normalizer = "null", pre_tokenizer = "null", post_processor = "null";
-  std::string model = byte_model(), added_tokens = "[]";
+  std::string model = byte_model(), added_tokens = "[]", decoder = "null";
 
   std::string text() const {
     return R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":)" + added_tokens +
            R"(,"normalizer":)" + normalizer + R"(,"pre_tokenizer":)" + pre_tokenizer +
-           R"(,"post_processor":)" + post_processor + R"(,"decoder":null,"model":)" + model + '}';
+           R"(,"post_processor":)" + post_processor + R"(,"decoder":)" + decoder + R"(,"model":)" +
+           model + '}';
   }
   Tokenizer make() const { return Tokenizer::from_text(text(), "test.json"); }
 

@@ -103,17 +103,15 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
        R"(normalizer.precompiled_charsmap: a charsmap needs base64; got "*")"},
       {{.normalizer = R"({"type":"Precompiled","precompiled_charsmap":"/////w=="})"},
        "a charsmap needs the bytes of its trie in front, within 4 bytes; got 4294967295"},
-      {{.normalizer = R"({"type":"Replace","pattern":{"String":""},"content":"a"})"},
-       "normalizer.pattern.String: need a text that is not empty"},
       {{.pre_tokenizer =
             R"({"type":"Split","pattern":{"String":"a"},"behavior":"Gone","invert":false})"},
        R"(pre_tokenizer.behavior: need one of Removed, Isolated, MergedWithPrevious)"},
       {{.pre_tokenizer = regex("(")},
        "pre_tokenizer.pattern.Regex: a regular expression needs the syntax"},
-      {{.pre_tokenizer = regex("a*")}, "needs to match at least one character; got \"a*\""},
-      {{.pre_tokenizer = regex("[a&&b]")}, "needs no classes in classes"},
-      {{.pre_tokenizer = regex("(?m)a")}, "needs no options but i"},
-      {{.pre_tokenizer = regex("\\\\ba")}, "needs none of"},
+      {{.pre_tokenizer = R"({"type":"FixedLength","length":0})"},
+       "pre_tokenizer.length: need a length from 1"},
+      {{.pre_tokenizer = R"({"type":"CharDelimiterSplit","delimiter":""})"},
+       "pre_tokenizer.delimiter: need one character"},
       {{.pre_tokenizer = R"({"type":"Metaspace","replacement":"ab"})"},
        "pre_tokenizer.replacement: need one character"},
       {{.pre_tokenizer =
@@ -129,22 +127,25 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
       {{.post_processor =
             R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}})"},
        R"(post_processor.special_tokens: need the key "x")"},
-      {{.model = R"({"type":"WordLevel"})"}, "model.type: need a component that is supported"},
+      {{.model = R"({"type":"Magic"})"}, "model.type: need a component that is supported"},
+      {{.model = R"({"type":"WordLevel","vocab":{"a":0}})"}, R"(model: need the key "unk_token")"},
+      {{.model = R"({"vocab":{"a":0}})"}, R"(model: need the key "unk_token")"},
+      {{.decoder = R"({"type":"Magic"})"}, "decoder.type: need a component that is supported"},
+      {{.decoder = R"({"type":"Strip","content":"","start":0,"stop":0})"},
+       "decoder.content: need one character"},
+      {{.decoder = R"({"type":"Sequence","decoders":[{"type":"CTC"}]})"},
+       "decoder.decoders[0]: need the key"},
       {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"},
        R"(model.merges: BPE needs merges of pieces that it has; got "b")"},
       {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b c"]})"},
        "model.merges[0]: need two pieces, with one space between"},
       {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1})"},
        "model.dropout: need null"},
-      {{.model = R"({"type":"BPE","vocab":{"a":0,"b":0},"merges":[]})"},
-       R"(model.vocab["b"]: need each piece and each id once)"},
       {{.model = R"({"type":"BPE","vocab":{"a":99999999},"merges":[]})"},
        "model.vocab[\"a\"]: pieces need ids below 16777216; got 99999999"},
       {{.model = R"({"type":"BPE","vocab":{"a":-1},"merges":[]})"}, "need a whole number from 0"},
       {{.model = R"({"type":"Unigram","unk_id":1,"vocab":[["a",0.0]]})"},
-       "model.unk_id: Unigram needs unk_id below 1; got 1"},
-      {{.model = R"({"type":"Unigram","unk_id":null,"vocab":[["a",0.0]]})"},
-       R"(model: need the key "unk_id")"},
+       "model: Unigram needs unk_id below 1; got 1"},
       {{.model = R"({"type":"Unigram","unk_id":0,"vocab":[["a"]]})"},
        "model.vocab[0]: need a piece and its log-probability"},
       {{.model =
@@ -154,10 +155,15 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
        R"(added_tokens[0].id: need the id 1 of "x", the next one; got "7")"},
       {{.model = kWords, .added_tokens = '[' + token("7", "?") + ']'},
        R"(need the id 0 of "?", as in the model; got "7")"},
-      {{.normalizer = R"({"type":"Lowercase"})",
+      {{.normalizer = R"({"type":"Strip","strip_left":true,"strip_right":true})",
         .model = kWords,
-        .added_tokens = '[' + token("1", "X") + ',' + token("2", "x") + ']'},
-       R"(added_tokens: need added tokens that differ; got twice "x")"},
+        .added_tokens = '[' + token("1", " ") + ']'},
+       R"(added_tokens: need added tokens that the normalizer leaves something of; got " ")"},
+      {{.model =
+            R"({"type":"Unigram","unk_id":0,"vocab":[[")" + std::string(257, 'a') + R"(",0.0]]})"},
+       "model: need pieces of at most 256 bytes; got \"aaa"},
+      {{.model = kWords, .added_tokens = '[' + token("1", std::string(257, 'a').c_str()) + ']'},
+       "added_tokens: need pieces of at most 256 bytes; got \"aaa"},
       {{.model = "{"}, "test.json: need JSON"},
   };
   for (const Fault& fault : faults) {
@@ -165,9 +171,18 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
   }
   expect_file_error([] { Tokenizer::from_text("[]", "list.json"); }, 0, 0,
                     "list.json: need an object; got another kind of value");
-  expect_file_error([] { Tokenizer::from_text(R"({"version":"2.0"})"); }, 0, 0,
+  expect_file_error([] { Tokenizer::from_text(R"({"version":"2.0","model":{}})"); }, 0, 0,
                     "version: need one of 1.0; got");
-  expect_file_error([] { Tokenizer::from_text(R"({"extra":1})"); }, 0, 0, "the option \"extra\"");
+  expect_file_error([] { Tokenizer::from_text(R"({"extra":1,"model":{}})"); }, 0, 0,
+                    "the option \"extra\"");
+  const std::string other =
+      "need a tokenizer of Hugging Face's library, with the key \"model\"; got ";
+  expect_file_error([] { Tokenizer::from_text(R"({"char2idx":{}})"); }, 0, 0, other + "other keys");
+  for (const char* keras : {R"({"class_name":"Tokenizer","config":{}})",
+                            R"("{\"class_name\": \"Tokenizer\", \"config\": {}}")"}) {
+    expect_file_error([&] { Tokenizer::from_text(keras); }, 0, 0,
+                      other + "one of Keras, which is a list of words");
+  }
   expect_file_error([] { Tokenizer::from_text(std::string(99, '[')); }, 0, 0,
                     "need at most 16 levels of JSON");
 }
