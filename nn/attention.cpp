@@ -39,6 +39,14 @@ Expression mean_by_scores(const AttentionMemory& memory, const Expression& score
 
 }  // namespace
 
+AttentionMemory pick_batch_elems(const AttentionMemory& memory,
+                                 const std::vector<unsigned>& hypotheses) {
+  const auto pick = [&](const Expression& x) {
+    return x.empty() || x.dim().bd == 1 ? x : dynet_like::pick_batch_elems(x, hypotheses);
+  };
+  return {pick(memory.keys), pick(memory.values)};
+}
+
 Expression columns_of(std::span<const Expression> states) {
   if (states.empty()) throw UsageError("[attention] need at least 1 state; got 0");
   return concatenate_cols(std::vector<Expression>(states.begin(), states.end()));
@@ -144,8 +152,34 @@ Coverage::Coverage(ParameterCollection& model, unsigned hidden, const LayerOptio
 
 AttentionMemory Coverage::operator()(const AttentionMemory& memory,
                                      const Expression& weights) const {
-  const Expression row = reshape(weights, {1, memory.keys.dim().cols()});
+  const Dim& dim = weights.dim();
+  const unsigned states = memory.keys.dim().cols();
+  if (dim.batch_size() != states) {
+    throw ShapeError("[Coverage] need the weights of one query, " + to_string(Dim({states})) +
+                     ", and a minibatch element per hypothesis; got " + to_string(dim));
+  }
+  const Expression row = reshape(weights, Dim({1, states}, dim.bd));
   return {affine_transform({memory.keys, weights_, row}), memory.values};
+}
+
+// The weights are minibatch elements, so that sequences of all lengths share batches.
+Expression coverage_loss(std::span<const Expression> weights) {
+  if (weights.empty()) throw UsageError("[coverage_loss] need the weights of a query; got none");
+  const Dim first = weights[0].dim();
+  std::vector<Expression> again;
+  Expression covered;
+  for (const Expression& each : weights) {
+    if (each.dim().size() != first.batch_size()) {
+      throw ShapeError("[coverage_loss] need a vector of weights for each query, of the same " +
+                       std::to_string(first.batch_size()) + " states; got " +
+                       to_string(each.dim()));
+    }
+    const Expression now = reshape(each, Dim({1}, first.batch_size()));
+    if (!covered.empty()) again.push_back(min(now, covered));
+    covered = covered.empty() ? now : covered + now;
+  }
+  if (again.empty()) return zeros(weights[0].graph("coverage_loss"), {1});
+  return sum_batches(sum(again));
 }
 
 }  // namespace dynet_like::nn

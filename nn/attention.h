@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "dynet_like/graph/expression.h"
 #include "nn/layer_options.h"
@@ -14,7 +15,14 @@ namespace dynet_like::nn {
 /// and use it for every query. Shapes: {k, n}, {e, n}.
 struct AttentionMemory {
   Expression keys, values;
+
+  void for_each_expression(auto visit) const { visit(keys, values); }
 };
+
+/// The memories of some of the hypotheses of a beam, for BatchedSteps::pick: those parts that have
+/// a minibatch element per hypothesis are picked, and others belong to all hypotheses.
+AttentionMemory pick_batch_elems(const AttentionMemory& memory,
+                                 const std::vector<unsigned>& hypotheses);
 
 /// The result of a query: the weighted mean of the values, {e}, and the weight of every key, {n}.
 struct Attended {
@@ -93,12 +101,19 @@ class Coverage {
   /// Adds its parameter "w" to a subcollection of `model`; `hidden` must be that of the attention.
   Coverage(ParameterCollection& model, unsigned hidden, const LayerOptions& options = {});
 
-  /// The memory for the next query, after a query with these weights. Shapes: weights {n}. Throws
-  /// ShapeError unless they fit.
+  /// The memory for the next query, after a query with these weights. With a minibatch element per
+  /// hypothesis, each has a memory of its own. Shapes: weights {n}. Throws ShapeError unless they
+  /// fit.
   AttentionMemory operator()(const AttentionMemory& memory, const Expression& weights) const;
 
  private:
   Parameter weights_;
 };
+
+/// The loss of looking at the same states again (See et al. 2017, equation 12): the sum, over the
+/// queries of one sequence and over the states, of min(the weight of this query, the sum of the
+/// weights of all earlier ones). Shapes: {n} for each query -> {1}. Throws UsageError for no
+/// queries, ShapeError unless all have the same states.
+Expression coverage_loss(std::span<const Expression> weights);
 
 }  // namespace dynet_like::nn

@@ -6,22 +6,15 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/conv1d.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
-constexpr unsigned kMostProducts = 16;  // of an affine_transform
-
 unsigned checked(unsigned characters, const std::vector<CharacterFilters>& filters) {
   if (characters == 0) throw ShapeError("[CharacterCNN] need at least 1 character; got 0");
   if (filters.empty()) throw UsageError("[CharacterCNN] need at least 1 width; got 0");
-  for (const CharacterFilters& each : filters) {
-    if (each.width > kMostProducts) {
-      throw UsageError("[CharacterCNN] need widths of at most " + std::to_string(kMostProducts) +
-                       "; got " + std::to_string(each.width));
-    }
-  }
   return characters;
 }
 
@@ -57,23 +50,10 @@ Expression CharacterCNN::operator()(ComputationGraph& graph, ListOf<std::uint32_
   const Expression columns = embedding_.columns(graph, characters);
   std::vector<Expression> outputs;
   for (const Filters& each : filters_) {
-    outputs.push_back(activation_(max_dim(sums_of_windows(each, columns), 1)));
+    const Expression sums = convolve(each.weights, each.bias, columns, each.width);
+    outputs.push_back(activation_(max_dim(sums, 1)));
   }
   return outputs.size() == 1 ? outputs[0] : concatenate(outputs);
-}
-
-// The first characters of all windows are a range of columns, the second characters the range
-// shifted by one, and so on. So each place in the window takes one product, without copies.
-Expression CharacterCNN::sums_of_windows(const Filters& filters, const Expression& columns) const {
-  ComputationGraph& graph = columns.graph("CharacterCNN");
-  const unsigned size = columns.dim().rows(), windows = columns.dim().cols() - filters.width + 1;
-  const Expression weights = parameter(graph, filters.weights);
-  std::vector<Expression> terms = {filters.bias};
-  for (unsigned place = 0; place < filters.width; ++place) {
-    terms.push_back(pick_range(weights, place * size, (place + 1) * size, 1));
-    terms.push_back(pick_range(columns, place, place + windows, 1));
-  }
-  return affine_transform(terms);
 }
 
 unsigned CharacterCNN::outputs() const {

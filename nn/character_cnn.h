@@ -29,7 +29,7 @@ class CharacterCNN {
  public:
   /// Adds the Embedding "characters", and for each width the filters "F" {count, width * size} and
   /// the bias "b" ("F_1", "b_1" for the second width, and so on), to a subcollection of `model`.
-  /// Throws ShapeError for size 0, UsageError for no filters and for a width above 16.
+  /// Throws ShapeError for size 0, UsageError for no filters.
   CharacterCNN(ParameterCollection& model, unsigned characters, unsigned size,
                const CharacterCNNOptions& options = {});
 
@@ -49,8 +49,6 @@ class CharacterCNN {
     unsigned width;
     Parameter weights, bias;
   };
-
-  Expression sums_of_windows(const Filters& filters, const Expression& columns) const;
 
   unsigned characters_, ends_;
   ParameterCollection own_;  // with the parameters of the members below

@@ -14,8 +14,12 @@ void check_input(const char* layer, const Expression& x, unsigned size,
                  const ParameterStorage& parameter, bool or_columns = false,
                  const char* what = "inputs");
 
-/// Throws ShapeError unless the matrix has exactly the columns that the structure reads: one with
-/// more columns must belong to another sample.
-void check_columns(const char* layer, const Structure& structure, const Expression& xs);
+/// The number of columns of a matrix {size, n}. Throws as check_input, and for a minibatch.
+unsigned checked_columns(const char* layer, const Expression& xs, unsigned size,
+                         const ParameterStorage& parameter);
+/// Throws ShapeError unless the matrix {size, n} has exactly the columns that the structure reads:
+/// one with more columns must belong to another sample.
+void check_columns(const char* layer, const Structure& structure, const Expression& xs,
+                   unsigned size, const ParameterStorage& parameter);
 
 }  // namespace dynet_like::nn

@@ -59,7 +59,8 @@ ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
 
 States<ChildSumTreeLSTM::State> ChildSumTreeLSTM::operator()(const Structure& tree,
                                                              const Expression& xs) const {
-  check_columns("ChildSumTreeLSTM", tree, xs);
+  check_columns("ChildSumTreeLSTM", tree, xs, input_weights_.dim()[1],
+                input_weights_.get_storage());
   return along_(tree, xs);
 }
 

@@ -25,15 +25,23 @@ class CopyOutput {
   CopyOutput(ParameterCollection& model, unsigned states, unsigned words,
              const CopyOutputOptions& options);
 
-  /// ln P of all words; source[i] is the word of weight i. Shapes: {states} -> {words}. Throws
-  /// ShapeError unless sizes fit, UsageError for a word that does not exist.
+  /// ln P of all words; source[i] is the word of weight i. Numbers from `words` on are words of
+  /// this source alone, which it copies but cannot generate (Gu et al. 2016): SourceVocabulary
+  /// numbers them. Shapes: {states} -> {words}, or {number of all words} with words of the source's
+  /// own. Throws ShapeError unless sizes fit, UsageError for a number of words + the source's
+  /// length or more.
   Expression operator()(const Expression& state, const Attended& found,
                         const std::vector<unsigned>& source) const;
-  /// -ln P of a word. Shapes: {states} -> {1}.
+  /// -ln P of a word. Sources with any number of own words share batches. Shapes: {states} -> {1}.
+  /// Throws UsageError for a word that is neither in the vocabulary nor in the source.
   Expression loss(const Expression& state, const Attended& found,
                   const std::vector<unsigned>& source, unsigned word) const;
 
  private:
+  /// ln P of all words and of `more` further ones, which can only be copied.
+  Expression log_probabilities(const Expression& state, const Attended& found,
+                               const std::vector<unsigned>& source, unsigned more) const;
+
   unsigned words_;
   Parameter state_weights_, mean_weights_, bias_;
 };

@@ -9,6 +9,7 @@
 #include "nn/data/minibatches.h"
 #include "nn/data/penn_trees.h"
 #include "nn/data/prefetcher.h"
+#include "nn/data/source_vocabulary.h"
 #include "nn/data/splits.h"
 #include "nn/data/tab_separated.h"
 #include "nn/data/tagged_sentences.h"

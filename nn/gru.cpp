@@ -4,7 +4,6 @@
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/check_input.h"
 #include "nn/gates.h"
-#include "nn/structures.h"
 
 namespace dynet_like::nn {
 
@@ -44,16 +43,20 @@ std::vector<Expression> GRU::operator()(std::span<const Expression> xs) const {
   return states;
 }
 
+unsigned GRU::columns_of(const Expression& xs) const {
+  return checked_columns("GRU", xs, input_weights_.dim()[1], input_weights_.get_storage());
+}
+
 States<GRU::State> GRU::along(const Expression& xs) const {
-  return along_(Structure::sequence(columns_of(xs, "GRU")), xs);
+  return along_(Structure::sequence(columns_of(xs)), xs);
 }
 
 States<GRU::State> GRU::operator()(const Expression& xs, const State& before) const {
-  return along_(Structure::sequence(columns_of(xs, "GRU")), xs, before);
+  return along_(Structure::sequence(columns_of(xs)), xs, before);
 }
 
 States<GRU::State> GRU::backwards(const Expression& xs) const {
-  return along_(Structure::reversed_sequence(columns_of(xs, "GRU")), xs);
+  return along_(Structure::reversed_sequence(columns_of(xs)), xs);
 }
 
 }  // namespace dynet_like::nn

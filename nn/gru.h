@@ -52,6 +52,7 @@ class GRU {
   unsigned hidden() const { return hidden_; }
 
  private:
+  unsigned columns_of(const Expression& xs) const;
   States<State> along(const Expression& xs) const;
 
   unsigned hidden_;

@@ -4,7 +4,6 @@
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/check_input.h"
 #include "nn/gates.h"
-#include "nn/structures.h"
 
 namespace dynet_like::nn {
 
@@ -43,16 +42,20 @@ std::vector<LSTM::State> LSTM::operator()(std::span<const Expression> xs) const 
   return states;
 }
 
+unsigned LSTM::columns_of(const Expression& xs) const {
+  return checked_columns("LSTM", xs, input_weights_.dim()[1], input_weights_.get_storage());
+}
+
 States<LSTM::State> LSTM::along(const Expression& xs) const {
-  return along_(Structure::sequence(columns_of(xs, "LSTM")), xs);
+  return along_(Structure::sequence(columns_of(xs)), xs);
 }
 
 States<LSTM::State> LSTM::operator()(const Expression& xs, const State& before) const {
-  return along_(Structure::sequence(columns_of(xs, "LSTM")), xs, before);
+  return along_(Structure::sequence(columns_of(xs)), xs, before);
 }
 
 States<LSTM::State> LSTM::backwards(const Expression& xs) const {
-  return along_(Structure::reversed_sequence(columns_of(xs, "LSTM")), xs);
+  return along_(Structure::reversed_sequence(columns_of(xs)), xs);
 }
 
 }  // namespace dynet_like::nn

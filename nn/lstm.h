@@ -48,6 +48,7 @@ class LSTM {
   unsigned hidden() const { return hidden_; }
 
  private:
+  unsigned columns_of(const Expression& xs) const;
   States<State> along(const Expression& xs) const;
 
   unsigned hidden_;

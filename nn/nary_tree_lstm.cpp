@@ -35,7 +35,7 @@ NaryTreeLSTM::NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned
 
 States<NaryTreeLSTM::State> NaryTreeLSTM::operator()(const Structure& tree,
                                                      const Expression& xs) const {
-  check_columns("NaryTreeLSTM", tree, xs);
+  check_columns("NaryTreeLSTM", tree, xs, input_weights_.dim()[1], input_weights_.get_storage());
   return along_(tree, xs);
 }
 

@@ -56,13 +56,4 @@ Structure heads_top_down(std::span<const std::uint32_t> heads) {
   return Structure(vertices);
 }
 
-unsigned columns_of(const Expression& matrix, const char* layer) {
-  const Dim& dim = matrix.dim();
-  if (dim.nd > 2 || dim.bd != 1) {
-    throw ShapeError("[" + std::string(layer) +
-                     "] need a matrix with a column for each element; got " + to_string(dim));
-  }
-  return dim.cols();
-}
-
 }  // namespace dynet_like::nn

@@ -30,7 +30,4 @@ Structure structure_of(const Tree& tree, TreeColumns columns = TreeColumns::leav
 Structure heads_bottom_up(std::span<const std::uint32_t> heads);
 Structure heads_top_down(std::span<const std::uint32_t> heads);
 
-/// The number of columns of a matrix. Throws ShapeError, with the layer's name, for a minibatch.
-unsigned columns_of(const Expression& matrix, const char* layer);
-
 }  // namespace dynet_like::nn

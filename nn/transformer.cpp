@@ -5,41 +5,34 @@
 
 namespace dynet_like::nn {
 
-namespace {
-
-TransformerOptions checked(const TransformerOptions& options) {
-  required("TransformerEncoder", "size", options.size);
-  required("TransformerEncoder", "hidden", options.hidden);
-  required("TransformerEncoder", "heads", options.heads);
-  required("TransformerEncoder", "layers", options.layers);
+const TransformerOptions& checked(const char* layer, const TransformerOptions& options) {
+  required(layer, "size", options.size);
+  required(layer, "hidden", options.hidden);
+  required(layer, "heads", options.heads);
+  required(layer, "layers", options.layers);
   return options;
 }
 
-}  // namespace
+Residual residual(ParameterCollection& model, const char* norm, const TransformerOptions& options) {
+  return {LayerNorm(model, options.size, {.name = norm}), options.dropout, options.norm_first};
+}
 
 TransformerEncoderLayer::TransformerEncoderLayer(ParameterCollection& model,
                                                  const TransformerOptions& options)
-    : own_(add_layer(model, checked(options).name, "layer")),
+    : own_(add_layer(model, checked("TransformerEncoder", options).name, "layer")),
       attention_(own_, options.size, {.heads = options.heads, .causal = options.causal}),
-      attention_norm_(own_, options.size, {.name = "attention_norm"}),
+      around_attention_(residual(own_, "attention_norm", options)),
       network_(own_, options.size, {options.hidden, options.size},
                {.dropout = options.dropout, .activation = options.activation, .name = "network"}),
-      network_norm_(own_, options.size, {.name = "network_norm"}),
-      dropout_(options.dropout),
-      norm_first_(options.norm_first) {}
+      around_network_(residual(own_, "network_norm", options)) {}
 
 Expression TransformerEncoderLayer::operator()(const Expression& x) const {
-  if (norm_first_) {
-    const Expression y = x + dropout(attention_(attention_norm_(x)), dropout_);
-    return y + dropout(network_(network_norm_(y)), dropout_);
-  }
-  const Expression y = attention_norm_(x + dropout(attention_(x), dropout_));
-  return network_norm_(y + dropout(network_(y), dropout_));
+  return around_network_(around_attention_(x, attention_), network_);
 }
 
 TransformerEncoder::TransformerEncoder(ParameterCollection& model,
                                        const TransformerOptions& options) {
-  TransformerOptions of_layer = checked(options);
+  TransformerOptions of_layer = checked("TransformerEncoder", options);
   ParameterCollection own = add_layer(model, options.name, "transformer");
   for (unsigned i = 0; i < options.layers; ++i) {
     of_layer.name = "layer_" + std::to_string(i);

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "nn/layer_norm.h"
 #include "nn/mlp.h"
 #include "nn/multi_head_attention.h"
+#include "nn/residual.h"
 
 namespace dynet_like::nn {
 
@@ -17,7 +17,7 @@ struct TransformerOptions {
   unsigned size = 0;    ///< the size of a column
   unsigned hidden = 0;  ///< the size of the feed-forward network's hidden layer
   unsigned heads = 0;   ///< of attention; size must be a multiple of heads
-  unsigned layers = 1;  ///< the number of layers of a TransformerEncoder
+  unsigned layers = 1;  ///< the number of layers of a stack
   /// The dropout rate of the attention's output and of both layers of the network, at least 0 and
   /// below 1.
   float dropout = 0;
@@ -30,6 +30,11 @@ struct TransformerOptions {
   bool norm_first = true;
   std::string name = {};
 };
+
+/// The options. Throws UsageError, with the layer's name, without size, hidden, heads and layers.
+const TransformerOptions& checked(const char* layer, const TransformerOptions& options);
+/// The connection around one part of a layer, with a norm of this name.
+Residual residual(ParameterCollection& model, const char* norm, const TransformerOptions& options);
 
 /// One layer: self-attention, and a network with one hidden layer that is applied to every column;
 /// each with a residual connection and a norm (Vaswani et al. 2017, section 3.1).
@@ -47,11 +52,9 @@ class TransformerEncoderLayer {
  private:
   ParameterCollection own_;  // with the parameters of the members below
   MultiHeadAttention attention_;
-  LayerNorm attention_norm_;
+  Residual around_attention_;
   MLP network_;
-  LayerNorm network_norm_;
-  float dropout_;
-  bool norm_first_;
+  Residual around_network_;
 };
 
 /// A stack of such layers; with `norm_first`, one more norm follows the last layer.

@@ -76,7 +76,7 @@ std::vector<TreeLSTM::State> TreeLSTM::operator()(const Tree& tree,
 }
 
 States<TreeLSTM::State> TreeLSTM::operator()(const Structure& tree, const Expression& xs) const {
-  check_columns("TreeLSTM", tree, xs);
+  check_columns("TreeLSTM", tree, xs, leaf_weights_.dim()[1], leaf_weights_.get_storage());
   return along_(tree, xs);
 }
 

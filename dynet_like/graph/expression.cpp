@@ -84,10 +84,17 @@ void Expression::throw_stale(const char* user) const {
     throw StateError(std::string("[") + user + "] need an expression of a living graph; got " +
                      (empty() ? "an empty one" : "one whose graph was cleared or destroyed"));
   }
+  const bool is_row = i != Handle::kWhole;
+  const char* const advice =
+      is_row                ? "lookup(graph, table, row), or embedding(graph, row) of a layer"
+      : parameter->is_table ? "lookup(graph, table, row), or parameter(graph, table) for all rows"
+                            : "parameter(graph, w)";
   throw UsageError(std::string("[") + user +
-                   "] need an expression of a graph; got nothing but the parameter \"" +
-                   visible_text(parameter->name) + "\": use " +
-                   (i == Handle::kWhole ? "parameter(graph, w)" : "lookup(graph, table, row)"));
+                   "] need an expression of a graph; got nothing but the " +
+                   (is_row                ? "row of a table"
+                    : parameter->is_table ? "table"
+                                          : "parameter") +
+                   " \"" + visible_text(parameter->name) + "\": use " + advice);
 }
 
 void Handle::throw_reverted(const char* user) {

@@ -11,6 +11,7 @@
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/op.h"
+#include "dynet_like/ops/ops.h"
 #include "dynet_like/tape/tape_writer.h"
 
 namespace dynet_like::detail::recording {
@@ -140,6 +141,18 @@ std::vector<Expression> of_one_graph(std::string_view op, std::span<const Expres
 Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions);
 Expression reduce_batches(const Op& op, const Expression& x);
 Expression reduce_elements(const Op& op, const Expression& x);
+
+/// Calls f(own) for every minibatch element, where own(x) is that element of x, and joins the
+/// results: for operations whose inputs of any length have an element each.
+template <class F>
+Expression by_element(unsigned elements, const F& f) {
+  std::vector<Expression> results;
+  for (unsigned element = 0; element < elements; ++element) {
+    results.push_back(
+        f([&](const Expression& x) { return x.dim().bd == 1 ? x : pick_batch_elem(x, element); }));
+  }
+  return concatenate_to_batch(results);
+}
 
 inline Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
   const Recorder graph = graph_of(op.name, xs);

@@ -203,8 +203,7 @@ Expression kl_divergence(const Expression& log_p, const Expression& log_q);
 /// x'y / (|x| |y|) for every column, in fourteen nodes. Where |x| or |y| is below 1e-12, the result
 /// and its gradient are close to 0. Shapes: {n} {n} -> {1}; {n, k} {n, k} -> {k}.
 Expression cosine_similarity(const Expression& x, const Expression& y);
-/// max(0, margin + |a - p|^2 - |a - n|^2) (Schroff et al. 2015), in five nodes. Shapes: equal ->
-/// {1}.
+/// max(0, margin + |a - p|^2 - |a - n|^2) (Schroff et al. 2015), five nodes. Shapes: equal -> {1}.
 Expression triplet_loss(const Expression& anchor, const Expression& positive,
                         const Expression& negative, float margin = 1.0f);
 /// |x - y|^2 where `same` is 1, max(0, margin - |x - y|)^2 where it is 0 (Hadsell et al. 2006), in
@@ -293,8 +292,7 @@ Expression std_elems(const Expression& x);
 Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions,
                    bool batches = false, unsigned n = 0);
 Expression std_batches(const Expression& x);
-/// The sum of every column, of every row, and the mean of all columns. Shapes: {n, k} -> {k}, {n},
-/// {n}.
+/// The sums of columns, of rows, and the mean of all columns. Shapes: {n, k} -> {k}, {n}, {n}.
 Expression sum_rows(const Expression& x);
 Expression sum_cols(const Expression& x);
 Expression average_cols(const Expression& x);
@@ -305,6 +303,9 @@ Expression l2_norm(const Expression& x);
 /// to the variance; equal numbers become b. Shapes: {n} or {n, k}, {n} {n} -> that of x.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
                       float epsilon = 0);
+/// g x / sqrt(mean of x^2 + epsilon) for every column (Zhang and Sennrich 2019); zeros stay zeros.
+/// Shapes: {n} or {n, k}, {n} -> that of x.
+Expression rms_norm(const Expression& x, const Expression& g, float epsilon = 0);
 /// g w / |w| (Salimans and Kingma 2016). If all of w is 0, the result is NaN. Shapes: any, {1} ->
 /// that of w.
 Expression weight_norm(const Expression& w, const Expression& g);
@@ -422,8 +423,7 @@ Expression floor(const Expression& x, GradientMode mode);
 
 // ----------------------------------------------------------------------- comparisons and choices
 
-/// Element by element; dimensions of size 1 stretch. In min and max, x gets the gradient where x =
-/// y.
+/// Element by element; dimensions of size 1 stretch. In min and max, x gets the gradient of a tie.
 Expression pow(const Expression& x, const Expression& y);
 Expression pow(const Expression& x, float y);
 Expression min(const Expression& x, const Expression& y);

@@ -26,8 +26,8 @@ extern const Op lstm_cell, gru_cell;
 extern const Op sum, average, sum_dim, mean_dim;
 
 // Norms along one dimension (attribute: the dimension), and of columns.
-extern const Op norm_dim, rms_dim, layer_norm;
-/// The epsilon of a layer_norm: its attribute has the bits; without one it is 0.
+extern const Op norm_dim, rms_dim, layer_norm, rms_norm;
+/// The epsilon of a layer_norm or rms_norm: its attribute has the bits; without one it is 0.
 inline float epsilon_of(const Signature& type) {
   return type.attributes.empty() ? 0 : std::bit_cast<float>(type.attributes[0]);
 }

@@ -6,6 +6,14 @@
 
 namespace dynet_like::nn {
 
+std::string to_string(const LabelledSpan& span) {
+  return std::to_string(span.start) + " to " + std::to_string(span.end);
+}
+
+bool comes_before(const LabelledSpan& a, const LabelledSpan& b) {
+  return a.start != b.start ? a.start < b.start : a.end > b.end;
+}
+
 std::vector<LabelledSpan> labelled_spans(const Tree& tree) {
   const std::vector<std::uint32_t> labels = tree.labels();
   std::vector<LabelledSpan> spans;
@@ -15,9 +23,7 @@ std::vector<LabelledSpan> labelled_spans(const Tree& tree) {
     spans.push_back({tree.nodes()[node.first_node].word, words, labels[spans.size()]});
   }
   std::ranges::reverse(spans);  // a node with one child comes before it
-  std::ranges::stable_sort(spans, [](const LabelledSpan& a, const LabelledSpan& b) {
-    return a.start != b.start ? a.start < b.start : a.end > b.end;
-  });
+  std::ranges::stable_sort(spans, comes_before);
   return spans;
 }
 

@@ -15,10 +15,6 @@ namespace dynet_like::nn {
 
 namespace {
 
-std::string text_of(const LabelledSpan& span) {
-  return std::to_string(span.start) + " to " + std::to_string(span.end);
-}
-
 /// Whether the spans from `next` on begin with a complete tree over these words. Spans are ordered
 /// such that each comes before its parts. Moves `next` behind the tree.
 bool is_tree(std::span<const LabelledSpan> spans, std::size_t& next, unsigned start, unsigned end) {
@@ -36,15 +32,13 @@ void check_tree(std::span<const LabelledSpan> tree, unsigned words, unsigned lab
   for (const LabelledSpan& span : spans) {
     if (span.label < labels) continue;
     throw UsageError("[span_score] need labels below " + std::to_string(labels) + "; got " +
-                     detail::index_text(span.label) + " for the span " + text_of(span));
+                     detail::index_text(span.label) + " for the span " + to_string(span));
   }
-  std::ranges::sort(spans, [](const LabelledSpan& a, const LabelledSpan& b) {
-    return a.start != b.start ? a.start < b.start : a.end > b.end;
-  });
+  std::ranges::sort(spans, comes_before);
   std::size_t next = 0;
   if (spans.size() == 2 * std::size_t{words} - 1 && is_tree(spans, next, 0, words)) return;
   std::string all;
-  for (const LabelledSpan& span : spans) all += ", " + text_of(span);
+  for (const LabelledSpan& span : spans) all += ", " + to_string(span);
   throw UsageError("[span_score] need the " + detail::counted(2 * std::size_t{words} - 1, "span") +
                    " of a binary tree over " + detail::counted(words, "word") + "; got " +
                    detail::counted(spans.size(), "span") + all);

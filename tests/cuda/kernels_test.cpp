@@ -26,6 +26,7 @@ double bound_of(const Op& op) {
       {"lstm_cell", 16},
       {"gru_cell", 16},
       {"layer_norm", 16},
+      {"rms_norm", 16},
       // One chain of additions on the CPU, a tree of them here.
       {"cumsum", 16},
       {"hinge", 16},

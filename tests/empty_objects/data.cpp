@@ -130,6 +130,14 @@ void use_data(Types& types) {
   words.add("a");
   words.set_unknown("?");
   types.use("Vocabulary", words, use_vocabulary);
+  const std::vector<std::string> source = {"a", "new"};
+  types.use("SourceVocabulary", nn::SourceVocabulary(words, source), [](const auto& each) {
+    ATTEMPT(each.source());
+    ATTEMPT(each.id("new"));
+    ATTEMPT(each.id("nowhere"));
+    ATTEMPT(each.row(1000));
+    ATTEMPT(each.word(1000));
+  });
   types.use("WordNormalisation", nn::WordNormalisation(),
             [](nn::WordNormalisation how) { nn::normalised("A1", how); });
   types.use("Text", nn::Text{words, {0, 0}}, [](const nn::Text& text) {

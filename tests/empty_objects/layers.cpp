@@ -62,8 +62,33 @@ void use_attention(Types& types, Inputs& in) {
               const Expression weights = softmax(in.x);
               ATTEMPT(layer(in.x, {in.x, weights}, {1, 2}).value());
               ATTEMPT(layer.loss(in.x, {in.x, weights}, {1, 2}, 1).value());
+              ATTEMPT(layer.loss(in.x, {in.x, weights}, {1, 5}, 5).value());
               ATTEMPT(layer(in.x, {}, {}));
             });
+  ATTEMPT(nn::coverage_loss({}));
+  ATTEMPT(nn::coverage_loss(std::vector<Expression>(2)));
+  ATTEMPT(nn::pick_batch_elems(nn::AttentionMemory(), {0}).keys.value());
+}
+
+void use_decoder(Types& types, Inputs& in) {
+  const auto use = [&](const auto& layer) {
+    ATTEMPT(layer(in.columns, in.columns).value());
+    ATTEMPT(layer(Expression(), in.columns));
+    ATTEMPT(layer(in.columns, Expression()));
+    ATTEMPT(layer.start(Expression()));
+    ATTEMPT(layer.step(layer.start(in.columns), in.x).h.value());
+    ATTEMPT(layer.step(layer.start(in.columns), Expression()));
+    ATTEMPT(layer.step({}, in.x));
+    ATTEMPT(nn::pick_batch_elems(layer.start(in.columns), {0}));
+  };
+  const nn::TransformerOptions options = {.size = 2, .hidden = 2, .heads = 1};
+  types.use("TransformerDecoderLayer", nn::TransformerDecoderLayer(in.model, options), use);
+  types.use("TransformerDecoder", nn::TransformerDecoder(in.model, options), use);
+  ATTEMPT(nn::TransformerDecoder::State().length());
+  types.use("Residual", nn::residual(in.model, "norm", options), [&](const nn::Residual& around) {
+    ATTEMPT(around(in.x, [](const Expression& x) { return tanh(x); }).value());
+    ATTEMPT(around(Expression(), [](const Expression& x) { return tanh(x); }));
+  });
 }
 
 template <class Layer>
@@ -232,6 +257,8 @@ void use_plain_layers(Types& types, Inputs& in) {
     ATTEMPT(layer.bias().values());
   });
   types.use("LayerNorm", nn::LayerNorm(in.model, 2), use);
+  types.use("RMSNorm", nn::RMSNorm(in.model, 2), use);
+  types.use("Conv1D", nn::Conv1D(in.model, 2, 2, {.width = 2}), use);
   types.use("Highway", nn::Highway(in.model, 2), use);
   types.use("MLP", nn::MLP(in.model, 2, {2, 2}), use);
   types.use("MLPOptions", nn::MLPOptions(),
@@ -244,6 +271,8 @@ void use_plain_layers(Types& types, Inputs& in) {
   types.data<nn::LayerOptions>("LayerOptions");
   types.data<nn::StackOptions>("StackOptions");
   types.data<nn::LinearOptions>("LinearOptions");
+  types.data<nn::RMSNormOptions>("RMSNormOptions");
+  types.data<nn::Conv1DOptions>("Conv1DOptions");
   types.data<nn::HighwayOptions>("HighwayOptions");
   types.data<nn::CharacterCNNOptions>("CharacterCNNOptions");
   types.data<nn::CharacterLSTMOptions>("CharacterLSTMOptions");
@@ -284,6 +313,7 @@ void use_plain_layers(Types& types, Inputs& in) {
 void use_layers(Types& types) {
   Inputs in;
   use_attention(types, in);
+  use_decoder(types, in);
   use_recurrent_layers(types, in);
   use_tree_layers(types, in);
   use_word_layers(types, in);

@@ -81,6 +81,11 @@ void use_structured(Types& types) {
             [](const nn::ArcScores& scores) { ATTEMPT(scores(0, scores.words())); });
   types.use("Best", nn::Best(), [](nn::Best& best) { best.offer(1, 2); });
   types.data<nn::LabelledSpan>("LabelledSpan");
+  ATTEMPT(nn::constituents(nn::Tree()));
+  ATTEMPT(nn::binarised({}, 0, 0));
+  ATTEMPT(nn::to_tree({}, {}, {}, 0));
+  ATTEMPT(nn::constituents_loss({}, {}, 0));
+  ATTEMPT(nn::constituents_loss(std::vector<Expression>(1), {}, 0));
   types.use("CtcLabels", nn::CtcLabels(), [&](const nn::CtcLabels& labels) {
     ATTEMPT(nn::ctc_loss(Expression(), labels.labels));
     ATTEMPT(nn::ctc_loss(std::span<const Expression>(), labels.labels));

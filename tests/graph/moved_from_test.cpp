@@ -115,6 +115,11 @@ TEST_F(MovedFromTest, Layers) {
                    [&](nn::MLP& each) { EXPECT_EQ(each(x_).dim(), Dim({2})); });
   check_moved_from(nn::TransformerEncoder(model_, {.size = 3, .hidden = 2, .heads = 1}),
                    [&](nn::TransformerEncoder& each) { EXPECT_EQ(each(x_).dim(), Dim({3})); });
+  check_moved_from(nn::TransformerDecoder(model_, {.size = 3, .hidden = 2, .heads = 1}),
+                   [&](nn::TransformerDecoder& each) {
+                     EXPECT_EQ(each(x_, x_).dim(), Dim({3}));
+                     EXPECT_EQ(each.step(each.start(x_), x_).h.dim(), Dim({3}));
+                   });
   nn::EncoderConfig config;
   config.vocabulary = config.size = config.hidden = config.positions = 4;
   config.heads = config.layers = 1;

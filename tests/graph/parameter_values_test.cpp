@@ -115,7 +115,20 @@ TEST_F(ParameterValues, HaveAShapeAndANameButNoGraph) {
   EXPECT_EQ(message_of<UsageError>([&] { tanh(w); }), advice);
   EXPECT_NE(message_of<UsageError>([&] { w* table[0]; }).find("nothing but"), std::string::npos);
   const std::string of_row = message_of<UsageError>([&] { tanh(table[0]); });
-  EXPECT_NE(of_row.find("use lookup(graph, table, row)"), std::string::npos) << of_row;
+  EXPECT_EQ(of_row,
+            "[tanh] need an expression of a graph; got nothing but the row of a table \"/table\": "
+            "use lookup(graph, table, row), or embedding(graph, row) of a layer");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              concatenate({table[0], table[1]});
+            }),
+            "[concatenate] need an expression of a graph; got nothing but the row of a table "
+            "\"/table\": use lookup(graph, table, row), or embedding(graph, row) of a layer");
+  EXPECT_EQ(
+      message_of<UsageError>([&] {
+        concatenate({table, table}, 1);
+      }),
+      "[concatenate] need an expression of a graph; got nothing but the table \"/table\": use "
+      "lookup(graph, table, row), or parameter(graph, table) for all rows");
   EXPECT_THROW(alone.value(), UsageError);
   EXPECT_THROW(alone.gradient(), UsageError);
   EXPECT_THROW(alone.graph(), UsageError);

@@ -105,7 +105,6 @@ TEST(CharacterLayersTest, Errors) {
   EXPECT_THROW(CharacterCNN(model, kCharacters, 0, {.filters = kFilters}), ShapeError);
   EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{0, 2}}}), ShapeError);
   EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{2, 0}}}), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{17, 2}}}), UsageError);
   EXPECT_THROW(CharacterLSTM(model, 0, kSize, {.hidden = 2}), ShapeError);
   EXPECT_THROW(CharacterLSTM(model, kCharacters, kSize, {}), UsageError);
   const Readers readers(model);

@@ -54,6 +54,136 @@ TEST(CopyOutputTest, FollowsTheFormula) {
   EXPECT_NEAR(sum, 1, 1e-12);
 }
 
+// Own words of the source are copied, never generated; they have probabilities of their own.
+TEST(CopyOutputTest, OwnWordsOfTheSource) {
+  ParameterCollection model(1, DType::f64);
+  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  randomise(model, 3);
+  ComputationGraph graph(double_options());
+  const Expression state = reshape(drawn_matrix(graph, kStates, 1, 1), {kStates});
+  const Expression mean = reshape(drawn_matrix(graph, kMeans, 1, 2), {kMeans});
+  const Attended found = {mean, softmax(reshape(drawn_matrix(graph, 5, 1, 3), {5}))};
+  const Words source = {kWords + 1, 1, kWords, 0, kWords + 1}, known = {2, 1, 3, 0, 2};
+  const Doubles got = as_doubles(output(state, found, source).value()),
+                without = as_doubles(output(state, found, known).value());
+  ASSERT_EQ(got.size(), kWords + 2);
+  const Doubles weights = as_doubles(found.weights.value());
+  // What words 2 and 3 lose is what the own words have.
+  EXPECT_NEAR(std::exp(got[kWords]) + std::exp(got[3]), std::exp(without[3]), 1e-12);
+  EXPECT_NEAR(std::exp(got[kWords + 1]) + std::exp(got[2]), std::exp(without[2]), 1e-12);
+  EXPECT_NEAR(std::exp(got[kWords + 1] - got[kWords]), (weights[0] + weights[4]) / weights[2],
+              1e-12);
+  double sum = 0;
+  for (unsigned word = 0; word < got.size(); ++word) {
+    EXPECT_NEAR(output.loss(state, found, source, word).value().at(0), -got[word], 1e-12) << word;
+    sum += std::exp(got[word]);
+  }
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+// However many own words there are, a loss has one type.
+TEST(CopyOutputTest, LossesOfOwnWordsShareBatches) {
+  ParameterCollection model;
+  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  const auto batches = [&](const std::vector<unsigned>& own) {
+    Minibatch batch;
+    for (const unsigned count : own) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression state = reshape(drawn_matrix(graph, kStates, 1, count), {kStates});
+      const Expression mean = reshape(drawn_matrix(graph, kMeans, 1, count), {kMeans});
+      Words source;
+      for (unsigned i = 0; i < count; ++i) source.push_back(kWords + i);
+      const Expression scores = drawn_matrix(graph, 1, count, 3);
+      const Attended found = {mean, reshape(segment_softmax(scores, {count}), {count})};
+      batch.add_loss(output.loss(state, found, source, kWords));
+    }
+    batch.forward();
+    return batch.explain().batches;
+  };
+  EXPECT_EQ(batches({1, 2, 3, 7, 5}), batches({5, 5, 5, 5, 5}));
+}
+
+// Several hypotheses, each with its own weights.
+TEST(CopyOutputTest, HypothesesAreMinibatchElements) {
+  ParameterCollection model;
+  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  randomise(model, 3);
+  ComputationGraph graph;
+  const auto elements = [&](unsigned rows, unsigned seed) {
+    return reshape(drawn_matrix(graph, rows, 3, seed), Dim({rows}, 3));
+  };
+  const Words source = {4, 1, 7, 0, 7};
+  const Expression states = elements(kStates, 1);
+  const Attended found = {elements(kMeans, 2), softmax(elements(5, 3))};
+  const Expression all = output(states, found, source);
+  EXPECT_EQ(all.dim(), Dim({8}, 3));
+  for (unsigned i = 0; i < 3; ++i) {
+    const Attended own = {pick_batch_elem(found.mean, i), pick_batch_elem(found.weights, i)};
+    EXPECT_EQ(as_vector(pick_batch_elem(all, i).value()),
+              as_vector(output(pick_batch_elem(states, i), own, source).value()));
+  }
+  EXPECT_THROW(output(pick_batch_elems(states, {0, 1}), found, source), ShapeError);
+}
+
+TEST(CoverageTest, EveryHypothesisHasItsOwnMemory) {
+  ParameterCollection model;
+  const AdditiveAttention attention(model, kMeans, kStates, {.hidden = 5});
+  const Coverage cover(model, 5);
+  randomise(model, 4);
+  ComputationGraph graph;
+  const AttentionMemory memory = attention.read(drawn_matrix(graph, kMeans, 6, 1));
+  const Expression queries = reshape(drawn_matrix(graph, kStates, 3, 2), Dim({kStates}, 3));
+  AttentionMemory all = cover(memory, attention.weights(memory, queries));
+  all = cover(all, attention.weights(all, queries));
+  const Attended found = attention.attend(all, queries);
+  EXPECT_EQ(found.weights.dim(), Dim({6}, 3));
+  for (unsigned i = 0; i < 3; ++i) {
+    const Expression query = pick_batch_elem(queries, i);
+    AttentionMemory own = cover(memory, attention.weights(memory, query));
+    own = cover(own, attention.weights(own, query));
+    EXPECT_EQ(as_vector(pick_batch_elem(found.weights, i).value()),
+              as_vector(attention.weights(own, query).value()));
+    EXPECT_EQ(as_vector(pick_batch_elem(found.mean, i).value()),
+              as_vector(attention(own, query).value()));
+  }
+  const AttentionMemory picked = pick_batch_elems(all, {2, 0});
+  EXPECT_EQ(picked.keys.dim(), Dim({5, 6}, 2));
+  EXPECT_EQ(picked.values.dim(), Dim({kMeans, 6}));
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              cover(memory, ones(graph, {6, 2}));
+            }),
+            "[Coverage] need the weights of one query, {6}, and a minibatch element per "
+            "hypothesis; got {6,2}");
+}
+
+TEST(CoverageTest, TheLossIsWhatIsLookedAtAgain) {
+  ParameterCollection model(1, DType::f64);
+  std::vector<Parameter> queries;
+  for (int i = 0; i < 3; ++i) queries.push_back(model.add_parameters({4}));
+  randomise(model, 6);
+  const auto weights = [&](ComputationGraph& graph) {
+    std::vector<Expression> all;
+    for (const Parameter& each : queries) all.push_back(softmax(parameter(graph, each)));
+    return all;
+  };
+  ComputationGraph graph(double_options());
+  const std::vector<Expression> all = weights(graph);
+  Doubles covered(4);
+  double expected = 0;
+  for (const Expression& each : all) {
+    const Doubles now = as_doubles(each.value());
+    for (unsigned i = 0; i < 4; ++i) {
+      expected += std::min(now[i], covered[i]);
+      covered[i] += now[i];
+    }
+  }
+  EXPECT_NEAR(coverage_loss(all).value().at(0), expected, 1e-12);
+  EXPECT_EQ(coverage_loss(std::span(all).first(1)).value().at(0), 0);
+  expect_gradients(model, [&](ComputationGraph& again) { return coverage_loss(weights(again)); });
+  EXPECT_THROW(coverage_loss({}), UsageError);
+  EXPECT_THROW(coverage_loss(std::vector<Expression>{all[0], zeros(graph, {3})}), ShapeError);
+}
+
 struct Model {
   explicit Model(ParameterCollection& model)
       : attention(model, kMeans, kStates, {.hidden = 5}),
@@ -65,7 +195,15 @@ struct Model {
     const AttentionMemory memory = attention.read(states);
     const Attended first = attention.attend(memory, state);
     const Attended second = attention.attend(cover(memory, first.weights), tanh(state));
-    return squared_norm(output(state, first, source)) + output.loss(state, second, source, 2);
+    const std::vector<Expression> weights = {first.weights, second.weights};
+    return squared_norm(output(state, first, source)) + output.loss(state, second, source, 2) +
+           output.loss(state, first, with_own_words(source), with_own_words(source)[0]) +
+           coverage_loss(weights);
+  }
+
+  static Words with_own_words(Words source) {
+    for (unsigned& word : source) word = kWords + word % static_cast<unsigned>(source.size());
+    return source;
   }
 
   AdditiveAttention attention;
@@ -135,6 +273,7 @@ TEST(CopyOutputTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(message_of<ShapeError>([&] { CopyOutput(model, 2, 0, {.means = 3}); }),
             "[CopyOutput] need at least 1 word; got 0");
   EXPECT_THROW(Coverage(model, 0), ShapeError);
+  const CopyOutput output(model, 2, 5, {.means = 3});
   ComputationGraph graph;
   const Expression x = zeros(graph, {4}), gate = zeros(graph, {1}), two = ones(graph, {2});
   EXPECT_EQ(message_of<UsageError>([&] {
@@ -144,6 +283,17 @@ TEST(CopyOutputTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(message_of<ShapeError>([&] { copy_log_softmax(x, gate, two, {0}); }),
             "[copy_log_softmax] need a word for each weight, at least one; not 1; got {4} {1} {2}");
   EXPECT_THROW(copy_log_softmax(x, two, two, {0, 1}), ShapeError);
+  const Attended found = {ones(graph, {3}), two};
+  EXPECT_EQ(message_of<UsageError>([&] {
+              output(two, found, {1, 7});
+            }),
+            "[CopyOutput] need words below 7: 5 of the vocabulary, and at most 2 of the source; "
+            "got 7");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              output.loss(two, found, {1, 5}, 6);
+            }),
+            "[CopyOutput] need a word below 5, or one of the source; got 6");
+  EXPECT_THROW(output.loss(two, found, {1, 4}, 5), UsageError);
   EXPECT_THROW(Coverage(model, 5)({ones(graph, {5, 3}), x}, two), ShapeError);
 }
 

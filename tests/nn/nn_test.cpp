@@ -284,7 +284,7 @@ TEST(NnTest, SizesThatDoNotFit) {
   EXPECT_EQ(refusal([&] {
               lstm(ones(graph, {4, 3}));
             }),
-            "[LSTM] need inputs of size 3 for \"/lstm_1/W\"; got {4}");
+            "[LSTM] need inputs of size 3 for \"/lstm_1/W\"; got {4,3}");
   EXPECT_EQ(refusal([&] {
               lstm.step({x, x}, ones(graph, {3}));
             }),
@@ -292,7 +292,13 @@ TEST(NnTest, SizesThatDoNotFit) {
   EXPECT_EQ(refusal([&] {
               GRU(model, 3, 2)(ones(graph, {4, 3}));
             }),
-            "[GRU] need inputs of size 3 for \"/gru/W\"; got {4}");
+            "[GRU] need inputs of size 3 for \"/gru/W\"; got {4,3}");
+  const GRU gru(model, 3, 2);
+  EXPECT_EQ(refusal([&] {
+              gru.step(ones(graph, {2, 5}), ones(graph, {3}));
+            }),
+            "[GRU] need states of size 2 for \"/gru_1/U\"; got {2,5}: give one column at a time, "
+            "pick(x, i, 1)");
   EXPECT_EQ(refusal([&] {
               lstm.step(lstm.start(graph), ones(graph, {3, 5}));
             }),
@@ -304,7 +310,7 @@ TEST(NnTest, SizesThatDoNotFit) {
   EXPECT_EQ(refusal([&] {
               tree_lstm(tree, ones(graph, {4, 2}));
             }),
-            "[TreeLSTM] need inputs of size 3 for \"/tree_lstm_1/W\"; got {4}");
+            "[TreeLSTM] need inputs of size 3 for \"/tree_lstm_1/W\"; got {4,2}");
   EXPECT_EQ(refusal([&] {
               tree_lstm(tree, ones(graph, {3, 3}));
             }),

@@ -10,6 +10,7 @@
 #include "dynet_like/dynet_like.h"
 #include "nn/embedding.h"
 #include "nn/positions.h"
+#include "nn/rms_norm.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {
@@ -37,6 +38,39 @@ TEST(LayerNormTest, FollowsTheFormula) {
   EXPECT_EQ(norm(pick(x, 0, 1)).dim(), Dim({5}));
   EXPECT_THROW(norm(ones(graph, {4, 3})), ShapeError);
   EXPECT_THROW(LayerNorm(model, 0), ShapeError);
+}
+
+TEST(RMSNormTest, FollowsTheFormula) {
+  for (const float epsilon : {0.0f, 0.5f}) {
+    ParameterCollection model(1, DType::f64);
+    const RMSNorm norm(model, 5, {.epsilon = epsilon});
+    EXPECT_EQ(numbers(model, "/rms_norm/g"), Doubles(5, 1));
+    const Parameter x = model.add_parameters({5, 3});
+    randomise(model, 2);
+    const Doubles g = numbers(model, "/rms_norm/g"), values = as_doubles(x.values());
+    ComputationGraph graph(double_options());
+    const Doubles got = as_doubles(norm(parameter(graph, x)).value());
+    for (unsigned j = 0; j < 3; ++j) {
+      double squares = 0;
+      for (unsigned i = 0; i < 5; ++i) squares += std::pow(values[5 * j + i], 2);
+      const double divisor = std::sqrt(squares / 5 + static_cast<double>(epsilon));
+      for (unsigned i = 0; i < 5; ++i) {
+        EXPECT_NEAR(got[5 * j + i], g[i] * values[5 * j + i] / divisor, 1e-9);
+      }
+    }
+    expect_gradients(
+        model, [&](ComputationGraph& again) { return sum_elems(tanh(norm(parameter(again, x)))); });
+  }
+  ParameterCollection model;
+  const RMSNorm norm(model, 8), negative(model, 8, {.epsilon = -1, .name = "negative"});
+  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
+    return squared_norm(norm(drawn_matrix(graph, 8, 1 + sample / 2, sample)));
+  });
+  ComputationGraph graph;
+  EXPECT_EQ(norm(ones(graph, {8})).dim(), Dim({8}));
+  EXPECT_THROW(norm(ones(graph, {7, 3})), ShapeError);
+  EXPECT_THROW(negative(ones(graph, {8})), UsageError);
+  EXPECT_THROW(RMSNorm(model, 0), ShapeError);
 }
 
 /// Gives parameters below `prefix` the values of those below `name` in another model.

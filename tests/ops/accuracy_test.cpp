@@ -42,7 +42,7 @@ bool is_elementwise(const Op& op) {
 // Where errors of sums go through further functions they grow.
 double bound_of(const Op& op) {
   const bool goes_on = &op == &ops::lstm_cell || &op == &ops::gru_cell || &op == &ops::layer_norm ||
-                       &op == &elementwise<formulas::TanhOfSum>;
+                       &op == &ops::rms_norm || &op == &elementwise<formulas::TanhOfSum>;
   return goes_on ? 16 : 4;
 }
 

@@ -109,6 +109,17 @@ std::vector<Function> functions() {
          }
          return result;
        }},
+      {"rms_norm",
+       {matrix, Dim({3})},
+       [](const Xs& x) { return rms_norm(x[0], x[1], 0.5f); },
+       [](Inputs x) {
+         Doubles result;
+         for (int i = 0; i < 12; ++i) {
+           const double divisor = std::sqrt(moment(column(x[0], 3, i / 3), 2) + 0.5);
+           result.push_back(x[0][i] / divisor * x[1][i % 3]);
+         }
+         return result;
+       }},
       {"weight_norm",
        {matrix, Dim({1})},
        [](const Xs& x) { return weight_norm(x[0], x[1]); },

@@ -41,7 +41,9 @@ TEST_P(OpNormsTest, LayerNormOfAConstantColumnIsItsBias) {
 }
 
 TEST_P(OpNormsTest, NormsOfZeros) {
-  const Expression x = vector({0, 0, 0}), g = vector({2});
+  const Expression x = vector({0, 0, 0}), g = vector({2}), gains = vector({2, 2, 2});
+  EXPECT_EQ(values(rms_norm(x, gains)), (Doubles{0, 0, 0}));
+  EXPECT_EQ(gradient(sum_elems(rms_norm(x, gains)), x), (Doubles{0, 0, 0}));
   EXPECT_EQ(values(l2_norm(x)), Doubles{0});
   EXPECT_EQ(gradient(l2_norm(x), x), (Doubles{0, 0, 0}));
   for (double each : values(weight_norm(x, g))) EXPECT_TRUE(std::isnan(each)) << each;
@@ -108,6 +110,7 @@ TEST_P(OpNormsTest, NumbersWhoseSquaresAreNone) {
     if (size < 1) continue;  // layer_norm calls differences of 1e-12 and less none
     EXPECT_NEAR(values(layer_norm(x, g, b))[0], -std::sqrt(1.5), 1e-6);
     EXPECT_NEAR(values(layer_norm(x, g, b))[2], std::sqrt(1.5), 1e-6);
+    EXPECT_NEAR(values(rms_norm(x, g))[2], std::sqrt(1.5), 1e-6);
     // y2 = (x2 - mean) / deviation moves with x1 alone: the others keep it where it is.
     const Doubles of_last = gradient(pick(layer_norm(x, g, b), 2), x);
     EXPECT_NEAR(of_last[0] * unit, std::sqrt(1.5) / 6, 1e-6);

@@ -95,6 +95,49 @@ std::string gradient_of(const Op& op) {
   return "";
 }
 
+// Text of a comment, whose characters mean nothing else on a page.
+std::string as_words(const std::string& text) {
+  std::string words;
+  bool is_code = false;
+  for (const char c : text) {
+    is_code ^= c == '`';
+    if (!is_code && std::string_view("*_<|").find(c) != std::string_view::npos) words += '\\';
+    words += c;
+  }
+  return words;
+}
+
+// The functions that a header declares, below the headings of the header: names and comments.
+std::string functions_of(const fs::path& header) {
+  static const std::regex heading("// -+ (.*)"), comment("/// (.*)"),
+      declaration(R"((?:Expression&?|CellState) (\w+|operator\S+?)\(.*)");
+  std::istringstream in(source_text(header));
+  std::string all, names, words;
+  const auto end_of_group = [&] {
+    if (!names.empty()) all += "- " + names + (words.empty() ? "" : ": " + as_words(words)) + '\n';
+    names = words = "";
+  };
+  std::smatch match;
+  for (std::string line; std::getline(in, line);) {
+    if (std::regex_match(line, match, heading)) {
+      end_of_group();
+      const std::string title = match[1];
+      all += "\n### " + std::string(1, static_cast<char>(std::toupper(title[0]))) +
+             title.substr(1) + "\n\n";
+    } else if (std::regex_match(line, match, comment)) {
+      if (!names.empty()) end_of_group();
+      words += (words.empty() ? "" : " ") + match.str(1);
+    } else if (std::regex_match(line, match, declaration)) {
+      const std::string name = '`' + match.str(1) + '`';
+      if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+    } else if (line.empty()) {
+      end_of_group();
+    }
+  }
+  end_of_group();
+  return all;
+}
+
 std::string page(const fs::path& root) {
   const std::map<std::string, std::string> calls = calls_of(root / "tests/ops");
   std::vector<std::pair<std::string, ops::List>> families = {
@@ -109,9 +152,8 @@ std::string page(const fs::path& root) {
   out << "# Operations\n\n"
          "<!-- Written by DYNET_LIKE_UPDATE_PAGES=1 ops_tests --gtest_filter='OpsPageTest*' -->\n\n"
          "This page lists the operations that graphs record, with the names that `explain()` "
-         "prints. [`ops.h`](../dynet_like/ops/ops.h) has all overloads, and functions that are "
-         "made of several operations; [`chains.h`](../dynet_like/ops/chains.h) has the functions "
-         "of chains.\nAll operations but inputs and parameters have kernels for CPUs and for "
+         "prints, and then [all functions](#all-functions), some of which are made of several "
+         "operations.\nAll operations but inputs and parameters have kernels for CPUs and for "
          "GPUs.\n\n"
          "x and y are expressions, W is a parameter. Each line has the formula, a call, the shapes "
          "of one case, and what the backward pass reads\nbesides the gradient dy of the output: "
@@ -128,6 +170,11 @@ std::string page(const fs::path& root) {
       out << shapes_of(*op) << gradient_of(*op) << '\n';
     }
   }
+  const fs::path headers = root / "dynet_like/ops";
+  out << "\n## All functions\n\nThe overloads are in [`ops.h`](../dynet_like/ops/ops.h) and, for "
+         "chains, in [`chains.h`](../dynet_like/ops/chains.h).\n"
+      << functions_of(headers / "ops.h") << "\n### Chains\n\n"
+      << functions_of(headers / "chains.h");
   return out.str();
 }
 
@@ -139,6 +186,22 @@ TEST(OpsPageTest, IsThatOfTheTable) {
   if (std::getenv("DYNET_LIKE_UPDATE_PAGES") != nullptr) std::ofstream(file) << now;
   EXPECT_TRUE(source_text(file) == now)
       << "run DYNET_LIKE_UPDATE_PAGES=1 ops_tests --gtest_filter='OpsPageTest*'";
+}
+
+// Each public function is on the page, by its name.
+TEST(OpsPageTest, HasEveryPublicFunction) {
+  const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
+  const std::string now = page(root);
+  std::size_t functions = 0;
+  for (const char* header : {"ops.h", "chains.h"}) {
+    const std::string text = source_text(root / "dynet_like/ops" / header);
+    const std::regex name(R"(\n[A-Z][\w&:]* (\w+)\()");
+    for (std::sregex_iterator each(text.begin(), text.end(), name), end; each != end; ++each) {
+      EXPECT_NE(now.find('`' + (*each)[1].str() + '`'), std::string::npos) << (*each)[1];
+      ++functions;
+    }
+  }
+  EXPECT_GT(functions, 200u);
 }
 
 // Each op has a call on the page.

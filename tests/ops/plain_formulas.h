@@ -110,6 +110,8 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
       {"layer_norm",
        {plain_layer_norm,
         [](const Givens& g) { return layer_norm(g.a, pick(g.a, 0, 1), pick(g.b, 0, 1)); }}},
+      {"rms_norm",
+       {plain_rms_norm, [](const Givens& g) { return rms_norm(g.a, pick(g.b, 0, 1)); }}},
       {"max_dim",
        {[](Type type, const Item& item, const Index& index) {
           return largest_along(type, item, index);

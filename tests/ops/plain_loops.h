@@ -92,6 +92,13 @@ inline double plain_layer_norm(const Signature& type, const Item& item, const In
   return item.inputs[1][index[0]] * normal + item.inputs[2][index[0]];
 }
 
+inline double plain_rms_norm(const Signature& type, const Item& item, const Index& index) {
+  const unsigned n = type.inputs[0].rows();
+  const double squares = along(type, item, index, 0, [](double x) { return x * x; });
+  const double divisor = std::sqrt(squares / n + ops::epsilon_of(type));
+  return item.inputs[1][index[0]] * at(type, item, 0, index) / divisor;
+}
+
 inline double largest_along(const Signature& type, const Item& item, const Index& index) {
   double top = -std::numeric_limits<double>::infinity();
   along(type, item, whole_index(type, index), type.attributes[0], [&](double x) {

@@ -66,6 +66,10 @@ TEST_F(SentenceLengthsTest, LayersShareBatches) {
   const LayerNorm norm(model, kSize);
   const SinusoidalPositions sinusoidal(40, kSize);
   const LearnedPositions learned(model, 40, kSize);
+  const RMSNorm rms(model, kSize);
+  const Conv1D same(model, kSize, kSize, {.width = 3, .padding = 1}),
+      strided(model, kSize, kSize, {.width = 3, .stride = 2, .dilation = 2, .padding = 4});
+  const TransformerDecoder decoder(model, {.size = kSize, .hidden = 32, .heads = 2, .layers = 2});
   const DotAttention dot;
   const MultiHeadAttention heads(model, kSize, {.heads = 2});
   const TransformerEncoder encoder(
@@ -75,6 +79,10 @@ TEST_F(SentenceLengthsTest, LayersShareBatches) {
   EXPECT_TRUE(share_batches([&](const Expression& x) { return mlp(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return highway(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return norm(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return rms(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return same(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return strided(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return decoder(x, x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return dropout(x, 0.5f); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return sinusoidal(x); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return learned(x); }));

@@ -37,6 +37,8 @@ TEST(LayerNamesPageTest, HasTheNamesOfTheLayers) {
                nn::MLP(m, 8, {8, 8});
              }),
       row_of("LayerNorm", [](Model& m) { nn::LayerNorm(m, 8); }),
+      row_of("RMSNorm", [](Model& m) { nn::RMSNorm(m, 8); }),
+      row_of("Conv1D", [](Model& m) { nn::Conv1D(m, 8, 8, {.width = 3}); }),
       row_of("Embedding", [](Model& m) { nn::Embedding(m, 8, 8); }),
       row_of("LearnedPositions", [](Model& m) { nn::LearnedPositions(m, 8, 8); }),
       row_of("LSTM", [](Model& m) { nn::LSTM(m, 8, 8); }),
@@ -48,6 +50,8 @@ TEST(LayerNamesPageTest, HasTheNamesOfTheLayers) {
       row_of("MultiHeadAttention", [](Model& m) { nn::MultiHeadAttention(m, 8, {.heads = 2}); }),
       row_of("TransformerEncoder",
              [](Model& m) { nn::TransformerEncoder(m, {.size = 8, .hidden = 8, .heads = 2}); }),
+      row_of("TransformerDecoder",
+             [](Model& m) { nn::TransformerDecoder(m, {.size = 8, .hidden = 8, .heads = 2}); }),
       row_of("LinearChainCRF", [](Model& m) { nn::LinearChainCRF(m, 8); }),
   };
   const std::string page = source_text(std::filesystem::path(source) / "docs/layers.md");

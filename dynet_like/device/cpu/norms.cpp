@@ -90,7 +90,9 @@ void norm_backward(const BackwardCall& call) {
   }
 }
 
-// ------------------------------------------------------------------------- layer normalisation
+// --------------------------------------------------------------------- normalisation of columns
+
+// layer_norm is centred; rms_norm is the same with the mean 0, and without b.
 
 // The least divisor of differences to the mean. It is far below meaningful differences between
 // numbers, and makes a column of equal numbers become b.
@@ -103,29 +105,32 @@ HWY_INLINE Lanes<E> in_all_lanes(E x) {
 
 // The differences of a column's numbers to their mean. The mean is computed as a distance from the
 // first number: for equal numbers it is exactly 0, whereas a plain mean may be rounded.
-template <class E>
+template <class E, bool centred>
 struct Centred {
   const E* x;
   Lanes<E> first, mean;
 
   Centred(const E* column, E distance)
-      : x(column), first(in_all_lanes(*column)), mean(in_all_lanes(distance)) {}
+      : x(column), first(in_all_lanes(centred ? *column : E(0))), mean(in_all_lanes(distance)) {}
   template <class T>
   HWY_INLINE T at(std::size_t at, std::size_t count) const {
+    if constexpr (!centred) return load_as<T>(x + at, count);
     return load_as<T>(x + at, count) - T(first) - T(mean);
   }
 };
 
 // Normalises a column of x into one of y. `saved`, if not null, gets the mean's distance from the
 // first number and the factor of the differences.
-template <class E>
+template <class E, bool centred>
 HWY_INLINE void normalise(const E* x, const E* g, const E* b, E epsilon, std::size_t n, E* y,
                           E* saved) {
   const Row<E> column{n};
-  Centred<E> difference(x, E(0));
-  const auto from_first = [&]<class T>(std::size_t at, std::size_t count)
-                              DYNET_LIKE_BODY { return difference.template at<T>(at, count); };
-  difference.mean = column.template reduce<Sum>(from_first) / Lanes<E>(static_cast<double>(n));
+  Centred<E, centred> difference(x, E(0));
+  if constexpr (centred) {
+    const auto from_first = [&]<class T>(std::size_t at, std::size_t count)
+                                DYNET_LIKE_BODY { return difference.template at<T>(at, count); };
+    difference.mean = column.template reduce<Sum>(from_first) / Lanes<E>(static_cast<double>(n));
+  }
   const auto squares = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const T d = difference.template at<T>(at, count);
     store(d, y + at, count);
@@ -137,15 +142,20 @@ HWY_INLINE void normalise(const E* x, const E* g, const E* b, E epsilon, std::si
   const E factor = E(1) / (deviation < E(kLeastDeviation) ? E(kLeastDeviation) : deviation);
   column.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const T normal = load_as<T>(y + at, count) * T(in_all_lanes(factor));
-    store(fused(normal, load_as<T>(g + at, count), load_as<T>(b + at, count)), y + at, count);
+    const T gain = load_as<T>(g + at, count);
+    if constexpr (centred) {
+      store(fused(normal, gain, load_as<T>(b + at, count)), y + at, count);
+    } else {
+      store(normal * gain, y + at, count);
+    }
   });
   if (saved == nullptr) return;
   saved[0] = hn::GetLane(difference.mean.v);
   saved[1] = factor;
 }
 
-template <class E>
-void layer_norm_forward(const ForwardCall& call) {
+template <class E, bool centred>
+void normalise_forward(const ForwardCall& call) {
   const std::size_t n = call.type->inputs[1].size(), columns = call.type->output_size / n;
   const E epsilon = ops::epsilon_of(*call.type);
   E* saved = static_cast<E*>(call.saved);
@@ -153,20 +163,22 @@ void layer_norm_forward(const ForwardCall& call) {
     const E* x = call.in[0].at<E>(i);
     E* y = call.out.at<E>(i);
     for (std::size_t k = 0; k < columns; ++k, x += n, y += n) {
-      normalise(x, call.in[1].at<E>(i), call.in[2].at<E>(i), epsilon, n, y, saved);
+      normalise<E, centred>(x, call.in[1].at<E>(i), centred ? call.in[2].at<E>(i) : nullptr,
+                            epsilon, n, y, saved);
       if (saved != nullptr) saved += 2;
     }
   }
 }
 
 // The gradients of one column. With z = (x - mean) / deviation: dg = z dy and db = dy, both summed
-// over columns, and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation. But dx is 0 if the
-// numbers count as equal: rounding errors would otherwise outweigh all other columns together.
-template <class E>
+// over columns, and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, without mean(g dy) if x
+// is not centred. But dx is 0 if the numbers count as equal: rounding errors would otherwise
+// outweigh all other columns together.
+template <class E, bool centred>
 HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E* saved,
                                    std::size_t n, E* dg, E* db, bool is_first, E* dx, bool add) {
   const Row<E> column{n};
-  const Centred<E> difference(x, saved[0]);
+  const Centred<E, centred> difference(x, saved[0]);
   const Lanes<E> factor = in_all_lanes(saved[1]), count_of_all(static_cast<double>(n));
   const auto normal = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     return difference.template at<T>(at, count) * T(factor);
@@ -174,7 +186,7 @@ HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E*
   column.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const T slope = load_as<T>(dy + at, count);
     put(slope * normal.template operator()<T>(at, count), dg + at, count, !is_first);
-    put(slope, db + at, count, !is_first);
+    if constexpr (centred) put(slope, db + at, count, !is_first);
   });
   if (dx == nullptr) return;
   const auto weighted = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
@@ -183,7 +195,8 @@ HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E*
   const auto along = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     return weighted.template operator()<T>(at, count) * normal.template operator()<T>(at, count);
   };
-  const Lanes<E> mean = column.template reduce<Sum>(weighted) / count_of_all;
+  const Lanes<E> mean =
+      centred ? column.template reduce<Sum>(weighted) / count_of_all : Lanes<E>(0.0);
   const Lanes<E> mean_along = column.template reduce<Sum>(along) / count_of_all;
   const bool are_equal = saved[1] >= E(1) / E(kLeastDeviation);
   const Lanes<E> steepness = are_equal ? Lanes<E>(0.0) : factor;
@@ -193,20 +206,20 @@ HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E*
   });
 }
 
-template <class E>
-void layer_norm_backward(const BackwardCall& call) {
+template <class E, bool centred>
+void normalise_backward(const BackwardCall& call) {
   const std::size_t n = call.type->inputs[1].size(), columns = call.type->output_size / n;
   const Deferred<E> deferred(call);
   for (std::size_t i = 0; i < call.n; ++i) {
     E *dg = deferred(i), *db = dg + n;
     E* dx = call.dx[0].wanted() ? call.dx[0].at<E>(i) : nullptr;
     for (std::size_t k = 0; k < columns; ++k) {
-      normalise_backward(call.in[0].at<E>(i) + k * n, call.in[1].at<E>(i), call.dy.at<E>(i) + k * n,
-                         call.saved.at<E>(i) + 2 * k, n, dg, db, k == 0,
-                         dx == nullptr ? nullptr : dx + k * n,
-                         dx != nullptr && call.dx[0].add[i] != 0);
+      normalise_backward<E, centred>(call.in[0].at<E>(i) + k * n, call.in[1].at<E>(i),
+                                     call.dy.at<E>(i) + k * n, call.saved.at<E>(i) + 2 * k, n, dg,
+                                     db, k == 0, dx == nullptr ? nullptr : dx + k * n,
+                                     dx != nullptr && call.dx[0].add[i] != 0);
     }
-    for (unsigned j : {1u, 2u}) {
+    for (unsigned j = 1; j < (centred ? 3u : 2u); ++j) {
       if (!call.dx[j].wanted() || call.dx[j].items[i] == nullptr) continue;
       put_elements(j == 1 ? dg : db, call.dx[j].at<E>(i), n, call.dx[j].add[i] != 0);
     }
@@ -222,8 +235,11 @@ std::span<const cpu::KernelEntry> norm_table() {
        {{norm_forward<float, true>, norm_forward<double, true>},
         {norm_backward<float, true>, norm_backward<double, true>}}},
       {"layer_norm",
-       {{layer_norm_forward<float>, layer_norm_forward<double>},
-        {layer_norm_backward<float>, layer_norm_backward<double>}}}};
+       {{normalise_forward<float, true>, normalise_forward<double, true>},
+        {normalise_backward<float, true>, normalise_backward<double, true>}}},
+      {"rms_norm",
+       {{normalise_forward<float, false>, normalise_forward<double, false>},
+        {normalise_backward<float, false>, normalise_backward<double, false>}}}};
   return table;
 }
 

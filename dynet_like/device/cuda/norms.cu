@@ -66,7 +66,9 @@ struct Norm {
   }
 };
 
-// ------------------------------------------------------------------------- layer normalisation
+// --------------------------------------------------------------------- normalisation of columns
+
+// layer_norm is centred; rms_norm is the same with the mean 0, and without b.
 
 // The least divisor of differences to the mean. It is far below meaningful differences between
 // numbers, and makes a column of equal numbers become b.
@@ -74,18 +76,22 @@ constexpr double kLeastDeviation = 1e-12;
 
 // The mean is computed as a distance from the first number: for equal numbers it is exactly 0,
 // whereas a plain mean may be rounded. The distance and the factor of the differences are saved.
-template <unsigned size, class T>
-__global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs,
-                           T epsilon, Output out, T* saved) {
+template <unsigned size, class T, bool centred>
+__global__ void normalise(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs, T epsilon,
+                          Output out, T* saved) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const std::size_t line = place.item * part.size + place.at;
   const T *const x = in.at<T>(place.item) + std::size_t{place.at} * n,
-                 *const g = gs.at<T>(place.item), *const b = bs.at<T>(place.item);
+                 *const g = gs.at<T>(place.item),
+                 *const b = centred ? bs.at<T>(place.item) : nullptr;
   T* const y = output_at<T>(out, place.item) + std::size_t{place.at} * n;
   const Team<size> team;
-  const T first = x[0], count = static_cast<T>(n);
-  const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return x[k] - first; }) / count;
+  const T first = centred ? x[0] : T(0), count = static_cast<T>(n);
+  T mean = 0;
+  if constexpr (centred) {
+    mean = team.template sum<T>(n, [&](std::uint32_t k) { return x[k] - first; }) / count;
+  }
   const auto difference = [&](std::uint32_t k) { return x[k] - first - mean; };
   const T sum =
       team.template sum<T>(n, [&](std::uint32_t k) { return difference(k) * difference(k); });
@@ -93,27 +99,30 @@ __global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, O
   if (epsilon > 0) deviation = std::hypot(deviation, std::sqrt(epsilon));
   const T least = T(kLeastDeviation);
   const T factor = T(1) / (deviation < least ? least : deviation);
-  team.each(n, [&](std::uint32_t k) { y[k] = std::fma(difference(k) * factor, g[k], b[k]); });
+  team.each(n, [&](std::uint32_t k) {
+    const T normal = difference(k) * factor;
+    y[k] = centred ? std::fma(normal, g[k], b[k]) : normal * g[k];
+  });
   if (team.rank != 0 || saved == nullptr) return;
   saved[2 * line] = mean;
   saved[2 * line + 1] = factor;
 }
 
 // (x - mean) / deviation of a column.
-template <class T>
+template <class T, bool centred>
 struct Normal {
   const T* x;
   T first, mean, factor;
 
   __device__ Normal(const T* column, const T* saved)
-      : x(column), first(column[0]), mean(saved[0]), factor(saved[1]) {}
+      : x(column), first(centred ? column[0] : T(0)), mean(saved[0]), factor(saved[1]) {}
   __device__ T at(std::uint32_t k) const { return (x[k] - first - mean) * factor; }
 };
 
-// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, but 0 if the numbers
-// count as equal.
-template <unsigned size, class T>
-__global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Operand gs,
+// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, without mean(g dy) if x
+// is not centred, but 0 if the numbers count as equal.
+template <unsigned size, class T, bool centred>
+__global__ void gradients_of_columns(Part part, std::uint32_t n, Operand in, Operand gs,
                                      Operand saved, Operand dys, Destination dx) {
   Place place;
   if (!find_line<size>(part, place)) return;
@@ -121,10 +130,14 @@ __global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Ope
   if (target.to == nullptr) return;
   const std::size_t first = std::size_t{place.at} * n;
   const T *const g = gs.at<T>(place.item), *const dy = dys.at<T>(place.item) + first;
-  const Normal<T> normal(in.at<T>(place.item) + first, saved.at<T>(place.item) + 2 * place.at);
+  const Normal<T, centred> normal(in.at<T>(place.item) + first,
+                                  saved.at<T>(place.item) + 2 * place.at);
   const Team<size> team;
   const T count = static_cast<T>(n);
-  const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k]; }) / count;
+  T mean = 0;
+  if constexpr (centred) {
+    mean = team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k]; }) / count;
+  }
   const T along =
       team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k] * normal.at(k); }) / count;
   const T steepness = normal.factor >= T(1) / T(kLeastDeviation) ? T(0) : normal.factor;
@@ -134,8 +147,8 @@ __global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Ope
 }
 
 // Sums over an item's columns: dg = z dy and db = dy.
-template <class T>
-__global__ void layer_norm_sums(Part part, std::uint32_t columns, Operand in, Operand saved,
+template <class T, bool centred>
+__global__ void sums_of_columns(Part part, std::uint32_t columns, Operand in, Operand saved,
                                 Operand dys, Deferred<T> deferred, Destination dg, Destination db) {
   Place place;
   if (!find_element(part, place)) return;
@@ -143,38 +156,42 @@ __global__ void layer_norm_sums(Part part, std::uint32_t columns, Operand in, Op
   T of_g = 0, of_b = 0;
   for (std::uint32_t k = 0; k < columns; ++k) {
     const std::size_t first = std::size_t{k} * n;
-    const Normal<T> normal(in.at<T>(place.item) + first, saved.at<T>(place.item) + 2 * k);
+    const Normal<T, centred> normal(in.at<T>(place.item) + first, saved.at<T>(place.item) + 2 * k);
     const T dy = dys.at<T>(place.item)[first + place.at], term = dy * normal.at(place.at);
     of_g = k == 0 ? term : of_g + term;
     of_b = k == 0 ? dy : of_b + dy;
   }
   T* const left = deferred.at(place.item) + place.at;
   left[0] = of_g;
-  left[n] = of_b;
-  const Target<T> to_g(dg, place.item), to_b(db, place.item);
+  const Target<T> to_g(dg, place.item);
   if (to_g.to != nullptr) to_g.put(of_g, place.at);
+  if constexpr (!centred) return;
+  left[n] = of_b;
+  const Target<T> to_b(db, place.item);
   if (to_b.to != nullptr) to_b.put(of_b, place.at);
 }
 
-template <class T>
-void launch_layer_norm(const ForwardCall& call) {
+template <class T, bool centred>
+void launch_normalise(const ForwardCall& call) {
   const Lines lines(Axis(call.type->inputs[0], 0));
   launch_teams(
       commands_of(call), call.n, lines.count, team_for(lines),
-      [](auto size) { return layer_norm<size(), T>; }, lines.n, call.in[0], call.in[1], call.in[2],
-      static_cast<T>(ops::epsilon_of(*call.type)), call.out, static_cast<T*>(call.saved));
+      [](auto size) { return normalise<size(), T, centred>; }, lines.n, call.in[0], call.in[1],
+      centred ? call.in[2] : Operand(), static_cast<T>(ops::epsilon_of(*call.type)), call.out,
+      static_cast<T*>(call.saved));
 }
-template <class T>
-void launch_layer_norm_backward(const BackwardCall& call) {
+template <class T, bool centred>
+void launch_normalise_backward(const BackwardCall& call) {
   const Lines lines(Axis(call.type->inputs[0], 0));
   if (call.dx[0].wanted()) {
     launch_teams(
         commands_of(call), call.n, lines.count, team_for(lines),
-        [](auto size) { return layer_norm_gradients<size(), T>; }, lines.n, call.in[0], call.in[1],
-        call.saved, call.dy, call.dx[0]);
+        [](auto size) { return gradients_of_columns<size(), T, centred>; }, lines.n, call.in[0],
+        call.in[1], call.saved, call.dy, call.dx[0]);
   }
-  launch_elements(commands_of(call), call.n, lines.n, layer_norm_sums<T>, lines.count, call.in[0],
-                  call.saved, call.dy, Deferred<T>(call), call.dx[1], call.dx[2]);
+  launch_elements(commands_of(call), call.n, lines.n, sums_of_columns<T, centred>, lines.count,
+                  call.in[0], call.saved, call.dy, Deferred<T>(call), call.dx[1],
+                  centred ? call.dx[2] : Destination());
 }
 
 }  // namespace
@@ -184,8 +201,11 @@ std::span<const KernelEntry> norm_kernels() {
       {"norm_dim", kernels<Norm<false>>()},
       {"rms_dim", kernels<Norm<true>>()},
       {"layer_norm",
-       {{launch_layer_norm<float>, launch_layer_norm<double>},
-        {launch_layer_norm_backward<float>, launch_layer_norm_backward<double>}}}};
+       {{launch_normalise<float, true>, launch_normalise<double, true>},
+        {launch_normalise_backward<float, true>, launch_normalise_backward<double, true>}}},
+      {"rms_norm",
+       {{launch_normalise<float, false>, launch_normalise<double, false>},
+        {launch_normalise_backward<float, false>, launch_normalise_backward<double, false>}}}};
   return table;
 }
 

@@ -117,18 +117,6 @@ ValueId as_matrix(const Expression& x) {
   return reshape(writer, all, Dim({x.dim().rows(), x.dim().cols()}));
 }
 
-// Calls f(element, own) for every minibatch element, where own(x) is that element of x, and joins
-// the results.
-template <class F>
-Expression by_element(unsigned elements, const F& f) {
-  std::vector<Expression> results;
-  for (unsigned element = 0; element < elements; ++element) {
-    results.push_back(
-        f([&](const Expression& x) { return x.dim().bd == 1 ? x : pick_batch_elem(x, element); }));
-  }
-  return concatenate_to_batch(results);
-}
-
 // The weights of one query: {heads, n}.
 Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
   TapeWriter& writer = q.pg->record().writer();

@@ -52,7 +52,7 @@ Expression copy_log_softmax(const Expression& x, const Expression& gate, const E
                             const std::vector<unsigned>& words) {
   const Recorder graph = graph_of("copy_log_softmax", std::array{x, gate, weights});
   const auto places = static_cast<unsigned>(words.size());
-  if (places == 0 || weights.dim().size() != places) {
+  if (places == 0 || weights.dim().batch_size() != places) {
     refuse_shapes("copy_log_softmax",
                   "a word for each weight, at least one; not " + std::to_string(places),
                   {x, gate, weights});
@@ -65,6 +65,18 @@ Expression copy_log_softmax(const Expression& x, const Expression& gate, const E
                      detail::index_text(word) + labels_of(x));
   }
   const Dim row({1, places});
+  if (const unsigned elements = weights.dim().bd; elements > 1) {
+    const auto fits = [&](const Expression& of) {
+      return of.dim().bd == 1 || of.dim().bd == elements;
+    };
+    if (!fits(x) || !fits(gate)) {
+      refuse_shapes("copy_log_softmax", "one minibatch element, or the same number of them",
+                    {x, gate, weights});
+    }
+    return by_element(elements, [&](const auto& own) {
+      return copy_log_softmax(own(x), own(gate), own(weights), words);
+    });
+  }
   const Expression numbers = input(graph, row, std::vector<float>(words.begin(), words.end()));
   const ValueId inputs[] = {graph.value(x), graph.value(gate), reshape(weights, row).i, numbers.i};
   return graph.expression(

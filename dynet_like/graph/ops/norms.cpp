@@ -36,48 +36,65 @@ const Op rms_dim = [] {
   return op;
 }();
 
-const Op layer_norm = [] {
+namespace {
+
+// Columns, then g and perhaps b.
+template <unsigned inputs>
+Op norm_of_columns(std::string_view name, std::string_view formula) {
   Op op;
-  op.name = "layer_norm";
-  op.formula =
-      "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
-      "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it. With epsilon, the divisor is "
-      "sqrt(deviation^2 + epsilon)";
-  op.min_inputs = op.max_inputs = 3;
+  op.name = name;
+  op.formula = formula;
+  op.min_inputs = op.max_inputs = inputs;
   op.batching.join = [](unsigned input, Attributes) {
     return input == 0 ? Join::stacked : Join::broadcast;
   };
   op.batching.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };
   op.gradient.needs = Needs::inputs;
   op.shape = [](Inputs in, Attributes attributes) {
-    if (attributes.size() > 1) throw_shape_error("layer_norm", "at most one attribute", in);
+    const char* const user = inputs == 3 ? "layer_norm" : "rms_norm";
+    if (attributes.size() > 1) throw_shape_error(user, "at most one attribute", in);
     for (const Dim& vector : in.subspan(1)) {
       if (vector.rows() == in[0].rows() && vector.size() == vector.rows()) continue;
-      throw_shape_error("layer_norm", "{n}, or {n} columns, and twice {n}", in);
+      throw_shape_error(
+          user, inputs == 3 ? "{n}, or {n} columns, and twice {n}" : "{n}, or {n} columns, and {n}",
+          in);
     }
     return in[0];
   };
   op.gradient.shared = [](const Signature&, unsigned input) {
     return input == 0 ? SharedGradient::dense : SharedGradient::sum;
   };
-  // For every column: the distance of the mean to the first number, and the factor of the
-  // differences.
+  // For every column: the distance of the mean to the first number (0 in rms_norm), and the factor
+  // of the differences.
   op.gradient.saved_size = [](const Signature& type) -> std::size_t {
     return 2 * (type.inputs[0].size() / type.inputs[0].rows());
   };
   // The gradients of g, then of b.
   op.gradient.deferred_size = [](const Signature& type) -> std::size_t {
-    return 2 * type.inputs[1].size();
+    return (inputs - 1) * type.inputs[1].size();
   };
   op.gradient.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
     return input == 2 ? type.inputs[1].size() : 0;
   };
   op.cost = cost_per_element<10>;
   return op;
-}();
+}
+
+}  // namespace
+
+const Op layer_norm = norm_of_columns<3>(
+    "layer_norm",
+    "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
+    "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it. With epsilon, the divisor is "
+    "sqrt(deviation^2 + epsilon)");
+const Op rms_norm = norm_of_columns<2>(
+    "rms_norm",
+    "g x / max(r, 1e-12) for every column, or what is along dimension 0, where r = sqrt(mean of "
+    "x^2) (Zhang and Sennrich 2019); a smaller r is 0, and dy/dx with it. With epsilon, the "
+    "divisor is sqrt(r^2 + epsilon)");
 
 std::span<const Op* const> norm_ops() {
-  static const Op* const all[] = {&norm_dim, &rms_dim, &layer_norm};
+  static const Op* const all[] = {&norm_dim, &rms_dim, &layer_norm, &rms_norm};
   return all;
 }
 
@@ -122,6 +139,15 @@ Expression centred(const Expression& x, const std::vector<unsigned>& dimensions,
   return shifted - stretched(mean_dim(shifted, dimensions, batches), x, dimensions);
 }
 
+Expression normalised(const Op& op, std::span<const Expression> inputs, float epsilon) {
+  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
+    throw UsageError('[' + std::string(op.name) + "] need a finite epsilon of at least 0; got " +
+                     std::to_string(epsilon) + labels_of(inputs[0]));
+  }
+  const auto bits = std::bit_cast<std::uint32_t>(epsilon);
+  return many(op, inputs, std::span(&bits, epsilon == 0 ? 0 : 1));
+}
+
 }  // namespace
 
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
@@ -159,13 +185,10 @@ Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
 Expression l2_norm(const Expression& x) { return reduce_elements(ops::norm_dim, x); }
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
                       float epsilon) {
-  if (!(epsilon >= 0 && std::isfinite(epsilon))) {
-    throw UsageError("[layer_norm] need a finite epsilon of at least 0; got " +
-                     std::to_string(epsilon) + labels_of(x));
-  }
-  const Expression inputs[] = {x, g, b};
-  const auto bits = std::bit_cast<std::uint32_t>(epsilon);
-  return many(ops::layer_norm, inputs, std::span(&bits, epsilon == 0 ? 0 : 1));
+  return normalised(ops::layer_norm, std::array{x, g, b}, epsilon);
+}
+Expression rms_norm(const Expression& x, const Expression& g, float epsilon) {
+  return normalised(ops::rms_norm, std::array{x, g}, epsilon);
 }
 Expression weight_norm(const Expression& w, const Expression& g) {
   return cmult(cdiv(w, l2_norm(w)), g);  // w / |w| is neither huge nor tiny
