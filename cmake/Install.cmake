@@ -29,6 +29,10 @@ if(DYNET_LIKE_CUDA STREQUAL HOST)
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda/host)
 endif()
 
+if(NOT BUILD_SHARED_LIBS)
+  list(TRANSFORM dynet_like_packages REPLACE "(.+)" "\"\\1\"" OUTPUT_VARIABLE dynet_like_dependencies)
+  list(JOIN dynet_like_dependencies " " dynet_like_dependencies)
+endif()
 configure_package_config_file(cmake/dynet_like-config.cmake.in
                               ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
                               INSTALL_DESTINATION ${package_folder})
@@ -52,11 +56,7 @@ if(TARGET dynet_like_mpi)
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-file(RELATIVE_PATH prefix_from_pkgconfig /${pkgconfig_folder} /)
-configure_file(cmake/dynet_like.pc.in ${PROJECT_BINARY_DIR}/dynet_like.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/dynet_like.pc DESTINATION ${pkgconfig_folder})
-
+include(cmake/PkgConfig.cmake)
 include(cmake/Cps.cmake)
 
 set(CPACK_GENERATOR DEB)
@@ -64,6 +64,7 @@ set(CPACK_PACKAGE_NAME libdynet-like-dev)
 set(CPACK_PACKAGE_CONTACT "The authors of dynet_like")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS
-    "g++, libboost-context-dev, libboost-dev, libfmt-dev, libhwy-dev, libonig-dev, libutf8proc-dev, zlib1g-dev")
+# Debian's packages for development bring the libraries themselves.
+list(JOIN dynet_like_debian ", " CPACK_DEBIAN_PACKAGE_DEPENDS)
+string(PREPEND CPACK_DEBIAN_PACKAGE_DEPENDS "g++, libboost-dev, ")
 include(CPack)

@@ -1,6 +1,6 @@
 # Builds a user's project against the library: KIND is install_and_consume (the build folder's
 # result is installed into a scratch prefix, from a Debian package where there is dpkg) or
-# add_subdirectory; CUDA is DYNET_LIKE_CUDA there.
+# add_subdirectory; CUDA is DYNET_LIKE_CUDA there, SHARED its BUILD_SHARED_LIBS.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output
@@ -20,10 +20,10 @@ if(KIND STREQUAL "install_and_consume")
     run(${CMAKE_CPACK_COMMAND} --config ${BUILD}/CPackConfig.cmake -C ${CONFIGURATION} -B ${WORK}/package)
     file(GLOB package ${WORK}/package/libdynet-like-dev_*.deb)
     run(${DPKG_DEB} -x ${package} ${WORK}/unpacked)
-    file(RENAME ${WORK}/unpacked/usr ${WORK}/prefix)
   else()
-    run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --config ${CONFIGURATION})
+    run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/unpacked/usr --config ${CONFIGURATION})
   endif()
+  file(RENAME ${WORK}/unpacked/usr ${WORK}/prefix)  # all packages find themselves where they are
   set(installed ${WORK}/prefix/include/dynet_like/device)
   file(GLOB_RECURSE kernels ${installed}/cpu/*)
   if(NOT CUDA)
@@ -32,8 +32,24 @@ if(KIND STREQUAL "install_and_consume")
   if(kernels)
     message(FATAL_ERROR "headers of the kernels were installed: ${kernels}")
   endif()
-  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/installed -B ${WORK}/build ${options}
+  # Programs need no packages for what shared libraries have linked.
+  if(SHARED)
+    include(${SOURCE}/cmake/Requirements.cmake)
+    foreach(package IN LISTS dynet_like_packages)
+      string(REGEX REPLACE " .*" "" package ${package})
+      list(APPEND options -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
+    endforeach()
+  endif()
+  set(consumer -S ${SOURCE}/tests/consumer/installed -B ${WORK}/build ${options}
       -DCMAKE_PREFIX_PATH=${WORK}/prefix -DKERNELS=${BUILD}/tests/cuda_program.cpp)
+  execute_process(COMMAND ${CMAKE_COMMAND} ${consumer} "-DCOMPONENTS=nn;nothing" RESULT_VARIABLE result
+                  ERROR_VARIABLE output OUTPUT_QUIET)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(result EQUAL 0 OR NOT output MATCHES "has the components batching, dynet_like, nn, compat.*; got nn")
+    message(FATAL_ERROR "need the names of all components where there is none of this name; got ${result}:\n${output}")
+  endif()
+  file(REMOVE_RECURSE ${WORK}/build)
+  run(${CMAKE_COMMAND} ${consumer} "-DCOMPONENTS=nn;compat")
   run(${CMAKE_COMMAND} --build ${WORK}/build --config ${CONFIGURATION})
   set(programs consumer dynet_consumer)
   if(CUDA STREQUAL "HOST")
@@ -49,10 +65,20 @@ if(KIND STREQUAL "install_and_consume")
   file(GLOB_RECURSE description ${WORK}/prefix/dynet_like.pc)
   cmake_path(GET description PARENT_PATH folder)
   set(ENV{PKG_CONFIG_PATH} ${folder})
-  execute_process(COMMAND ${PKG_CONFIG} --static --cflags --libs dynet_like OUTPUT_VARIABLE flags
-                  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(flags)
   cmake_path(GET folder PARENT_PATH libraries)
+  # compile(PACKAGE SOURCE): runs a program that is compiled with the options of a package.
+  function(compile package source)
+    execute_process(COMMAND ${PKG_CONFIG} --static --cflags --libs ${package} OUTPUT_VARIABLE flags
+                    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(flags)
+    run(${COMPILER} -std=c++20 ${SOURCE}/${source} -o ${WORK}/plain_consumer ${flags} -Wl,-rpath,${libraries})
+    run(${WORK}/plain_consumer)
+  endfunction()
+  compile(dynet_like tests/consumer/consumer.cpp)
+  compile(dynet_like-compat examples/full/dynet_language_model.cpp)
+  if(EXISTS ${folder}/dynet_like-serve.pc)
+    compile(dynet_like-serve tests/consumer/server.cpp)
+  endif()
   # What the CPS file names is there.
   file(GLOB_RECURSE package ${WORK}/prefix/dynet_like.cps)
   file(READ ${package} package)
@@ -86,14 +112,11 @@ if(KIND STREQUAL "install_and_consume")
   if(NOT count GREATER_EQUAL 4 OR NOT version STREQUAL expected)
     message(FATAL_ERROR "need the components of version ${expected}; got ${count} of ${version}")
   endif()
-  run(${COMPILER} -std=c++20 ${SOURCE}/tests/consumer/consumer.cpp -o ${WORK}/plain_consumer
-      ${flags} -Wl,-rpath,${libraries})
-  run(${WORK}/plain_consumer)
 else()
   # Configuring proves that all targets are found. Building everything a second time would be slow
   # and prove little more, so only the smallest library is built.
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subdirectory -B ${WORK}/build ${options}
-      -DDYNET_LIKE_SOURCE_DIR=${SOURCE})
+      -DDYNET_LIKE_ARCHIVE=none -DFETCHCONTENT_SOURCE_DIR_DYNET_LIKE=${SOURCE})
   run(${CMAKE_COMMAND} --build ${WORK}/build --config ${CONFIGURATION}
       --target dynet_like_batching)
 endif()
