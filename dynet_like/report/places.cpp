@@ -140,14 +140,34 @@ bool is_own_function(const std::string& function) {
          !name.starts_with("std::") && name != "start_thread" && !name.starts_with("clone");
 }
 
-// The innermost place in the program. The search ends at main: its caller is the C library.
+// What a program calls: "nn::Linear::operator()" of "dynet_like::nn::Linear::operator()(...)
+// const". Empty for functions inside the library.
+std::string public_call(const std::string& function) {
+  constexpr std::string_view kSpace = "dynet_like::";
+  std::string_view name = name_in(function);
+  if (!name.starts_with(kSpace)) return "";
+  name.remove_prefix(kSpace.size());
+  const bool is_call = name.ends_with("::operator");  // of which name_in takes "()" for parameters
+  for (const char* inside : {"detail::", "ops::", "(anonymous namespace)", "{lambda", "'lambda"}) {
+    if (name.find(inside) != std::string_view::npos) return "";
+  }
+  return std::string(name) + (is_call ? "()" : "");
+}
+
+// The innermost place in the program, and what it calls there. The search ends at main: its caller
+// is the C library.
 std::string place_of(const CallStack& call, const CodeLines& lines) {
+  std::string called;
   for (const void* address : call) {
     const auto found = lines.find(address);
     if (found == lines.end()) continue;
     bool is_main = false;
     for (const CodeLine& line : found->second) {
-      if (!line.place.empty() && !is_of_library(line.place)) return line.place;
+      if (!line.place.empty() && !is_of_library(line.place)) {
+        return line.place + (called.empty() ? "" : " (" + called + ")");
+      }
+      const std::string name = public_call(line.function);
+      if (!name.empty()) called = name;
       is_main |= line.function == "main";
       if (line.place.empty() && is_own_function(line.function)) {
         return line.function + " (no debug information: compile with -g)";

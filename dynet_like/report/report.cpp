@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iomanip>
 #include <ostream>
+#include <set>
 #include <sstream>
 
 #include "dynet_like/core/counted.h"
@@ -21,7 +22,7 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t kMostConsumers = 3, kMostPrograms = 4;
+constexpr std::size_t kMostConsumers = 3, kMostPrograms = 4, kMostRows = 20;
 
 // Sums of the counts of several lanes.
 std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
@@ -86,6 +87,45 @@ void make_visible(Report& report) {
   }
 }
 
+// A row for each type, up to kMostRows, and one for all others.
+void print_types(std::ostream& out, const Report& report) {
+  out << std::left << std::setw(20) << "op" << std::right << std::setw(10) << "nodes"
+      << std::setw(10) << "batches" << std::setw(10) << "bound" << std::setw(10) << "forward"
+      << std::setw(10) << "backward" << std::setw(13) << "bytes"
+      << "  shapes (* shared)\n";
+  const auto print = [&](const Report::Type& type) {
+    out << std::left << std::setw(20) << type.op << std::right << std::setw(10) << type.nodes
+        << std::setw(10) << type.batches << std::setw(10) << type.bound << std::setw(10)
+        << type.forward_calls << std::setw(10) << type.backward_calls << std::setw(13)
+        << type.value_bytes << "  " << type.shapes << '\n';
+  };
+  const std::span<const Report::Type> types = report.types;
+  const std::span shown = types.first(std::min(types.size(), kMostRows));
+  for (const Report::Type& type : shown) print(type);
+  if (shown.size() == types.size()) return;
+  Report::Type others;
+  for (const Report::Type& type : types.subspan(shown.size())) {
+    others.nodes += type.nodes;
+    others.batches += type.batches;
+    others.bound += type.bound;
+    others.forward_calls += type.forward_calls;
+    others.backward_calls += type.backward_calls;
+    others.value_bytes += type.value_bytes;
+  }
+  others.op = "others";
+  others.shapes = counted(types.size() - shown.size(), "type") + ": json() and html() have all";
+  print(others);
+}
+
+// The programs of recursions and cells. Types that differ in their inputs alone share one.
+void print_programs(std::ostream& out, const Report& report) {
+  std::set<std::string> printed;
+  for (const Report::Type& type : report.types) {
+    if (type.program.empty() || !printed.insert(type.op + type.program).second) continue;
+    out << "program of " << type.op << ", " << type.program;
+  }
+}
+
 }  // namespace
 
 Report detail::make_report(const Executor& executor) {
@@ -145,16 +185,8 @@ Report detail::make_report(const Executor& executor) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Report& report) {
-  out << std::left << std::setw(20) << "op" << std::right << std::setw(10) << "nodes"
-      << std::setw(10) << "batches" << std::setw(10) << "bound" << std::setw(10) << "forward"
-      << std::setw(10) << "backward" << std::setw(13) << "bytes"
-      << "  shapes (* shared)\n";
-  for (const Report::Type& type : report.types) {
-    out << std::left << std::setw(20) << type.op << std::right << std::setw(10) << type.nodes
-        << std::setw(10) << type.batches << std::setw(10) << type.bound << std::setw(10)
-        << type.forward_calls << std::setw(10) << type.backward_calls << std::setw(13)
-        << type.value_bytes << "  " << type.shapes << '\n';
-  }
+  print_merges(out, report);  // what to do comes first
+  print_types(out, report);
   out << counted(report.nodes, "node") << " in " << counted(report.batches, "batch", "batches")
       << " (at least " << report.bound << "), " << counted(report.kernel_calls, "kernel call")
       << ", " << counted(report.copied_bytes, "byte") << " copied, "
@@ -173,10 +205,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes
         << '\n';
   }
-  for (const Report::Type& type : report.types) {
-    if (!type.program.empty()) out << "program of " << type.op << ", " << type.program;
-  }
-  print_merges(out, report);
+  print_programs(out, report);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,46 @@ TEST(ReportHtmlTest, ShowsRowsAndBars) {
   const std::string unmeasured = of_sentences("").html();
   EXPECT_TRUE(contains(unmeasured, "<h2>Where kernel calls go</h2>"));
   EXPECT_TRUE(contains(unmeasured, "GraphOptions::record_places shows files and lines here."));
+}
+
+std::string text_of(const Report& report) {
+  std::ostringstream text;
+  text << report;
+  return text.str();
+}
+
+TEST(ReportTextTest, AdviceComesFirst) {
+  const std::string text = text_of(of_all_parts());
+  EXPECT_TRUE(
+      text.starts_with("not together: softmax \"scores\", 9 nodes of 2 types in 8 batches\n"))
+      << text;
+  EXPECT_LT(text.find("saves up to 7 batches"), text.find("shapes (* shared)"));
+  EXPECT_LT(text.find("shapes (* shared)"), text.find("program of tanh"));
+}
+
+TEST(ReportTextTest, ShowsTheTypesWithMostNodes) {
+  Report report;
+  report.types.resize(20, {"tanh", "{2} -> {2}", 100, 1, 1, 1, 1, 1});
+  EXPECT_FALSE(contains(text_of(report), "others"));
+  report.types.resize(57, {"exp", "{3} -> {3}", 3, 2, 1, 1, 1, 8});
+  const std::string text = text_of(report);
+  EXPECT_FALSE(contains(text, "exp"));
+  EXPECT_TRUE(contains(text,
+                       "\nothers                     111        74        37        37        "
+                       "37          296  37 types: json() and html() have all\n"))
+      << text;
+}
+
+// Nodes with other numbers of columns are another type of the same recursion.
+TEST(ReportTextTest, PrintsEveryProgramOnce) {
+  Report report;
+  report.types.resize(3, {.op = "along", .shapes = "", .program = "kind 0:\n  tanh\n"});
+  report.types[2].program = "kind 1:\n  exp\n";
+  const std::string text = text_of(report);
+  EXPECT_TRUE(
+      text.ends_with("program of along, kind 0:\n  tanh\nprogram of along, kind 1:\n  exp\n"))
+      << text;
+  EXPECT_EQ(text.find("kind 0"), text.rfind("kind 0"));
 }
 
 // Of many types the largest have a row each, and of many waves several have one bar.
