@@ -1,0 +1,138 @@
+// What pages say that programs print and count: the same programs, run here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+#include "tests/support/message_of.h"
+#include "tests/support/source_text.h"
+
+namespace dynet_like {
+namespace {
+
+class PrintedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("DYNET_LIKE_SOURCE_DIR") == nullptr)
+      GTEST_SKIP() << "need DYNET_LIKE_SOURCE_DIR";
+  }
+  // Expects these words on a page, however its lines are broken.
+  static void expect_on(const std::string& page, const std::string& words) {
+    EXPECT_NE(text_of(page).find(words), std::string::npos) << page << " needs: " << words;
+  }
+  static std::string text_of(const std::string& page) {
+    const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
+    return std::regex_replace(source_text(root / page), std::regex("\\n(?!\\|)"), " ");
+  }
+};
+
+TEST_F(PrintedTest, TheMessageOfAProduct) {
+  ComputationGraph graph;
+  const Expression w = zeros(graph, {3, 4}), x = zeros(graph, {5});
+  expect_on("docs/usage.md", "throws: `" + message_of<ShapeError>([&] { w* x; }) + "`.");
+}
+
+/// The cell of docs/recursions.md, for a tree vertex by vertex.
+struct TreeLSTM {
+  explicit TreeLSTM(ParameterCollection& model) : words(model, 100, 32), output(model, 32, 5) {
+    for (const char* gate : {"i", "o", "u", "f"}) {
+      gates.push_back(nn::Linear(model, 32, 32, {.name = gate}));
+    }
+  }
+  CellState node(const Expression& x, const std::vector<CellState>& children) const {
+    Expression h = children.empty() ? x : children[0].h;
+    for (std::size_t k = 1; k < children.size(); ++k) h = h + children[k].h;
+    Expression c = cmult(sigmoid(gates[0](h)), tanh(gates[2](h)));
+    for (const CellState& child : children) {
+      c = c + cmult(sigmoid(gates[3](child.h)), child.c);
+    }
+    return {cmult(sigmoid(gates[1](h)), tanh(c)), c};
+  }
+
+  nn::Embedding words;
+  nn::Linear output;
+  std::vector<nn::Linear> gates;
+};
+
+TEST_F(PrintedTest, NodesOfTreesVertexByVertex) {
+  ParameterCollection model;
+  const TreeLSTM network(model);
+  Minibatch batch;
+  for (std::uint32_t i = 0; i < 16; ++i) {  // ((the cat) sleeps)
+    ComputationGraph& graph = batch.new_graph();
+    const auto leaf = [&](std::uint32_t word) {
+      return network.node(network.words(graph, word), {});
+    };
+    const CellState the = leaf(i), cat = leaf(i + 1), phrase = network.node({}, {the, cat});
+    const CellState root = network.node({}, {phrase, leaf(i + 2)});
+    batch.add_loss(cross_entropy(network.output(root.h), 3));
+  }
+  batch.forward();
+  const Report report = batch.explain();
+  std::string nodes = std::to_string(report.nodes);
+  if (nodes.size() > 3) nodes.insert(nodes.size() - 3, ",");
+  expect_on("docs/recursions.md", "Recorded vertex by vertex, the same trees are " + nodes +
+                                      " nodes in " + std::to_string(report.batches) + " batches.");
+}
+
+TEST_F(PrintedTest, NodesOfASentenceOfATagger) {
+  ParameterCollection model;
+  const nn::Embedding embedding(model, 20, 16);
+  const nn::BidirectionalLSTM bilstm(model, 16, 16);
+  const nn::Linear output(model, 32, 9);
+  const char* const numbers[] = {"six", "seven", "eight", "nine", "ten"};
+  for (const unsigned n : {1u, 3u, 17u}) {
+    Minibatch batch;
+    const std::vector<std::uint32_t> words(n, 4), gold(n, 2);
+    const Expression states = bilstm(embedding.columns(batch.new_graph(), words));
+    batch.add_loss(sum_batches(cross_entropy(output(states), gold)));
+    batch.forward();
+    const std::uint64_t nodes = batch.explain().nodes;
+    ASSERT_TRUE(nodes >= 6 && nodes <= 10) << nodes;
+    expect_on("docs/recursions.md", std::string("a sentence of a tagger is ") + numbers[nodes - 6] +
+                                        " nodes, however long it is");
+  }
+}
+
+// The figures of the README are those of the rows that its command measures.
+TEST_F(PrintedTest, RatesOfTreeLSTMs) {
+  const std::string page = text_of("bench/peers/README.md");
+  // ours, of peak, tree by tree, batched, compiled, by hand, oneDNN, C++, ONNX, JAX, ratio
+  static const std::regex row(
+      R"(\n\| tree_lstm/\S*/b64/train\S* +\| +([\d,]+) \S+ +\|[^|]*\| +([\d,]+) \S+ +\|)"
+      R"((?:[^|]*\|){7} +([\d.]+) \()");
+  const std::size_t end = page.find("AVX-512", page.find("\n| tree_lstm/"));
+  const std::string first = page.substr(0, end);
+  const auto number = [](std::string text) {
+    std::erase(text, ',');
+    return std::stod(text);
+  };
+  std::vector<double> alone, best;
+  for (std::sregex_iterator each(first.begin(), first.end(), row), none; each != none; ++each) {
+    alone.push_back(number((*each)[1]) / number((*each)[2]));
+    best.push_back(number((*each)[3]));
+  }
+  ASSERT_EQ(alone.size(), 4u);
+  const auto range = [](const std::vector<double>& all, int digits) {
+    const auto [low, high] = std::ranges::minmax(all);
+    std::ostringstream text;
+    text << std::fixed;
+    text.precision(digits);
+    const auto rounded = [unit = std::pow(10, digits)](double x) {
+      return std::floor(x * unit + 0.5 + 1e-9) / unit;
+    };
+    text << rounded(low) << " to " << rounded(high) << " times as fast as";
+    return text.str();
+  };
+  expect_on("README.md", range(best, 1) + " the fastest PyTorch program");
+  expect_on("README.md", range(alone, 0) + " PyTorch tree by tree");
+}
+
+}  // namespace
+}  // namespace dynet_like
