@@ -81,16 +81,32 @@ float half_at(const TensorEntry& entry, std::size_t i) {
   return half_value(bits, entry.dtype == "BF16");
 }
 
-// Fills a tensor from 16-bit numbers of a file.
-void widen(const TensorEntry& entry, const NamedTensor& tensor) {
+double number_at(const TensorEntry& entry, std::size_t i) {
+  const auto read = [&]<class T>(T number) {
+    std::memcpy(&number, entry.bytes.data() + i * sizeof(T), sizeof(T));
+    return static_cast<double>(number);
+  };
+  return entry.dtype == "F64"   ? read(0.0)
+         : entry.dtype == "F32" ? read(0.0f)
+                                : static_cast<double>(half_at(entry, i));
+}
+
+// Fills a tensor from numbers of another type.
+void convert(const TensorEntry& entry, const NamedTensor& tensor) {
   const Rows rows(tensor);
   const std::size_t size = tensor.values.d.size() / rows.count;
   Tensor values = tensor.values;
   for (std::size_t i = 0; i < rows.count; ++i) {
     for_each_place(rows.shape(), [&](std::uint64_t row_major, std::uint64_t column_major) {
-      values.set(i * size + column_major, half_at(entry, i * size + row_major));
+      values.set(i * size + column_major, number_at(entry, i * size + row_major));
     });
   }
+}
+
+void read_one(const TensorEntry& entry, const NamedTensor& tensor) {
+  if (entry.dtype != safetensors_name(tensor.values.dtype())) return convert(entry, tensor);
+  copy(tensor, entry.bytes.data(), static_cast<std::byte*>(tensor.values.data()),
+       ElementOrder::column_major);
 }
 
 std::string names_text(const std::vector<std::string_view>& names) {
@@ -170,14 +186,17 @@ void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool
 
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
-    const TensorEntry& entry = *file.find(tensor.name);
-    if (is_half(entry)) {
-      widen(entry, tensor);
-    } else {
-      copy(tensor, entry.bytes.data(), static_cast<std::byte*>(tensor.values.data()),
-           ElementOrder::column_major);
-    }
+    read_one(*file.find(tensor.name), tensor);
   }
+}
+
+bool is_float(const TensorEntry& entry) {
+  return is_half(entry) || entry.dtype == "F32" || entry.dtype == "F64";
+}
+
+void read_into(const TensorEntry& entry, const std::shared_ptr<ParameterStorage>& parameter) {
+  read_one(entry, tensors_of({parameter}).front());
+  parameter->values_written();
 }
 
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors,

@@ -62,6 +62,12 @@ void read(const TensorEntries& file, std::span<const NamedTensor> tensors);
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters);
 
+/// Whether an entry has floating-point numbers that read_into() converts: F64, F32, F16 or BF16.
+bool is_float(const TensorEntry& entry);
+/// Fills a parameter or table from an entry of such numbers with its shape, and counts up its
+/// version. Cannot fail.
+void read_into(const TensorEntry& entry, const std::shared_ptr<ParameterStorage>& parameter);
+
 /// The numbers of an F32, F16 or BF16 entry in the order of the file, which is row-major; empty for
 /// other types.
 std::vector<float> floats_of(const TensorEntry& entry);

@@ -75,20 +75,22 @@ class Pass {
       const Expression table = parameter(graph, own.of(Part::distances).table);
       distances_ = norm(own.of(Part::distance_norm), table);
     }
+    if (own.family->positions == Positions::table_and_biases) {
+      biases_ = biases_of_distances(parameter(graph, own.of(Part::distance_biases).table), count());
+    }
   }
 
   Expression embed() const {
     std::vector<Expression> terms;
-    const auto add = [&](Part part, const std::vector<unsigned>& rows) {
+    const auto add = [&](Part part, const std::vector<unsigned>& rows, bool has_padding) {
       const LookupParameter& table = own_.of(part).table;
-      if (table.p != nullptr) terms.push_back(lookup(graph_, table, rows));
+      if (table.p == nullptr) return;
+      const Expression x = lookup(graph_, table, rows);
+      terms.push_back(has_padding ? without_gradient_of_padding(x, table, rows) : x);
     };
-    std::vector<unsigned> places(count());
-    std::iota(places.begin(), places.end(),
-              own_.family->counts_from_padding ? config_.padding + 1 : 0u);
-    add(Part::words, ids_);
-    add(Part::positions, places);
-    add(Part::token_types, types_);
+    add(Part::words, ids_, true);
+    add(Part::positions, places(), own_.family->counts_from_padding);
+    add(Part::token_types, types_, false);
     const Expression x = norm(own_.of(Part::embedding_norm), sum(terms));
     const PartParameters& projection = own_.of(Part::projection);
     const Expression y = dropout(x, config_.embedding_dropout);
@@ -115,6 +117,29 @@ class Pass {
 
  private:
   unsigned count() const { return static_cast<unsigned>(ids_.size()); }
+
+  // The rows of the table of positions. Where these begin behind padding's, a piece of padding has
+  // that row, and does not count.
+  std::vector<unsigned> places() const {
+    std::vector<unsigned> rows(count());
+    std::iota(rows.begin(), rows.end(), 0u);
+    if (!own_.family->counts_from_padding) return rows;
+    unsigned last = config_.padding;
+    for (unsigned i = 0; i < count(); ++i) {
+      rows[i] = ids_[i] == config_.padding ? config_.padding : ++last;
+    }
+    return rows;
+  }
+
+  // The row of padding is not trained, as in transformers.
+  Expression without_gradient_of_padding(const Expression& x, const LookupParameter& table,
+                                         const std::vector<unsigned>& rows) const {
+    if (std::ranges::count(ids_, config_.padding) == 0) return x;
+    std::vector<float> is_padding;
+    for (const unsigned id : ids_) is_padding.push_back(id == config_.padding ? 1 : 0);
+    return where(input(graph_, Dim({1}, count()), is_padding), const_lookup(graph_, table, rows),
+                 x);
+  }
 
   Expression map(const PartParameters& part, const Expression& x) const {
     Expression y =
@@ -146,11 +171,17 @@ class Pass {
     } else {
       const Expression q = map_by(Part::query, x), k = map_by(Part::key, x),
                        v = map_by(Part::value, x);
-      result = own_.family->positions == Positions::distances
-                   ? attend_by_distances(
-                         {q, k, v, map_by(Part::query, distances_), map_by(Part::key, distances_)},
-                         config_)
-                   : attention(as_matrix(q), as_matrix(k), as_matrix(v), options);
+      switch (own_.family->positions) {
+        case Positions::distances:
+          result = attend_by_distances(
+              {q, k, v, map_by(Part::query, distances_), map_by(Part::key, distances_)}, config_);
+          break;
+        case Positions::table_and_biases:
+          result = attend_with_biases({q, k, v, {}, {}}, biases_, config_);
+          break;
+        default:
+          result = attention(as_matrix(q), as_matrix(k), as_matrix(v), options);
+      }
     }
     return map_by(Part::attention_output, reshape(result, Dim({config_.size}, count())));
   }
@@ -170,7 +201,7 @@ class Pass {
   ComputationGraph& graph_;
   std::vector<unsigned> ids_, types_;
   Rotation global_, local_;
-  Expression distances_;
+  Expression distances_, biases_;
 };
 
 // Throws UsageError unless the encoder can read this sequence.

@@ -36,6 +36,19 @@ struct AdapterOptions {
   std::string name = {};
 };
 
+/// What the files of an encoder lack, and what they have besides: the names of tensors.
+struct EncoderFileReport {
+  std::vector<std::string> missing;    ///< parameters of the encoder
+  std::vector<std::string> left_over;  ///< tensors that are no parameters, such as a head's
+};
+
+struct EncoderFileOptions {
+  std::string name = {};  ///< of the encoder's subcollection; by default "encoder"
+  /// Where tensors that are missing or left over are reported. Missing parameters then have new
+  /// weights, as those of a new encoder. By default such tensors are errors.
+  EncoderFileReport* report = nullptr;
+};
+
 /// BERT and its relatives: a column for every piece of a text, which has seen all other pieces.
 /// Sentences of any lengths run together in a minibatch, without padding. In training there is
 /// dropout, as the config says.
@@ -83,7 +96,7 @@ class Encoder {
 
  private:
   friend Encoder load_encoder(ParameterCollection& model, const std::string& folder,
-                              const LayerOptions& options);
+                              const EncoderFileOptions& options);
   friend class TextEncoder;
   /// Matrices and tables are 0; draws no numbers.
   static Encoder without_weights(ParameterCollection& model, const EncoderConfig& config,
@@ -93,11 +106,12 @@ class Encoder {
 };
 
 /// Reads an encoder from a folder with config.json and model.safetensors, or the shards that
-/// model.safetensors.index.json lists. Numbers of 16 bits are converted. A pooler and the heads of
+/// model.safetensors.index.json lists. Numbers of 16 or 64 bits are converted. Names may have a
+/// prefix, such as "bert.", and of tensors that are shared any name. A pooler and the heads of
 /// tasks are ignored. Throws FileError, before anything is added to `model`, if a file is missing
-/// or malformed, and unless the files have the parameters of the config with their shapes and
-/// types, and no others.
+/// or malformed, if a tensor has another shape than the parameter of that name and, without
+/// `report`, unless the files have the parameters of the config, and no other tensors.
 Encoder load_encoder(ParameterCollection& model, const std::string& folder,
-                     const LayerOptions& options = {});
+                     const EncoderFileOptions& options = {});
 
 }  // namespace dynet_like::nn

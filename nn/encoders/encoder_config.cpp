@@ -14,6 +14,8 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/input_file.h"
 #include "nn/encoders/family.h"
+#include "nn/encoders/python_json.h"
+#include "nn/encoders/relative_positions.h"
 #include "nn/text/entry.h"
 
 namespace dynet_like::nn {
@@ -38,10 +40,29 @@ const Family& family_of(std::string_view model_type) {
 class ConfigReader {
  public:
   ConfigReader(std::string_view json, const std::string& file)
-      : all_(Entry::parse(json, file)), file_(file) {}
+      : all_(Entry::parse(standard_json(json), file)), file_(file) {}
+
+  // Of the key model_type or, in old files, of the first class that the file names.
+  const Family& family() const {
+    if (const std::optional<Entry> type = value("model_type")) {
+      if (const Family* const found = find_family(type->text())) return *found;
+      fail("model_type to be one of " + family_names(), type->json());
+    }
+    std::string classes;
+    if (const std::optional<Entry> list = value("architectures")) {
+      const Family* found = nullptr;
+      list->each_item([&](const Entry& name) {
+        if (found == nullptr) found = family_of_architecture(name.text());
+      });
+      if (found != nullptr) return *found;
+      classes = " and the architectures " + list->json();
+    }
+    fail("model_type to be one of " + family_names(), "none" + classes);
+  }
 
   void set(const ConfigKey& key, EncoderConfig& config) const {
     const std::optional<Entry> own = value(key.name);
+    if (!own && key.is_required) fail("the key " + key.name, "none");
     if (own) std::visit([&](auto member) { set(key, *own, config.*member); }, key.member);
   }
 
@@ -127,18 +148,12 @@ EncoderConfig EncoderConfig::read(const std::string& path) {
 
 EncoderConfig EncoderConfig::from_text(std::string_view json, const std::string& file) {
   const ConfigReader reader(json, file);
-  EncoderConfig config;
-  config.model_type.clear();
-  reader.set({"model_type", &EncoderConfig::model_type}, config);
-  const Family* const family = find_family(config.model_type);
-  if (family == nullptr) {
-    throw FileError(file, fmt::format("[EncoderConfig] need model_type to be one of {}; got \"{}\"",
-                                      family_names(), config.model_type));
-  }
-  config = family->defaults;
-  for (const ConfigKey& key : family->keys) reader.set(key, config);
-  for (const FixedKey& key : family->fixed) reader.check(key);
-  if (family->positions == Positions::rotary) reader.set_global_every(config);
+  const Family& family = reader.family();
+  EncoderConfig config = family.defaults;
+  for (const ConfigKey& key : family.keys) reader.set(key, config);
+  for (const FixedKey& key : family.fixed) reader.check(key);
+  reader.check({"auto_map/AutoModel", {"null"}});  // a model with code of its own
+  if (family.positions == Positions::rotary) reader.set_global_every(config);
   try {
     config.check();
   } catch (const UsageError& error) {
@@ -153,7 +168,8 @@ std::string EncoderConfig::to_text() const {
   Json json = {{"model_type", model_type}};
   const auto is_path = [](const std::string& name) { return name.find('/') != std::string::npos; };
   for (const FixedKey& key : family.fixed) {
-    if (!is_path(key.name)) json[key.name] = Json::parse(key.values.front());
+    const bool is_absent = key.values.front() == "null";
+    if (!is_path(key.name) && !is_absent) json[key.name] = Json::parse(key.values.front());
   }
   for (const ConfigKey& key : family.keys) {
     if (is_path(key.name)) continue;
@@ -206,6 +222,10 @@ void EncoderConfig::check() const {
     for (const float theta : {global_theta, local_theta}) {
       need(theta > 0 && std::isfinite(theta), "finite thetas above 0", theta);
     }
+  }
+  if (family.positions == Positions::table_and_biases) {
+    need(position_buckets == kBiasRows, fmt::format("{} position_buckets", kBiasRows),
+         position_buckets);
   }
   if (family.positions == Positions::distances) {
     const unsigned largest = largest_distance == 0 ? positions : largest_distance;

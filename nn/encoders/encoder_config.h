@@ -6,9 +6,9 @@
 
 namespace dynet_like::nn {
 
-/// Describes an encoder of one of the families "bert", "roberta", "xlm-roberta", "distilbert",
-/// "electra" (the discriminator), "modernbert" and "deberta-v2" (DeBERTa-v3). The defaults are
-/// those of BERT; `of` has those of the other families.
+/// Describes an encoder of one of the families "bert", "ernie", "roberta", "xlm-roberta",
+/// "camembert", "data2vec-text", "mpnet", "distilbert", "electra", "modernbert" and "deberta-v2"
+/// (DeBERTa-v3). The defaults are those of BERT; `of` has those of the other families.
 struct EncoderConfig {
   std::string model_type = "bert";  ///< the family
   unsigned vocabulary = 30522;
@@ -43,11 +43,13 @@ struct EncoderConfig {
   float global_theta = 160000, local_theta = 10000;
 
   // DeBERTa: distances above `position_buckets / 2` share buckets, up to the largest distance.
+  // MPNet: rows of the table of biases, 32.
 
   unsigned position_buckets = 256;
   unsigned largest_distance = 0;  ///< 0: `positions`
 
-  /// The defaults of a family. Throws UsageError for one that is not supported.
+  /// The defaults of a family, which are those of Hugging Face's transformers. Throws UsageError
+  /// for one that is not supported.
   static EncoderConfig of(std::string_view model_type);
   /// Reads a config.json. Keys that do not concern the encoder are ignored. Throws FileError with
   /// the key if it is malformed, or asks for something that is not supported.

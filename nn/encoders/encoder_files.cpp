@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,6 @@
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/input_file.h"
-#include "dynet_like/io/model_file.h"
 #include "dynet_like/io/tensor_file.h"
 #include "nn/encoders/encoder.h"
 #include "nn/encoders/encoder_parameters.h"
@@ -23,6 +22,7 @@ namespace dynet_like::nn {
 
 using namespace encoders;
 namespace fs = std::filesystem;
+namespace files = dynet_like::detail::tensor_file;
 
 namespace {
 
@@ -31,14 +31,15 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr const char* kConfig = "config.json";
 constexpr std::uint64_t kMostIndexBytes = 1 << 26;
 
-// Names, after a family's prefix, of what belongs to a task or is computed: poolers, heads, and
-// tables of numbers.
+// The beginnings of names, without a prefix such as "bert.", of what belongs to a task or is
+// computed: poolers, heads, and tables of numbers.
 // clang-format off
 constexpr const char* kIgnored[] = {
     "pooler.", "cls.", "lm_head.", "classifier.", "qa_outputs.", "score.", "head.", "decoder.",
     "pre_classifier.", "vocab_transform.", "vocab_layer_norm.", "vocab_projector.", "summary.",
-    "mask_predictions.", "lm_predictions.", "discriminator_predictions.", "generator_predictions.",
-    "generator_lm_head.", "embeddings.position_ids", "embeddings.token_type_ids"};
+    "sequence_summary.", "mask_predictions.", "lm_predictions.", "discriminator_predictions.",
+    "generator_predictions.", "generator_lm_head.", "embeddings.position_ids",
+    "embeddings.token_type_ids"};
 // clang-format on
 
 bool is_there(const fs::path& path) {
@@ -50,14 +51,16 @@ bool is_there(const fs::path& path) {
   throw FileError(file, fmt::format("[load_encoder] need {}; got {}", need, got));
 }
 
-// The tensors of one file, or of several shards.
-class Tensors {
- public:
-  Tensors(const fs::path& folder, const Family& family) : family_(family) {
+// The files with the tensors of a folder: one, or several shards.
+struct WeightFiles {
+  std::string name;  // of the one file, or of the index of shards
+  std::vector<SafetensorsFile> files;
+
+  explicit WeightFiles(const fs::path& folder) {
     const bool is_whole = is_there(folder / kWeights) || !is_there(folder / kIndex);
-    name_ = (folder / (is_whole ? kWeights : kIndex)).string();
+    name = (folder / (is_whole ? kWeights : kIndex)).string();
     if (is_whole && !is_there(folder / kWeights)) {
-      fail(name_, "this file, or the index of shards " + std::string(kIndex),
+      fail(name, "this file, or the index of shards " + std::string(kIndex),
            is_there(folder / "pytorch_model.bin") ? "pytorch_model.bin alone: save it again with "
                                                     "save_pretrained(..., safe_serialization=True)"
                                                   : "neither");
@@ -65,95 +68,153 @@ class Tensors {
     std::set<std::string> names = {kWeights};
     if (!is_whole) {
       names =
-          shard_names(dynet_like::detail::read_text(name_, "load_encoder", kMostIndexBytes), name_);
+          shard_names(dynet_like::detail::read_text(name, "load_encoder", kMostIndexBytes), name);
     }
-    for (const std::string& name : names) {
-      files_.push_back(SafetensorsFile::read(folder / name));
-    }
-    for (const SafetensorsFile& file : files_) {
+    for (const std::string& each : names) files.push_back(SafetensorsFile::read(folder / each));
+  }
+};
+
+// The tensors of a folder by the names of an encoder's parameters.
+class Tensors {
+ public:
+  Tensors(const fs::path& folder, const std::vector<EncoderTensor>& wanted) : files_(folder) {
+    for (const SafetensorsFile& file : files_.files) {
       for (const TensorEntry& entry : file.entries()) {
-        const auto [place, is_new] = all_.try_emplace(entry.name, &file);
+        const auto [place, is_new] = all_.try_emplace(entry.name, Place{&file, &entry});
         if (!is_new) fail(file.name(), "tensors with a name of their own", entry.name + " twice");
       }
     }
-    const std::string first = family.names.front().published + ".weight";
-    if (!all_.contains(first) && all_.contains(family.prefix + first)) prefix_ = family.prefix;
+    add_other_names();
+    prefix_ = find_prefix(wanted);
   }
 
-  // The name in the file of a parameter, also if the file has an old name for it.
-  std::string name_of(const EncoderTensor& tensor) const {
+  struct Place {
+    const SafetensorsFile* file = nullptr;
+    const TensorEntry* entry = nullptr;
+  };
+
+  // Where a parameter is, perhaps under an old name; no entry if it is missing.
+  Place find(const EncoderTensor& tensor) const {
     const std::string name = prefix_ + tensor.published;
-    if (all_.contains(name) || tensor.is_table || tensor.shape.size() == 2) return name;
+    const auto found = all_.find(name);
+    if (found != all_.end()) return found->second;
+    if (tensor.is_table || tensor.shape.size() == 2) return {};
     const std::size_t stem = name.rfind('.') + 1;
-    const std::string old = name.substr(0, stem) + (tensor.is_bias ? "beta" : "gamma");
-    return all_.contains(old) ? old : name;
+    const auto old = all_.find(name.substr(0, stem) + (tensor.is_bias ? "beta" : "gamma"));
+    return old == all_.end() ? Place{} : old->second;
   }
 
-  // Throws unless the files have exactly these tensors, besides those that are ignored.
-  void check(const std::vector<EncoderTensor>& wanted, DType dtype) const {
-    std::set<std::string> names;
+  // Throws unless the tensors of parameters that are there have their shapes.
+  void check_shapes(const std::vector<EncoderTensor>& wanted, DType dtype) const {
     for (const EncoderTensor& tensor : wanted) {
-      const std::string& name = *names.insert(name_of(tensor)).first;
-      const auto found = all_.find(name);
-      if (found == all_.end()) fail_missing(name);
-      const TensorEntry& entry = *found->second->find(name);
-      const bool is_convertible =
-          entry.dtype == safetensors_name(dtype) || entry.dtype == "F16" || entry.dtype == "BF16";
-      if (is_convertible && entry.shape == tensor.shape) continue;
-      fail(found->second->name(),
+      const auto [file, entry] = find(tensor);
+      if (entry == nullptr) continue;
+      if (files::is_float(*entry) && entry->shape == tensor.shape) continue;
+      fail(file->name(),
            fmt::format("{} [{}] for {}", safetensors_name(dtype), fmt::join(tensor.shape, ", "),
-                       name),
-           fmt::format("{} [{}]", entry.dtype, fmt::join(entry.shape, ", ")));
-    }
-    for (const auto& [name, file] : all_) {
-      if (names.contains(name) || is_ignored(name)) continue;
-      fail(file->name(), "no tensors but those of a " + family_.defaults.model_type + " encoder",
-           name);
+                       entry->name),
+           fmt::format("{} [{}]", entry->dtype, fmt::join(entry->shape, ", ")));
     }
   }
 
-  void load(const EncoderTensor& tensor, const std::shared_ptr<ParameterStorage>& to) const {
-    const std::string name = name_of(tensor);
-    const SafetensorsFile& file = *all_.at(name);
-    if (tensor.is_table) {
-      load_parameter(file, name, LookupParameter(to));
-    } else {
-      load_parameter(file, name, Parameter(to));
+  // The parameters that the files lack, and the tensors that are neither parameters nor ignored.
+  EncoderFileReport report(const std::vector<EncoderTensor>& wanted) const {
+    EncoderFileReport report;
+    std::set<const TensorEntry*> used;
+    for (const EncoderTensor& tensor : wanted) {
+      const TensorEntry* const entry = find(tensor).entry;
+      if (entry == nullptr) report.missing.push_back(prefix_ + tensor.published);
+      used.insert(entry);
     }
-  }
-
- private:
-  bool is_ignored(std::string_view name) const {
-    if (name.starts_with(family_.prefix)) name.remove_prefix(family_.prefix.size());
-    return std::ranges::any_of(kIgnored,
-                               [&](const char* known) { return name.starts_with(known); });
+    for (const auto& [name, place] : all_) {
+      const bool is_other_name = place.entry->name != name;
+      if (used.contains(place.entry) || is_other_name || is_ignored(name)) continue;
+      report.left_over.push_back(name);
+    }
+    return report;
   }
 
   [[noreturn]] void fail_missing(const std::string& name) const {
-    fail(name_, "the tensor " + name,
+    fail(files_.name, "the tensor " + name,
          dynet_like::detail::counted(all_.size(), "tensor") +
              dynet_like::detail::nearest_keys_text(name, all_));
   }
+  [[noreturn]] void fail_left_over(const std::string& name, const std::string& family) const {
+    const auto [file, entry] = all_.at(name);
+    fail(file->name(), "no tensors but those of a " + family + " encoder",
+         fmt::format("{} [{}]: if it belongs to a head, pass EncoderFileOptions::report", name,
+                     fmt::join(entry->shape, ", ")));
+  }
 
-  const Family& family_;
-  std::string name_, prefix_;
-  std::vector<SafetensorsFile> files_;
-  std::map<std::string, const SafetensorsFile*> all_;
+ private:
+  // Of tensors that share their memory, safetensors keeps one. The metadata have the other names,
+  // each with the name that is there.
+  void add_other_names() {
+    for (const SafetensorsFile& file : files_.files) {
+      for (const auto& [name, kept] : file.metadata()) {
+        const TensorEntry* const entry = file.find(kept);
+        if (entry != nullptr) all_.try_emplace(name, Place{&file, entry});
+      }
+    }
+  }
+
+  // What stands in front of most of the parameters' names: "bert." in a model with a head.
+  std::string find_prefix(const std::vector<EncoderTensor>& wanted) const {
+    std::set<std::string_view> names;
+    for (const EncoderTensor& tensor : wanted) names.insert(tensor.published);
+    std::map<std::string, std::size_t> counts = {{"", 0}};
+    for (const auto& [name, place] : all_) {
+      for (std::size_t begin = 0; begin != name.npos;) {
+        if (names.contains(std::string_view(name).substr(begin))) ++counts[name.substr(0, begin)];
+        const std::size_t point = name.find('.', begin);
+        begin = point == name.npos ? name.npos : point + 1;
+      }
+    }
+    const auto by_count = [](const auto& a, const auto& b) { return a.second < b.second; };
+    const auto most = std::ranges::max_element(counts, by_count);
+    for (const auto& [prefix, count] : counts) {
+      if (count == 0 || count < most->second || prefix == most->first) continue;
+      fail(files_.name, "the tensors of one encoder",
+           "two, which begin with " + most->first + " and " + prefix);
+    }
+    return most->first;
+  }
+
+  bool is_ignored(std::string_view name) const {
+    if (name.starts_with(prefix_)) name.remove_prefix(prefix_.size());
+    return name.ends_with(".inv_freq") || std::ranges::any_of(kIgnored, [&](const char* known) {
+             return name.starts_with(known);
+           });
+  }
+
+  WeightFiles files_;
+  std::map<std::string, Place> all_;
+  std::string prefix_;
 };
 
 }  // namespace
 
 Encoder load_encoder(ParameterCollection& model, const std::string& folder,
-                     const LayerOptions& options) {
+                     const EncoderFileOptions& options) {
   const EncoderConfig config = EncoderConfig::read((fs::path(folder) / kConfig).string());
-  const Family& family = *find_family(config.model_type);
-  const Tensors tensors(folder, family);
-  const std::vector<EncoderTensor> wanted = tensors_of(family, config);
-  tensors.check(wanted, model.dtype());
-  const Encoder encoder = Encoder::without_weights(model, config, options);
-  for (const EncoderTensor& tensor : wanted) {
-    tensors.load(tensor, encoder.parameters_->storage_of(tensor));
+  const std::vector<EncoderTensor> wanted = tensors_of(*find_family(config.model_type), config);
+  const Tensors tensors(folder, wanted);
+  tensors.check_shapes(wanted, model.dtype());
+  EncoderFileReport report = tensors.report(wanted);
+  if (options.report == nullptr) {
+    if (!report.missing.empty()) tensors.fail_missing(report.missing.front());
+    if (!report.left_over.empty()) {
+      tensors.fail_left_over(report.left_over.front(), config.model_type);
+    }
   }
+  const LayerOptions own = {.name = options.name};
+  const Encoder encoder = report.missing.empty() ? Encoder::without_weights(model, config, own)
+                                                 : Encoder(model, config, own);
+  for (const EncoderTensor& tensor : wanted) {
+    const TensorEntry* const entry = tensors.find(tensor).entry;
+    if (entry != nullptr) files::read_into(*entry, encoder.parameters_->storage_of(tensor));
+  }
+  if (options.report != nullptr) *options.report = std::move(report);
   return encoder;
 }
 
@@ -162,7 +223,6 @@ void Encoder::save(const std::string& folder) const {
     throw UsageError("[Encoder] need adapters that are merged to save " + folder +
                      "; got others: call merge_adapters()");
   }
-  namespace files = dynet_like::detail::tensor_file;
   const std::vector<EncoderTensor> own = tensors_of(*parameters_->family, config());
   files::Parameters storages;
   for (const EncoderTensor& tensor : own) storages.push_back(parameters_->storage_of(tensor));

@@ -35,7 +35,9 @@ constexpr std::array<PartFacts, kParts> kFacts = {{
     {"positions", {&Config::positions}, kEmbedding, true},
     {"token_types", {&Config::token_types}, kEmbedding, true},
     {"embedding_norm", kEmbedding}, {"projection", kSize, kEmbedding},
-    {"distances", {&Config::position_buckets, 2}, kSize, true}, {"distance_norm", kSize},
+    {"distances", {&Config::position_buckets, 2}, kSize, true},
+    {"distance_biases", {&Config::position_buckets}, {&Config::heads}, true},
+    {"distance_norm", kSize},
     {"final_norm", kSize}, {"query", kSize, kSize}, {"key", kSize, kSize},
     {"value", kSize, kSize}, {"query_key_value", {&Config::size, 3}, kSize},
     {"attention_output", kSize, kSize}, {"attention_norm", kSize}, {"up", kHidden, kSize},
@@ -87,6 +89,22 @@ std::vector<PartName> modernbert_names() {
       {Part::down, "layers.#.mlp.Wo"}};
 }
 
+std::vector<PartName> mpnet_names() {
+  return {
+      {Part::words, "embeddings.word_embeddings"},
+      {Part::positions, "embeddings.position_embeddings"},
+      {Part::embedding_norm, "embeddings.LayerNorm"},
+      {Part::distance_biases, "encoder.relative_attention_bias"},
+      {Part::query, "encoder.layer.#.attention.attn.q"},
+      {Part::key, "encoder.layer.#.attention.attn.k"},
+      {Part::value, "encoder.layer.#.attention.attn.v"},
+      {Part::attention_output, "encoder.layer.#.attention.attn.o"},
+      {Part::attention_norm, "encoder.layer.#.attention.LayerNorm"},
+      {Part::up, "encoder.layer.#.intermediate.dense"},
+      {Part::down, "encoder.layer.#.output.dense"},
+      {Part::network_norm, "encoder.layer.#.output.LayerNorm"}};
+}
+
 std::vector<PartName> deberta_names() {
   std::vector<PartName> names = bert_names("_proj");
   const PartName more[] = {{Part::distances, "encoder.rel_embeddings"},
@@ -136,10 +154,10 @@ std::vector<ConfigKey> modernbert_keys() {
       {"rope_parameters/sliding_attention/rope_theta", &Config::local_theta}};
 }
 
-Family bert(Config defaults, std::string prefix) {
+Family bert(Config defaults, std::string architecture) {
   Family family;
   family.defaults = std::move(defaults);
-  family.prefix = std::move(prefix);
+  family.architecture = std::move(architecture);
   family.names = bert_names();
   family.keys = bert_keys();
   family.fixed = {{"position_embedding_type", {"\"absolute\"", "null"}},
@@ -147,16 +165,42 @@ Family bert(Config defaults, std::string prefix) {
   return family;
 }
 
-Family roberta(const char* model_type, unsigned vocabulary) {
-  Family family = bert({.model_type = model_type, .vocabulary = vocabulary, .positions = 514,
-                        .token_types = 1, .padding = 1, .norm_epsilon = 1e-5f}, "roberta.");
+Family ernie() {
+  Family family = bert({.model_type = "ernie"}, "Ernie");
+  family.fixed.push_back({"use_task_id", {"false", "null"}});
+  return family;
+}
+
+Family roberta(const char* model_type, const char* architecture, unsigned vocabulary = 30522) {
+  Family family = bert({.model_type = model_type, .vocabulary = vocabulary, .padding = 1},
+                       architecture);
   family.counts_from_padding = true;
+  family.tokenizer = "RobertaTokenizer";
+  return family;
+}
+
+// A RoBERTa whose pieces are those of SentencePiece.
+Family unigram_roberta(const char* model_type, const char* architecture) {
+  Family family = roberta(model_type, architecture);
+  family.tokenizer = architecture + std::string("Tokenizer");
+  return family;
+}
+
+Family mpnet() {
+  Family family = roberta("mpnet", "MPNet", 30527);
+  family.defaults.token_types = 0;
+  family.defaults.position_buckets = 32;
+  family.tokenizer = "MPNetTokenizer";
+  family.positions = Positions::table_and_biases;
+  family.names = mpnet_names();
+  std::erase_if(family.keys, [](const ConfigKey& key) { return key.name == "type_vocab_size"; });
+  family.fixed.push_back({"relative_attention_num_buckets", {"32", "null"}});
   return family;
 }
 
 Family distilbert() {
   Family family = bert({.model_type = "distilbert", .layers = 6, .token_types = 0,
-                        .attention_output_dropout = 0}, "distilbert.");
+                        .attention_output_dropout = 0}, "DistilBert");
   family.names = distilbert_names();
   family.keys = distilbert_keys();
   family.fixed = {};
@@ -165,7 +209,7 @@ Family distilbert() {
 
 Family electra() {
   Family family = bert({.model_type = "electra", .size = 256, .embedding_size = 128,
-                        .hidden = 1024, .heads = 4}, "electra.");
+                        .hidden = 1024, .heads = 4}, "Electra");
   family.keys.push_back({"embedding_size", &Config::embedding_size});
   return family;
 }
@@ -174,31 +218,34 @@ Family modernbert() {
   Family family = bert({.model_type = "modernbert", .vocabulary = 50368, .hidden = 1152,
                         .layers = 22, .positions = 8192, .token_types = 0, .padding = 50283,
                         .norm_epsilon = 1e-5f, .embedding_dropout = 0, .attention_dropout = 0,
-                        .attention_output_dropout = 0, .network_dropout = 0}, "model.");
+                        .attention_output_dropout = 0, .network_dropout = 0}, "ModernBert");
   family.positions = Positions::rotary;
+  family.tokenizer.clear();
   family.norm_first = true;
   family.has_biases = false;
   family.names = modernbert_names();
   family.keys = modernbert_keys();
   family.fixed = {{"norm_bias", {"false", "null"}}, {"attention_bias", {"false", "null"}},
-                  {"mlp_bias", {"false", "null"}},
+                  {"mlp_bias", {"false", "null"}}, {"rope_scaling", {"null"}},
                   {"rope_parameters/full_attention/rope_type", {"\"default\"", "null"}},
                   {"rope_parameters/sliding_attention/rope_type", {"\"default\"", "null"}}};
   return family;
 }
 
 Family deberta() {
-  Family family = bert({.model_type = "deberta-v2", .vocabulary = 128100, .token_types = 0,
-                        .norm_epsilon = 1e-7f}, "deberta.");
+  Family family = bert({.model_type = "deberta-v2", .vocabulary = 128100, .size = 1536,
+                        .hidden = 6144, .heads = 24, .layers = 24, .token_types = 0,
+                        .norm_epsilon = 1e-7f}, "DebertaV2");
   family.positions = Positions::distances;
+  family.tokenizer = "DebertaV2Tokenizer";
   family.names = deberta_names();
-  family.keys.push_back({"position_buckets", &Config::position_buckets, true});
+  family.keys.push_back({"position_buckets", &Config::position_buckets, true, true});
   family.keys.push_back({"max_relative_positions", &Config::largest_distance, true});
   family.fixed = {{"relative_attention", {"true"}}, {"position_biased_input", {"false"}},
                   {"share_att_key", {"true"}}, {"norm_rel_ebd", {"\"layer_norm\""}},
                   {"pos_att_type", {"\"p2c|c2p\"", "\"c2p|p2c\"", "[\"p2c\",\"c2p\"]",
                                     "[\"c2p\",\"p2c\"]"}},
-                  {"conv_kernel_size", {"0", "null"}}};
+                  {"conv_kernel_size", {"0", "null"}}, {"attention_head_size", {"null"}}};
   return family;
 }
 
@@ -213,7 +260,8 @@ std::uint64_t value_of(const Config& config, const Size& size) {
 bool has(const Family& family, const Config& config, Part part, unsigned layer) {
   switch (part) {
     case Part::positions:
-      return family.positions == Positions::table;
+      return family.positions == Positions::table ||
+             family.positions == Positions::table_and_biases;
     case Part::token_types:
       return config.token_types > 0;
     case Part::projection:
@@ -254,9 +302,13 @@ void append_tensors(const Family& family, const Config& config, const PartName& 
 }  // namespace
 
 const std::vector<Family>& all_families() {
-  static const std::vector<Family> all = {bert({}, "bert."),
-                                          roberta("roberta", 50265),
-                                          roberta("xlm-roberta", 250002),
+  static const std::vector<Family> all = {bert({}, "Bert"),
+                                          ernie(),
+                                          roberta("roberta", "Roberta", 50265),
+                                          unigram_roberta("xlm-roberta", "XLMRoberta"),
+                                          unigram_roberta("camembert", "Camembert"),
+                                          roberta("data2vec-text", "Data2VecText"),
+                                          mpnet(),
                                           distilbert(),
                                           electra(),
                                           modernbert(),
@@ -269,6 +321,17 @@ const Family* find_family(std::string_view model_type) {
     return family.defaults.model_type == model_type;
   });
   return found == all_families().end() ? nullptr : &*found;
+}
+
+const Family* family_of_architecture(std::string_view architecture) {
+  constexpr std::string_view kRests[] = {"Model", "For", "LMHeadModel"};
+  for (const Family& family : all_families()) {
+    if (!architecture.starts_with(family.architecture)) continue;
+    const std::string_view rest = architecture.substr(family.architecture.size());
+    if (std::ranges::any_of(kRests, [&](std::string_view each) { return rest.starts_with(each); }))
+      return &family;
+  }
+  return nullptr;
 }
 
 std::string family_names() {

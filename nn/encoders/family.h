@@ -18,8 +18,9 @@ enum class Part : std::uint8_t {
   positions,
   token_types,
   embedding_norm,
-  projection,  ///< of embeddings, if they have another size
-  distances,   ///< the table of relative positions
+  projection,       ///< of embeddings, if they have another size
+  distances,        ///< the table of relative positions
+  distance_biases,  ///< numbers of each head that are added to scores
   distance_norm,
   final_norm,
   query,
@@ -48,6 +49,7 @@ struct ConfigKey {
   std::variant<unsigned EncoderConfig::*, float EncoderConfig::*, std::string EncoderConfig::*>
       member;
   bool or_negative = false;  ///< a negative number stands for 0
+  bool is_required = false;  ///< what its absence means is not supported
 };
 
 /// A key of config.json with the values, as JSON, that are supported; the first is written. null
@@ -58,11 +60,14 @@ struct FixedKey {
 };
 
 /// How an encoder knows the order of pieces.
-enum class Positions : std::uint8_t { table, rotary, distances };
+enum class Positions : std::uint8_t { table, rotary, distances, table_and_biases };
 
 struct Family {
-  EncoderConfig defaults;
-  std::string prefix;  ///< of names in files of models with a head
+  EncoderConfig defaults;    ///< of keys that are absent, as the reference has them
+  std::string architecture;  ///< the beginning of classes' names: "Bert" of "BertForMaskedLM"
+  /// The class of its tokenizers, unless their files name another; empty: tokenizer.json says all,
+  /// whatever the files beside it say.
+  std::string tokenizer = "BertTokenizer";
   Positions positions = Positions::table;
   bool counts_from_padding = false;  ///< the first position is one more than the padding's id
   bool norm_first = false;           ///< attention and network read normalised columns
@@ -75,6 +80,8 @@ struct Family {
 const std::vector<Family>& all_families();
 /// Null for an unknown family.
 const Family* find_family(std::string_view model_type);
+/// The family of a class such as "BertForMaskedLM"; null for another one.
+const Family* family_of_architecture(std::string_view architecture);
 /// The families' names, for messages.
 std::string family_names();
 /// Null for an unknown activation.

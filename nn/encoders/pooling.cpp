@@ -1,7 +1,7 @@
 // Pooling: columns that are selected, and means of those that follow one another.
 #include "nn/encoders/pooling.h"
 
-#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,29 +36,59 @@ void check(const Expression& pieces, std::span<const std::int32_t> words, unsign
   }
 }
 
+// A column for each segment, none of which is empty: a sum with weights, or the largest numbers.
+Expression pool_segments(const Expression& x, const std::vector<unsigned>& lengths,
+                         Pooling pooling) {
+  if (lengths.size() == x.dim().cols()) return x;
+  if (pooling == Pooling::max) return segment_max(x, lengths);
+  if (pooling == Pooling::mean) return segment_mean(x, lengths);
+  std::vector<float> weights;
+  for (const unsigned length : lengths) {
+    const auto n = static_cast<float>(length);
+    for (unsigned i = 0; i < length; ++i) {
+      weights.push_back(pooling == Pooling::mean_sqrt
+                            ? 1 / std::sqrt(n)
+                            : static_cast<float>(i + 1) * 2 / (n * (n + 1)));
+    }
+  }
+  ComputationGraph& graph = x.graph("pool_words");
+  return segment_sum(cmult(x, input(graph, {1, x.dim().cols()}, weights)), lengths);
+}
+
 }  // namespace
 
 Expression pool_words(const Expression& pieces, std::span<const std::int32_t> word_of_piece,
                       unsigned words, Pooling pooling) {
   check(pieces, word_of_piece, words);
-  std::vector<unsigned> used, lengths(words, 0);
+  std::vector<unsigned> used, lengths, places(words, 0);  // of words with pieces, from 1
+  std::int32_t last = -1;
   for (unsigned piece = 0; piece < word_of_piece.size(); ++piece) {
-    if (word_of_piece[piece] < 0) continue;
-    unsigned& length = lengths[static_cast<std::size_t>(word_of_piece[piece])];
-    if (pooling == Pooling::first && length > 0) continue;
-    ++length;
+    const std::int32_t word = word_of_piece[piece];
+    if (word < 0 || (word == last && pooling == Pooling::first)) continue;
+    if (word == last && pooling == Pooling::last) {
+      used.back() = piece;
+      continue;
+    }
+    if (word != last) {
+      lengths.push_back(0);
+      places[static_cast<std::size_t>(word)] = static_cast<unsigned>(lengths.size());
+    }
     used.push_back(piece);
+    ++lengths.back();
+    last = word;
   }
-  if (used.empty()) return zeros(pieces.graph("pool_words"), {pieces.dim().rows(), words});
-  const Expression chosen = select_cols(pieces, used);
-  const bool is_one_each = std::ranges::all_of(lengths, [](unsigned n) { return n == 1; });
-  return is_one_each ? chosen : segment_mean(chosen, lengths);
+  const Expression none = zeros(pieces.graph("pool_words"), {pieces.dim().rows(), 1});
+  if (used.empty()) return select_cols(none, places);
+  const Expression pooled = pool_segments(select_cols(pieces, used), lengths, pooling);
+  if (lengths.size() == words) return pooled;
+  return select_cols(concatenate_cols({none, pooled}), places);
 }
 
 Expression pool_sentence(const Expression& pieces, Pooling pooling) {
-  if (pooling == Pooling::first) return pick(pieces, 0, 1);
   const Dim dim = pieces.dim();
-  return reshape(segment_mean(pieces, {dim.cols()}), {dim.rows()});
+  if (pooling == Pooling::first) return pick(pieces, 0, 1);
+  if (pooling == Pooling::last) return pick(pieces, dim.cols() - 1, 1);
+  return reshape(pool_segments(pieces, {dim.cols()}, pooling), {dim.rows()});
 }
 
 ScalarMix::ScalarMix(ParameterCollection& model, unsigned layers, const LayerOptions& options) {

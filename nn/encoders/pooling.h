@@ -10,18 +10,24 @@
 
 namespace dynet_like::nn {
 
-/// Which pieces stand for a word, or for a sentence.
-enum class Pooling : std::uint8_t { first, mean };
+/// What stands for a word, or for a text, of the vectors of its pieces.
+enum class Pooling : std::uint8_t {
+  first,          ///< of a text [CLS], for example
+  mean,           ///< the sum, divided by the number of pieces
+  max,            ///< the largest number of each row
+  mean_sqrt,      ///< the sum, divided by the root of the number of pieces
+  weighted_mean,  ///< the mean with weights 1, 2, 3 and so on
+  last
+};
 
-/// A column for every word: the vector of its first piece, or the mean of its pieces; zeros for a
-/// word without pieces. `word_of_piece` has the number of each piece's word, or -1 for pieces of
-/// none, such as [CLS]. Shapes: {size, pieces} -> {size, words}. Throws UsageError unless there is
-/// a number for every piece, they are below `words` and never decrease, and for no words.
+/// A column for every word, from its pieces; zeros for a word without pieces. `word_of_piece` has
+/// the number of each piece's word, or -1 for pieces of none, such as [CLS]. Shapes: {size, pieces}
+/// -> {size, words}. Throws UsageError unless there is a number for every piece, they are below
+/// `words` and never decrease, and for no words.
 Expression pool_words(const Expression& pieces, std::span<const std::int32_t> word_of_piece,
                       unsigned words, Pooling pooling = Pooling::first);
 
-/// The vector of the first piece, such as [CLS], or the mean of all. Shapes: {size, pieces} ->
-/// {size}.
+/// The vector of a text from all its pieces. Shapes: {size, pieces} -> {size}.
 Expression pool_sentence(const Expression& pieces, Pooling pooling = Pooling::first);
 
 /// A mixture of layers (Peters et al. 2018, equation 1): gamma times the sum of softmax(s)_k h_k,

@@ -108,4 +108,38 @@ Expression attend_by_distances(const DistanceAttention& x, const EncoderConfig& 
   return joined(by_head(x.values, heads) * weights);
 }
 
+unsigned bias_row_of(int distance) {
+  constexpr float kLargest = 128;
+  constexpr unsigned half = kBiasRows / 2, exact = half / 2;
+  const unsigned begin = distance > 0 ? half : 0;  // of the pieces behind
+  const auto length = static_cast<unsigned>(std::abs(distance));
+  if (length < exact) return begin + length;
+  const auto log_of = [&](float x) { return std::log(x / static_cast<float>(exact)); };
+  const float share = log_of(static_cast<float>(length)) / log_of(kLargest);
+  const auto row = exact + static_cast<unsigned>(share * static_cast<float>(half - exact));
+  return begin + std::min(row, half - 1);
+}
+
+Expression biases_of_distances(const Expression& table, unsigned n) {
+  std::vector<unsigned> places;
+  places.reserve(std::size_t{n} * n);
+  for (int query = 0; query < static_cast<int>(n); ++query) {
+    for (int key = 0; key < static_cast<int>(n); ++key) {
+      places.push_back(bias_row_of(key - query));
+    }
+  }
+  const unsigned heads = table.dim().rows();
+  const Expression by_heads = reshape(transpose(table), Dim({kBiasRows}, heads));
+  return reshape(gather(by_heads, places), Dim({n, n}, heads));
+}
+
+Expression attend_with_biases(const DistanceAttention& x, const Expression& biases,
+                              const EncoderConfig& config) {
+  const unsigned heads = config.heads;
+  const float scale = 1 / std::sqrt(static_cast<float>(config.size / heads));
+  const Expression scores =
+      transpose(by_head(x.keys, heads)) * by_head(x.queries, heads) * scale + biases;
+  return joined(by_head(x.values, heads) * dropout(softmax(scores), config.attention_dropout));
+}
+
 }  // namespace dynet_like::nn::encoders

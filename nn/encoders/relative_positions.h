@@ -1,4 +1,4 @@
-// Attention that knows how far apart pieces are: rotary positions, and scores of distances.
+// Attention that knows how far apart pieces are: rotary positions, scores and biases of distances.
 #pragma once
 
 #include "dynet_like/graph/expression.h"
@@ -35,5 +35,20 @@ int bucket_of(int distance, const EncoderConfig& config);
 /// + q_i k_d + q_d k_j) / sqrt(3 rows of a head), where d is the bucket of i - j. Shapes: -> {size,
 /// n}.
 Expression attend_by_distances(const DistanceAttention& x, const EncoderConfig& config);
+
+/// Rows of a table of biases.
+inline constexpr unsigned kBiasRows = 32;
+
+/// The row of a distance (Raffel et al. 2020, of T5): half of the rows are for the pieces in front,
+/// half for those behind; half of these for a distance each, half for its logarithm, up to 128.
+unsigned bias_row_of(int distance);
+
+/// What is added to the scores of n pieces. Shapes: the table {heads, rows} -> a minibatch element
+/// {keys, queries} for each head.
+Expression biases_of_distances(const Expression& table, unsigned n);
+
+/// Attention whose scores have biases (Song et al. 2020, MPNet). Shapes: -> {size, n}.
+Expression attend_with_biases(const DistanceAttention& x, const Expression& biases,
+                              const EncoderConfig& config);
 
 }  // namespace dynet_like::nn::encoders

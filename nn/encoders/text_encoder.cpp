@@ -12,17 +12,23 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/io/atomic_file.h"
+#include "nn/encoders/sentence_folder.h"
+#include "nn/encoders/tokenizer_folder.h"
 #include "nn/text/characters.h"
 #include "nn/text/tokenizer_parts.h"
 
 namespace dynet_like::nn {
 
+using namespace encoders;
+namespace fs = std::filesystem;
+
 namespace {
 
-constexpr const char *kConfig = "encoder.config", *kTokenizer = "encoder.tokenizer";
+constexpr const char *kConfig = "encoder.config", *kTokenizer = "encoder.tokenizer",
+                     *kSentence = "encoder.sentence";
 
 std::string tokenizer_file(const std::string& folder) {
-  return (std::filesystem::path(folder) / "tokenizer.json").string();
+  return (fs::path(folder) / "tokenizer.json").string();
 }
 
 const std::string& text_of(const Metadata& texts, const char* key) {
@@ -32,10 +38,30 @@ const std::string& text_of(const Metadata& texts, const char* key) {
                   fmt::format("[TextEncoder] need the texts of an encoder; got none for {}", key));
 }
 
-// Throws before an encoder is made if there is no tokenizer for it.
-const std::string& config_of(const Metadata& texts) {
-  text_of(texts, kTokenizer);
-  return text_of(texts, kConfig);
+Tokenizer make_tokenizer(const std::string& json, const std::string& file,
+                         const EncoderConfig& config) {
+  Tokenizer tokenizer = Tokenizer::from_text(json, file);
+  if (tokenizer.size() <= config.vocabulary) return tokenizer;
+  throw FileError(file, fmt::format("[TextEncoder] need ids below {}, the encoder's vocabulary; "
+                                    "got {}",
+                                    config.vocabulary, tokenizer.size() - 1));
+}
+
+// Without modules, the vector of a text is the mean of its pieces.
+SentenceConfig mean_of(const EncoderConfig& config) {
+  SentenceConfig mean;
+  mean.modules.push_back(
+      {.poolings = {Pooling::mean}, .inputs = config.size, .outputs = config.size});
+  return mean;
+}
+
+void complete(SentenceConfig& sentence, const EncoderConfig& config, const std::string& file) {
+  if (sentence.modules.empty()) sentence.modules = mean_of(config).modules;
+  try {
+    sentence.check(config.size);
+  } catch (const UsageError& error) {
+    throw FileError(file, error.what());
+  }
 }
 
 // A part of a long text: its pieces, and those whose columns it gives.
@@ -58,29 +84,45 @@ std::vector<TextPart> parts_of(std::size_t pieces, std::size_t most) {
 
 }  // namespace
 
-TextEncoder::TextEncoder(Encoder encoder, std::string tokenizer_json, const std::string& file)
+TextEncoder::TextEncoder(Encoder encoder, std::string tokenizer_json, Tokenizer tokenizer,
+                         SentenceModules sentence)
     : encoder_(std::move(encoder)),
       tokenizer_json_(std::make_shared<const std::string>(std::move(tokenizer_json))),
-      tokenizer_(Tokenizer::from_text(*tokenizer_json_, file)) {
-  if (tokenizer_.size() <= encoder_.config().vocabulary) return;
-  throw FileError(file,
-                  fmt::format("[TextEncoder] need ids below {}, the encoder's vocabulary; got "
-                              "{}",
-                              encoder_.config().vocabulary, tokenizer_.size() - 1));
-}
+      tokenizer_(std::move(tokenizer)),
+      sentence_(std::move(sentence)) {}
 
 TextEncoder TextEncoder::load(ParameterCollection& model, const std::string& folder,
-                              const LayerOptions& options) {
-  const std::string file = tokenizer_file(folder);
-  std::string json = text::read_tokenizer_file(file);
-  return TextEncoder(load_encoder(model, folder, options), std::move(json), file);
+                              const EncoderFileOptions& options) {
+  SentenceFolder sentence(folder);
+  const EncoderConfig config = EncoderConfig::read(sentence.encoder + "/config.json");
+  const std::string file = tokenizer_file(sentence.encoder);
+  std::string json = tokenizer_of_folder(sentence.encoder);
+  Tokenizer tokenizer = make_tokenizer(json, file, config);
+  complete(sentence.config, config, folder);
+  sentence.weights.resize(sentence.config.modules.size());
+  Encoder encoder = load_encoder(model, sentence.encoder, options);
+  return TextEncoder(std::move(encoder), std::move(json), std::move(tokenizer),
+                     SentenceModules(model, sentence, config.size));
+}
+
+TextEncoder TextEncoder::from_texts(ParameterCollection& model, const Metadata& texts,
+                                    const LayerOptions& options) {
+  const std::string& json = text_of(texts, kTokenizer);
+  const EncoderConfig config = EncoderConfig::from_text(text_of(texts, kConfig), kConfig);
+  Tokenizer tokenizer = make_tokenizer(json, kTokenizer, config);
+  SentenceConfig sentence;
+  if (const auto found = texts.find(kSentence); found != texts.end()) {
+    sentence = SentenceConfig::from_text(found->second, kSentence);
+  }
+  complete(sentence, config, kSentence);
+  Encoder encoder = Encoder::without_weights(model, config, options);
+  return TextEncoder(std::move(encoder), json, std::move(tokenizer),
+                     SentenceModules(model, sentence, config.size));
 }
 
 TextEncoder::TextEncoder(ParameterCollection& model, const Metadata& texts,
                          const LayerOptions& options)
-    : TextEncoder(Encoder::without_weights(
-                      model, EncoderConfig::from_text(config_of(texts), kConfig), options),
-                  text_of(texts, kTokenizer), kTokenizer) {}
+    : TextEncoder(from_texts(model, texts, options)) {}
 
 bool TextEncoder::is_in(const Metadata& texts) { return texts.contains(kConfig); }
 
@@ -148,6 +190,12 @@ Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::stri
   return pool_words(pieces(graph, text), word_of_piece, count, pooling);
 }
 
+Expression TextEncoder::text(ComputationGraph& graph, std::string_view text) const {
+  const EncodedText encoded = tokenizer_.encode(sentence_.config().prompt + std::string(text));
+  if (encoded.ids.empty()) return zeros(graph, {text_size()});
+  return sentence_(pieces(graph, encoded));
+}
+
 Expression TextEncoder::text(ComputationGraph& graph, std::string_view text,
                              Pooling pooling) const {
   const EncodedText encoded = tokenizer_.encode(text);
@@ -156,12 +204,18 @@ Expression TextEncoder::text(ComputationGraph& graph, std::string_view text,
 }
 
 Metadata TextEncoder::texts() const {
-  return {{kConfig, encoder_.config().to_text()}, {kTokenizer, *tokenizer_json_}};
+  return {{kConfig, encoder_.config().to_text()},
+          {kTokenizer, *tokenizer_json_},
+          {kSentence, sentence_.config().to_text()}};
 }
 
 void TextEncoder::save(const std::string& folder) const {
   encoder_.save(folder);
   dynet_like::detail::write_atomically(tokenizer_file(folder), *tokenizer_json_);
+  // All is in tokenizer.json. A class of the family would have defaults of its own.
+  dynet_like::detail::write_atomically(fs::path(folder) / "tokenizer_config.json",
+                                       "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n");
+  if (sentence_.config().to_text() != mean_of(encoder_.config()).to_text()) sentence_.save(folder);
 }
 
 TextEncoder TextEncoder::with_adapters(ParameterCollection& model,

@@ -50,8 +50,10 @@ TEST_F(EncoderFilesTest, RoundTrips) {
 
 // Files of models with a head: with a prefix, other tensors, and old names of norms.
 TEST_F(EncoderFilesTest, OfModelsWithAHead) {
-  const std::vector<std::string> prefixes = {"bert.",    "roberta.", "roberta.", "distilbert.",
-                                             "electra.", "model.",   "deberta."};
+  const std::vector<std::string> prefixes = {
+      "bert.",  "ernie.",      "roberta.", "roberta.", "roberta.", "data2vec_text.",
+      "mpnet.", "distilbert.", "electra.", "model.",   "deberta."};
+  ASSERT_EQ(prefixes.size(), kFamilies.size());
   for (std::size_t i = 0; i < kFamilies.size(); ++i) {
     SCOPED_TRACE(kFamilies[i]);
     make(kFamilies[i]);
@@ -200,7 +202,8 @@ TEST_F(EncoderFilesTest, TensorsThatDoNotFit) {
               all.push_back({"encoder.layer.2.output.dense.bias", "F32", {8, 8}, own.bytes});
             }),
             "[load_encoder] need no tensors but those of a bert encoder; got "
-            "encoder.layer.2.output.dense.bias");
+            "encoder.layer.2.output.dense.bias [8, 8]: if it belongs to a head, pass "
+            "EncoderFileOptions::report");
   write(good);
   loaded_output();
 }
@@ -230,8 +233,8 @@ TEST_F(EncoderFilesTest, ConfigsThatAreRefused) {
   };
   const std::vector<Case> cases = {
       {"bert", "\"bert\"", "\"gpt2\"",
-       "[EncoderConfig] need model_type to be one of bert, roberta, xlm-roberta, distilbert, "
-       "electra, modernbert, deberta-v2; got \"gpt2\""},
+       "[EncoderConfig] need model_type to be one of bert, ernie, roberta, xlm-roberta, camembert, "
+       "data2vec-text, mpnet, distilbert, electra, modernbert, deberta-v2; got \"gpt2\""},
       {"bert", "\"gelu\"", "\"mish\"",
        "[Encoder] need an activation of gelu, gelu_new, gelu_pytorch_tanh, relu, silu and swish; "
        "got mish"},

@@ -21,6 +21,10 @@ def configs():
         "bert": t.BertConfig(**SIZES, hidden_act="gelu_new"),
         "roberta": t.RobertaConfig(**SIZES, type_vocab_size=1, layer_norm_eps=1e-5),
         "xlm-roberta": t.XLMRobertaConfig(**SIZES, type_vocab_size=1, layer_norm_eps=1e-5),
+        "ernie": t.ErnieConfig(**SIZES),
+        "camembert": t.CamembertConfig(**SIZES, type_vocab_size=1),
+        "data2vec-text": t.Data2VecTextConfig(**SIZES, type_vocab_size=1),
+        "mpnet": t.MPNetConfig(**SIZES),
         "distilbert": t.DistilBertConfig(vocab_size=50, dim=32, n_layers=3, n_heads=4, hidden_dim=40,
                                          max_position_embeddings=40, activation="relu"),
         "electra": t.ElectraConfig(**SIZES, embedding_size=16),
@@ -50,7 +54,9 @@ def make(family):
             is_gain = "norm" in name.lower() and name.endswith("weight")
             parameter.normal_(1 if is_gain else 0, 0.2).copy_(parameter.float())
     model.float().save_pretrained(family)
-    write(model.double(), [torch.randint(3, 50, (length,)) for length in LENGTHS], family, True)
+    sentences = [torch.randint(3, 50, (length,)) for length in LENGTHS]
+    sentences[2][3] = config.pad_token_id  # written in a text
+    write(model.double(), sentences, family, True)
 
 
 def write(model, sentences, name, with_layers):

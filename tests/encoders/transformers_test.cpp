@@ -1,48 +1,14 @@
 // Encoders against Hugging Face's transformers: outputs, gradients, and files in both directions.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "dynet_like/dynet_like.h"
-#include "dynet_like/io/safetensors.h"
 #include "tests/encoders/small_encoders.h"
-#include "tests/support/python.h"
+#include "tests/encoders/torch_test.h"
 #include "tests/support/slow_build.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like::nn {
 namespace {
-
-std::string source_folder() {
-  const char* const source = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  return source != nullptr ? source : ".";
-}
-
-std::string torch_interpreter() {
-  const char* const chosen = std::getenv("DYNET_LIKE_PYTHON_TORCH");
-  return chosen != nullptr ? chosen : source_folder() + "/build/python_torch/bin/python";
-}
-
-std::vector<float> floats(const TensorEntries& file, const std::string& name) {
-  const TensorEntry* const entry = file.find(name);
-  if (entry == nullptr) throw std::runtime_error("need the tensor " + name);
-  std::vector<float> values(entry->bytes.size() / sizeof(float));
-  std::memcpy(values.data(), entry->bytes.data(), entry->bytes.size());
-  return values;
-}
-
-// The largest difference, relative to the largest number or 1.
-double difference(const std::vector<float>& got, const std::vector<float>& expected) {
-  if (got.size() != expected.size()) return INFINITY;
-  double worst = 0, scale = 1;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    scale = std::max(scale, std::abs(static_cast<double>(expected[i])));
-    const double own = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
-    if (!(own <= worst)) worst = own;
-  }
-  return worst / scale;
-}
 
 // Records the loss of all sentences; returns their layers.
 std::vector<std::vector<Expression>> record(Minibatch& batch, const Encoder& encoder,
@@ -59,23 +25,8 @@ std::vector<std::vector<Expression>> record(Minibatch& batch, const Encoder& enc
   return layers;
 }
 
-class TransformersTest : public PythonTest {
+class TransformersTest : public TorchTest {
  protected:
-  TransformersTest() : PythonTest(torch_interpreter()) {}
-
-  void SetUp() override {
-    const std::string command =
-        "'" + torch_interpreter() + "' -c 'import torch, transformers' 2>&-";
-    if (std::system(command.c_str()) != 0) {
-      GTEST_SKIP() << "needs Python with torch and transformers: scripts/python_torch.sh";
-    }
-  }
-
-  void run_script(const std::string& command, const std::string& families) {
-    run("import runpy, sys\nsys.argv = 'reference.py " + command + " " + families +
-        "'.split()\nrunpy.run_path('" + source_folder() + "/tests/encoders/reference.py')\n");
-  }
-
   // Compares a model in a folder with what NAME.safetensors expects.
   void compare(const std::string& folder, const std::string& name, std::size_t layers_compared) {
     SCOPED_TRACE(name);
@@ -133,9 +84,14 @@ class TransformersTest : public PythonTest {
 TEST_F(TransformersTest, OutputsAndGradientsAgree) {
   std::string families;
   for (const std::string& family : kFamilies) families += family + " ";
-  run_script("make", families);
+  run_script("reference.py", "make " + families);
   for (const std::string& family : kFamilies) compare(path(family), family, 3);
-  run_script("check", families);
+  run_script("reference.py", "check " + families);
+}
+
+TEST_F(TransformersTest, TheTableOfDefaultsIsThatOfTheScript) {
+  run("import runpy\nrunpy.run_path('" + source_folder() + "/scripts/encoder_defaults.py')\n");
+  EXPECT_EQ(contents("out"), source_text(source_folder() + "/tests/encoders/defaults.json"));
 }
 
 // Without dropout, which cannot be the same.
@@ -146,7 +102,8 @@ TEST_F(TransformersTest, APublishedModelAgrees) {
   if (!std::filesystem::exists(model + "/complete") || data == nullptr) {
     GTEST_SKIP() << "needs scripts/minilm_model.sh, and DYNET_LIKE_DATA";
   }
-  run_script("given", model + " " + data + "/ud_english_ewt/en_ewt-ud-dev.conllu");
+  run_script("reference.py",
+             "given " + model + " " + data + "/ud_english_ewt/en_ewt-ud-dev.conllu");
   std::filesystem::create_directory(path("model"));
   std::filesystem::create_symlink(model + "/model.safetensors", path("model/model.safetensors"));
   EncoderConfig config = EncoderConfig::read(model + "/config.json");

@@ -1,0 +1,380 @@
+// Tokenizers of folders: settings beside tokenizer.json, and files from before it.
+#include "nn/encoders/tokenizer_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "nn/text/tokenizer.h"
+#include "tests/encoders/small_encoders.h"
+#include "tests/encoders/torch_test.h"
+#include "tests/support/message_of.h"
+#include "tests/text/tokenizer_json.h"
+
+namespace dynet_like::nn {
+namespace {
+
+std::string special(const std::string& content, unsigned id) {
+  return R"({"id":)" + std::to_string(id) + R"(,"content":")" + content +
+         R"(","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true})";
+}
+
+// BERT's, with 12 pieces.
+std::string bert_json(bool lowercase) {
+  TokenizerJson json;
+  json.normalizer = R"({"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,
+      "strip_accents":null,"lowercase":)" +
+                    std::string(lowercase ? "true}" : "false}");
+  json.pre_tokenizer = R"({"type":"BertPreTokenizer"})";
+  json.post_processor = R"({"type":"BertProcessing","sep":["[SEP]",3],"cls":["[CLS]",2]})";
+  json.added_tokens = '[' + special("[PAD]", 0) + ',' + special("[UNK]", 1) + ',' +
+                      special("[CLS]", 2) + ',' + special("[SEP]", 3) + ',' + special("[MASK]", 4) +
+                      ']';
+  json.model = R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",
+      "max_input_chars_per_word":100,"vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"[MASK]":4,
+      "a":5,"cat":6,"##s":7,"A":8,"Cat":9,"á":10,"a中":11}})";
+  return json.text();
+}
+
+// RoBERTa's: "a", "b", "Ġ", "Ġa", "Ġb".
+std::string roberta_json(bool add_prefix_space) {
+  const std::string adds = add_prefix_space ? "true" : "false";
+  TokenizerJson json;
+  json.pre_tokenizer =
+      R"({"type":"ByteLevel","trim_offsets":true,"add_prefix_space":)" + adds + '}';
+  json.post_processor = R"({"type":"RobertaProcessing","sep":["</s>",1],"cls":["<s>",0],
+      "trim_offsets":true,"add_prefix_space":)" +
+                        adds + '}';
+  json.added_tokens = '[' + special("<s>", 0) + ',' + special("</s>", 1) + ']';
+  json.model = R"({"type":"BPE","dropout":null,"unk_token":null,"vocab":{"<s>":0,"</s>":1,"a":2,
+      "b":3,"Ġ":4,"Ġa":5,"Ġb":6},"merges":["Ġ a","Ġ b"]})";
+  return json.text();
+}
+
+// DeBERTa's: "▁a", "▁A", "▁", "a", "A", "!".
+std::string unigram_json() {
+  TokenizerJson json;
+  json.pre_tokenizer = R"({"type":"Metaspace","replacement":"▁","prepend_scheme":"always"})";
+  json.post_processor = R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"[CLS]",
+      "type_id":0}},{"Sequence":{"id":"A","type_id":0}}],"pair":[],"special_tokens":{"[CLS]":
+      {"id":"[CLS]","ids":[1],"tokens":["[CLS]"]}}})";
+  json.added_tokens = '[' + special("[CLS]", 1) + ']';
+  json.model = R"({"type":"Unigram","unk_id":0,"vocab":[["[UNK]",0],["[CLS]",0],["▁a",-1],["▁A",-1],
+      ["▁",-2],["a",-2],["A",-2],["!",-2],["▁!",-2.5],["!a",-3]]})";
+  return json.text();
+}
+
+struct Case {
+  std::string name, model_type, text;
+  std::map<std::string, std::string> files;
+  std::vector<std::uint32_t> ids;
+};
+
+// Expected: AutoTokenizer of transformers 5.24, where no comment says otherwise.
+std::vector<Case> cases() {
+  const std::string config = "tokenizer_config.json", added = "added_tokens.json",
+                    map = "special_tokens_map.json", json = "tokenizer.json";
+  const std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\ncat\n##s\nA\nCat\n";
+  const std::string pieces = R"({"<s>":0,"</s>":1,"a":2,"b":3,"Ġ":4,"Ġa":5,"Ġb":6})";
+  const auto decoder = [](const std::string& options) {
+    return R"({"added_tokens_decoder":{"12":{"content":"<new>",)" + options + "}}}";
+  };
+  return {
+      {"NoSettings", "bert", "A Cat", {{json, bert_json(true)}}, {2, 5, 6, 3}},
+      // Without settings the file says all. AutoTokenizer would take the class's defaults.
+      {"NoSettingsCased", "bert", "A Cat", {{json, bert_json(false)}}, {2, 8, 9, 3}},
+      {"Cased",
+       "bert",
+       "A Cat",
+       {{json, bert_json(true)}, {config, R"({"do_lower_case":false})"}},
+       {2, 8, 9, 3}},
+      {"CasedDistil",
+       "distilbert",
+       "A Cat",
+       {{json, bert_json(true)},
+        {config, R"({"do_lower_case":false,"tokenizer_class":"DistilBertTokenizer"})"}},
+       {2, 8, 9, 3}},
+      {"CasedElectra",
+       "electra",
+       "A Cat",
+       {{json, bert_json(true)},
+        {config, R"({"do_lower_case":false,"tokenizer_class":"ElectraTokenizerFast"})"}},
+       {2, 8, 9, 3}},
+      {"LowerCase",
+       "bert",
+       "A Cat",
+       {{json, bert_json(false)}, {config, R"({"do_lower_case":true})"}},
+       {2, 5, 6, 3}},
+      {"DefaultOfTheClass",
+       "bert",
+       "A Cat",
+       {{json, bert_json(false)}, {config, "{}"}},
+       {2, 5, 6, 3}},
+      {"ClassOfTheConfig",
+       "modernbert",
+       "A Cat",
+       {{json, bert_json(true)}, {config, R"({"do_lower_case":false})"}},
+       {2, 5, 6, 3}},
+      {"ClassWithoutSettings",
+       "bert",
+       "A Cat",
+       {{json, bert_json(true)},
+        {config, R"({"do_lower_case":false,"tokenizer_class":"PreTrainedTokenizerFast"})"}},
+       {2, 5, 6, 3}},
+      {"Accents", "bert", "á", {{json, bert_json(true)}, {config, "{}"}}, {2, 5, 3}},
+      {"AccentsStay",
+       "bert",
+       "á",
+       {{json, bert_json(true)}, {config, R"({"strip_accents":false})"}},
+       {2, 10, 3}},
+      {"Ideographs", "bert", "a中", {{json, bert_json(true)}, {config, "{}"}}, {2, 5, 1, 3}},
+      {"IdeographsStay",
+       "bert",
+       "a中",
+       {{json, bert_json(true)}, {config, R"({"tokenize_chinese_chars":false})"}},
+       {2, 11, 3}},
+      {"AddedTokens",
+       "bert",
+       "cat<NEW>",
+       {{json, bert_json(true)}, {added, R"({"<new>":12})"}},
+       {2, 6, 12, 3}},
+      {"AddedTokensOfTheConfig",
+       "bert",
+       "cat<new>",
+       {{json, bert_json(true)}, {config, decoder(R"("special":true)")}},
+       {2, 6, 12, 3}},
+      {"AddedTokensAreNotNormalised",
+       "bert",
+       "cat<NEW>",
+       {{json, bert_json(true)}, {config, decoder(R"("special":true)")}},
+       {2, 6, 1, 1, 1, 3}},
+      {"AddedTokensWithOptions",
+       "bert",
+       "a <new>a",
+       {{json, bert_json(true)}, {config, decoder(R"("single_word":true,"special":true)")}},
+       {2, 5, 1, 1, 1, 5, 3}},
+      {"OptionsOfKnownTokens",
+       "bert",
+       "a[SEP]a",
+       {{json, bert_json(true)},
+        {config, R"({"added_tokens_decoder":{"3":{"content":"[SEP]","single_word":true,
+          "normalized":false,"special":true}}})"}},
+       {2, 5, 1, 1, 1, 5, 3}},
+      {"AdditionalTokens",
+       "bert",
+       "cat<new>",
+       {{json, bert_json(true)}, {config, R"({"additional_special_tokens":["<new>"]})"}},
+       {2, 6, 12, 3}},
+      {"AdditionalTokensOfTheMap",
+       "bert",
+       "cat<new>",
+       {{json, bert_json(true)}, {map, R"({"additional_special_tokens":["<new>"]})"}},
+       {2, 6, 12, 3}},
+      {"AListMakesTheMapVoid",
+       "bert",
+       "cat<new>",
+       {{json, bert_json(true)},
+        {config, R"({"added_tokens_decoder":{}})"},
+        {map, R"({"additional_special_tokens":["<new>"]})"}},
+       {2, 6, 1, 1, 1, 3}},
+      {"Vocabulary", "bert", "A Cats [SEP]", {{"vocab.txt", vocabulary}}, {2, 5, 6, 7, 3, 3}},
+      {"VocabularyCased",
+       "electra",
+       "A Cats",
+       {{"vocab.txt", vocabulary}, {config, R"({"do_lower_case":false})"}},
+       {2, 8, 9, 7, 3}},
+      {"VocabularyOfWindows",
+       "distilbert",
+       "A Cats",
+       {{"vocab.txt", "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\ncat\r\n##s\r\n"},
+        {added, R"({"<new>":8})"}},
+       {2, 5, 6, 7, 3}},
+      {"VocabularyWithAddedTokens",
+       "bert",
+       "a<new>",
+       {{"vocab.txt", vocabulary}, {added, R"({"<new>":10})"}},
+       {2, 5, 10, 3}},
+      {"Roberta", "roberta", "a b", {{json, roberta_json(false)}}, {0, 2, 6, 1}},
+      {"RobertaPrefix",
+       "roberta",
+       "a b",
+       {{json, roberta_json(false)}, {config, R"({"add_prefix_space":true})"}},
+       {0, 5, 6, 1}},
+      {"RobertaNoPrefix",
+       "roberta",
+       "a b",
+       {{json, roberta_json(true)}, {config, "{}"}},
+       {0, 2, 6, 1}},
+      {"Merges",
+       "roberta",
+       "a b",
+       {{"vocab.json", pieces}, {"merges.txt", "#version: 0.2\nĠ a\nĠ b\n"}},
+       {0, 2, 6, 1}},
+      {"MergesWithPrefix",
+       "roberta",
+       "a b",
+       {{"vocab.json", pieces},
+        {"merges.txt", "Ġ a\r\nĠ b"},
+        {config, R"({"add_prefix_space":true})"}},
+       {0, 5, 6, 1}},
+      {"Deberta",
+       "deberta-v2",
+       "A!",
+       {{json, unigram_json()}, {config, R"({"do_lower_case":false})"}},
+       {1, 3, 7}},
+      {"DebertaLowerCase",
+       "deberta-v2",
+       "A!",
+       {{json, unigram_json()}, {config, R"({"do_lower_case":true})"}},
+       {1, 2, 7}},
+      {"DebertaPunctuation",
+       "deberta-v2",
+       "a!a",
+       {{json, unigram_json()}, {config, R"({"split_by_punct":true})"}},
+       {1, 2, 8, 2}},
+      {"UnigramNoPrefix",
+       "xlm-roberta",
+       "a A",
+       {{json, unigram_json()}, {config, R"({"add_prefix_space":false})"}},
+       {1, 5, 3}},
+      {"LowerCaseOfSentences",
+       "modernbert",
+       "A",
+       {{json, unigram_json()}, {"sentence_bert_config.json", R"({"do_lower_case":true})"}},
+       {1, 2}},
+  };
+}
+
+class TokenizerFolderTest : public EncoderFolder {
+ protected:
+  void write_case(const Case& each) const {
+    write_text("config.json", R"({"model_type":")" + each.model_type + "\"}");
+    for (const auto& [name, text] : each.files) write_text(name, text);
+  }
+  std::string message() const {
+    return message_of<FileError>([&] { tokenizer_of_folder(path()); });
+  }
+};
+
+class TokenizerSettingsTest : public TokenizerFolderTest,
+                              public ::testing::WithParamInterface<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Settings, TokenizerSettingsTest, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(TokenizerSettingsTest, AreApplied) {
+  write_case(GetParam());
+  const Tokenizer tokenizer = Tokenizer::from_text(tokenizer_of_folder(path()));
+  EXPECT_EQ(tokenizer.encode(GetParam().text).ids, GetParam().ids);
+}
+
+TEST_F(TokenizerFolderTest, SettingsThatAreRefused) {
+  struct Refused {
+    std::string model_type;
+    std::map<std::string, std::string> files;
+    std::string message;  // behind the name of the first file
+  };
+  const std::string config = "tokenizer_config.json", json = "tokenizer.json";
+  const std::string way =
+      "[tokenizer_of_folder] need this file, or vocab.txt of a BertTokenizer, or vocab.json and "
+      "merges.txt of a RobertaTokenizer; got ";
+  const std::string then =
+      ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) makes this file";
+  TokenizerJson lower;
+  lower.normalizer = R"({"type":"Lowercase"})";
+  const std::vector<Refused> all = {
+      {"bert",
+       {{config, R"({"tokenizer_class":"BertJapaneseTokenizer"})"}},
+       "tokenizer_class: need a class that tokenizer.json can describe; got BertJapaneseTokenizer"},
+      {"bert",
+       {{config, R"({"split_special_tokens":true})"}, {json, bert_json(true)}},
+       "split_special_tokens: need false: special tokens in a text are found; got true"},
+      {"bert",
+       {{config, R"({"cls_token":"[PAD]"})"}, {json, bert_json(true)}},
+       "cls_token: need a token of tokenizer.json's post_processor; got \"[PAD]\""},
+      {"bert",
+       {{config, R"({"do_lower_case":false})"}, {json, lower.text()}},
+       "do_lower_case: need a tokenizer.json with a BertNormalizer to change; got none"},
+      {"roberta",
+       {{config, R"({"add_prefix_space":true})"}, {json, lower.text()}},
+       "add_prefix_space: need a tokenizer.json with a ByteLevel to change; got none"},
+      {"bert",
+       {{config, R"({"do_lower_case":"no"})"}, {json, bert_json(true)}},
+       "do_lower_case: need true or false; got \"no\""},
+      {"bert",
+       {{config, R"({"added_tokens_decoder":{"x":{"content":"a"}}})"}, {json, bert_json(true)}},
+       "added_tokens_decoder[\"x\"]: need an id as its key; got another kind of value"},
+      {"bert",
+       {{"added_tokens.json", R"({"<new>":-1})"}, {json, bert_json(true)}},
+       "[\"<new>\"]: need a whole number from 0; got \"-1\""},
+      {"bert",
+       {{json, "{}"}, {"added_tokens.json", R"({"<new>":1})"}},
+       "need a tokenizer of Hugging Face's form; got an error: [json.exception.out_of_range.403] "
+       "key "
+       "'model' not found"},
+      {"bert",
+       {{"vocab.txt", "a\n[SEP]\n"}},
+       "need the token \"[CLS]\", which begins or ends texts; got a vocabulary without it"},
+      {"bert", {{"tokenizer.json", ""}}, way + "none of BertTokenizer" + then},
+      {"roberta",
+       {{"tokenizer.json", ""}, {"vocab.txt", "a"}},
+       way + "vocab.txt of RobertaTokenizer" + then},
+      {"xlm-roberta",
+       {{"tokenizer.json", ""}, {"sentencepiece.bpe.model", "x"}},
+       way + "sentencepiece.bpe.model of XLMRobertaTokenizer" + then}};
+  for (const Refused& each : all) {
+    std::filesystem::remove_all(path());
+    std::filesystem::create_directory(path());
+    write_text("config.json", R"({"model_type":")" + each.model_type + "\"}");
+    for (const auto& [name, text] : each.files) {
+      if (!text.empty()) write_text(name, text);
+    }
+    const std::string got = message();
+    EXPECT_EQ(got.substr(got.find(": ") + 2), each.message) << got;
+  }
+}
+
+class TokenizerReferenceTest : public TorchTest {};
+
+// Random settings, in folders of both kinds of files.
+TEST_F(TokenizerReferenceTest, IdsAreThoseOfTransformers) {
+  constexpr unsigned kFolders = 150;
+  run_script("tokenizer_reference.py", std::to_string(kFolders));
+  std::istringstream expected(contents("expected.txt")), lines(contents("texts.txt"));
+  std::vector<std::string> texts;
+  for (std::string text; std::getline(lines, text);) texts.push_back(text);
+  unsigned refused = 0;
+  for (unsigned i = 0; i < kFolders; ++i) {
+    std::optional<Tokenizer> tokenizer;
+    std::string why;
+    try {
+      tokenizer = Tokenizer::from_text(tokenizer_of_folder(path(std::to_string(i))));
+    } catch (const FileError& error) {
+      why = error.what();
+      ++refused;
+    }
+    for (const std::string& text : texts) {
+      std::string line, got;
+      std::getline(expected, line);
+      EXPECT_NE(line, "error");
+      if (!tokenizer) continue;
+      for (const std::uint32_t id : tokenizer->encode(text).ids) got += std::to_string(id) + ' ';
+      EXPECT_EQ(got, line + ' ') << i << ": " << text;
+    }
+    if (!tokenizer) std::printf("%u: %s\n", i, why.c_str());
+  }
+  EXPECT_EQ(refused, 0u);
+}
+
+// The next id is that of the place behind all pieces; another one is not what the reference gives.
+TEST_F(TokenizerFolderTest, IdsOfAddedTokensThatCannotBe) {
+  write_text("config.json", R"({"model_type":"bert"})");
+  write_text("tokenizer.json", bert_json(true));
+  write_text("added_tokens.json", R"({"<new>":14})");
+  EXPECT_THROW(Tokenizer::from_text(tokenizer_of_folder(path())), FileError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
