@@ -1,5 +1,5 @@
 // Fuzzes tokenizers: a file up to a zero byte, which may be refused, and a text, whose pieces must
-// be within it. Files that lack a model get one that has a piece for each byte.
+// be within it and decode to UTF-8. Files that lack a model get one that has a piece for each byte.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -41,6 +41,7 @@ void check(const nn::Tokenizer& tokenizer, const nn::EncodedText& encoded,
     require(source.word >= 0);
     require(source.end <= texts[static_cast<std::size_t>(source.text)].size());
   }
+  require(detail::is_utf8(tokenizer.decode(encoded.ids)));
 }
 
 }  // namespace

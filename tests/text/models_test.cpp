@@ -53,6 +53,11 @@ TEST(BytePairModel, MergesInTheOrderOfTheList) {
                    "aàb xàa"),
             "1@0[0,1) 10@0[1,3) 11@0[1,3) 2@0[3,4) 10@1[5,6) 11@1[6,8) 9@1[6,8) 1@1[8,9)")
       << "an unknown character comes behind the bytes of the next one";
+  EXPECT_EQ(pieces(byte_pair(merges + R"(,"unk_token":"?","byte_fallback":true)",
+                             R"(,"<0xC3>":10,"<0xA0>":11)"),
+                   "aáà"),
+            "1@0[0,1) 10@0[1,3) 11@0[1,3) 9@0[3,5)")
+      << "half of a character's bytes do not count";
 }
 
 TEST(BytePairModel, MarksPartsOfWords) {
@@ -83,6 +88,9 @@ TEST(UnigramModel, TakesTheMostLikelyPieces) {
             "3@0[0,2) 5@0[2,3) 1@1[4,5) 3@1[5,7) 0@2[8,10) 1@2[10,11) 0@2[11,13) 7@3[14,16)");
   EXPECT_EQ(pieces(json(R"(,["<0xC3>",0.0],["<0xA0>",0.0])", "true"), "aàb à"),
             "1@0[0,1) 8@0[1,3) 9@0[1,3) 2@0[3,4) 8@1[5,7) 9@1[5,7)");
+  EXPECT_EQ(pieces(json(R"(,["<0xC3>",0.0],["<0xA0>",0.0])", "true"), "aáb àá"),
+            "1@0[0,1) 0@0[1,3) 2@0[3,4) 0@1[5,9)")
+      << "unknown text stays whole unless all of its bytes are pieces";
 }
 
 TEST(UnigramModel, NeedsUnkIdOnlyForUnknownCharacters) {
