@@ -182,7 +182,8 @@ std::string text_of(std::span<const ConlluSentence> sentences, std::vector<std::
       if (!spaces) spaces = "";
       while (std::ranges::count(*spaces, '\n') < 2) *spaces += '\n';
     }
-    for (const auto& [token, is_multiword] : tokens_of(sentence)) {
+    for (const TextToken& each : tokens_of(sentence)) {
+      const ConlluColumns& token = each.columns;
       const auto value = [&](const char* key) { return conllu_value(token.misc, key); };
       text += spaces.value_or(" ") + unescaped_spaces(value("SpacesBefore").value_or(""));
       const auto with_spaces = value("SpacesInToken");

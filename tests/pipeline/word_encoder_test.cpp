@@ -25,13 +25,13 @@ WordEncoderVocabularies vocabularies() {
   return all;
 }
 
-constexpr WordEncoderOptions kSmall = {.word = 4,
-                                       .character = 3,
-                                       .spelling = 4,
-                                       .hidden = 4,
-                                       .layers = 1,
-                                       .pretrained = 2,
-                                       .dropout = 0};
+const WordEncoderOptions kSmall = {.word = 4,
+                                   .character = 3,
+                                   .spelling = 4,
+                                   .hidden = 4,
+                                   .layers = 1,
+                                   .pretrained = 2,
+                                   .dropout = 0};
 
 TEST(WordEncoderTest, KnowsWordsAndCharactersThatOccurTwice) {
   const WordEncoderVocabularies all = vocabularies();
