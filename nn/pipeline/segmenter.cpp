@@ -22,12 +22,12 @@ std::vector<CharacterLabel> labels_of(std::span<const ConlluSentence> sentences)
   using enum CharacterLabel;
   std::vector<CharacterLabel> labels;
   for (const ConlluSentence& each : sentences) {
-    bool is_multiword = false;
-    for (const TextToken& text_token : tokens_of(each)) {
-      is_multiword = text_token.is_multiword;
-      labels.push_back(is_multiword ? multiword : token);
+    const std::vector<TextToken> tokens = tokens_of(each);
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      const bool is_last = i + 1 == tokens.size();
+      labels.push_back(tokens[i].is_multiword ? (is_last ? multiword_and_sentence : multiword)
+                                              : (is_last ? sentence : token));
     }
-    if (!labels.empty()) labels.back() = is_multiword ? multiword_and_sentence : sentence;
   }
   return labels;
 }
