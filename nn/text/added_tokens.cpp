@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 
@@ -24,7 +25,7 @@ bool ends_with_word(std::string_view text, std::size_t at) {
 
 [[noreturn]] void refuse_overlap(const AddedToken& token) {
   throw UsageError("a tokenizer needs tokens that overlap by at most " +
-                   std::to_string(kMostOverlap) + " bytes of a text; got more of " +
+                   detail::counted(kMostOverlap, "byte") + " of a text; got more of " +
                    detail::quoted_text(token.content));
 }
 

@@ -25,6 +25,8 @@ Decoder read_decoder(const Entry& entry);
 
 /// The options of Metaspace, as a pre-tokenizer or a decoder.
 MetaspaceOptions read_metaspace_options(const Entry& entry);
+/// A text that is looked for at each place of others: at most 1,000 bytes.
+const std::string& read_sought(const Entry& entry);
 /// The matches of {"String": ...} or {"Regex": ...}.
 Pattern read_pattern(const Entry& entry);
 

@@ -19,6 +19,13 @@ constexpr std::size_t kMostValues = 1 << 23;  // the largest files have some 2^2
 
 const Json& json_of(const void* value) { return *static_cast<const Json*>(value); }
 
+std::size_t count_values(const Json& json) {
+  std::size_t count = 1;
+  if (!json.is_structured()) return count;
+  for (const Json& value : json) count += count_values(value);
+  return count;
+}
+
 Json parse_json(std::string_view text, const std::string& file) {
   std::size_t values = 0;
   const auto check = [&](int depth, Json::parse_event_t event, Json&) {
@@ -89,6 +96,12 @@ Entry Entry::at(const std::string& key) const {
 bool Entry::flag_or(const std::string& key, bool otherwise) const {
   const std::optional<Entry> found = find(key);
   return found ? found->flag() : otherwise;
+}
+
+void Entry::check_values(std::size_t most) const {
+  const std::size_t count = count_values(json_of(value_));
+  if (count > most)
+    fail("need at most " + detail::counted(most, "value") + "; got " + std::to_string(count));
 }
 
 void Entry::allow(std::initializer_list<std::string_view> keys) const {

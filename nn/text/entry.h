@@ -1,6 +1,7 @@
 // Values of a JSON file with their keys, so that messages say where a fault is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -29,6 +30,8 @@ class Entry {
   std::optional<Entry> find(const std::string& key) const;
   Entry at(const std::string& key) const;
   bool flag_or(const std::string& key, bool otherwise) const;
+  /// Fails if there are more values in it: the work for a text grows with its components.
+  void check_values(std::size_t most) const;
   /// Refuses other keys, since they might change a component.
   void allow(std::initializer_list<std::string_view> keys) const;
 

@@ -31,13 +31,13 @@ Decoder read_metaspace_decoder(const Entry& entry) {
 
 Decoder read_byte_pair_decoder(const Entry& entry) {
   entry.allow({"type", "suffix"});
-  return byte_pair_decoder(entry.at("suffix").text());
+  return byte_pair_decoder(read_sought(entry.at("suffix")));
 }
 
 Decoder read_ctc_decoder(const Entry& entry) {
   entry.allow({"type", "pad_token", "word_delimiter_token", "cleanup"});
-  return ctc_decoder(entry.at("pad_token").text(), entry.at("word_delimiter_token").text(),
-                     entry.at("cleanup").flag());
+  return ctc_decoder(read_sought(entry.at("pad_token")),
+                     read_sought(entry.at("word_delimiter_token")), entry.at("cleanup").flag());
 }
 
 Decoder read_strip_decoder(const Entry& entry) {

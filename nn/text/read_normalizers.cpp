@@ -1,4 +1,5 @@
 // Normalizers from their entries.
+#include "dynet_like/core/counted.h"
 #include "nn/text/charsmap.h"
 #include "nn/text/components.h"
 #include "nn/text/normalizers.h"
@@ -70,10 +71,21 @@ Normalizer read_normalizers(const Entry& entry) {
 
 }  // namespace
 
+const std::string& read_sought(const Entry& entry) {
+  constexpr std::size_t kMostBytes = 1000;
+  const std::string& text = entry.text();
+  if (text.size() > kMostBytes) {
+    entry.fail("need at most " + detail::counted(kMostBytes, "byte") + "; got " +
+               std::to_string(text.size()));
+  }
+  return text;
+}
+
 Pattern read_pattern(const Entry& entry) {
   entry.allow({"String", "Regex"});
   if (const std::optional<Entry> string = entry.find("String")) {
-    return string->text().empty() ? each_regex("") : each_string(string->text());
+    const std::string& text = read_sought(*string);
+    return text.empty() ? each_regex("") : each_string(text);
   }
   const Entry regex = entry.at("Regex");
   return regex.checked([&] { return each_regex(regex.text()); });

@@ -55,11 +55,14 @@ void read_byte_level(const Entry& entry, PostProcessor& processor, bool&) {
 
 Template read_template(const Entry& list, const Entry& tokens, bool is_pair) {
   Template items;
+  std::size_t texts = 0;
   list.each_item([&](const Entry& item) {
     item.allow({"Sequence", "SpecialToken"});
     if (const auto text = item.find("Sequence")) {
       const int which = text->at("id").choice<int>({{"A", 0}, {"B", is_pair ? 1 : -1}});
       if (which < 0) text->fail("need the text A in a template of one text; got B");
+      constexpr std::size_t kMostTexts = 8;
+      if (++texts > kMostTexts) list.fail("need at most 8 texts in a template; got more");
       items.push_back({which, {}, text->at("type_id").id()});
       return;
     }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "nn/text/characters.h"
@@ -23,8 +24,9 @@ class Steps {
 
   std::string add() {
     if (from_.size() > kMostOfExpression) {
-      throw UsageError("a regular expression needs at most " + std::to_string(kMostOfExpression) +
-                       " bytes; got " + std::to_string(from_.size()));
+      throw UsageError("a regular expression needs at most " +
+                       detail::counted(kMostOfExpression, "byte") + "; got " +
+                       std::to_string(from_.size()));
     }
     while (at_ < from_.size()) add_item();
     return to_;

@@ -82,6 +82,10 @@ std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
   root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
               "post_processor", "decoder", "model"});
   if (const auto version = root.find("version")) version->choice<int>({{"1.0", 1}});
+  for (const char* key : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
+    constexpr std::size_t kMostValues = 5000;  // published files have up to 50
+    if (const auto entry = root.find(key)) entry->check_values(kMostValues);
+  }
   auto parts = std::make_shared<TokenizerParts>();
   if (const auto entry = root.find("normalizer")) parts->normalizer = read_normalizer(*entry);
   if (const auto entry = root.find("pre_tokenizer")) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 
@@ -12,8 +13,8 @@ Trie::Trie(std::vector<std::pair<std::string_view, std::uint32_t>> entries) {
   constexpr std::size_t kMostBytes = 256;
   for (const auto& [string, number] : entries) {
     if (string.size() <= kMostBytes) continue;
-    throw UsageError("need pieces of at most " + std::to_string(kMostBytes) + " bytes; got " +
-                     dynet_like::detail::quoted_text(string));
+    throw UsageError("need pieces of at most " + detail::counted(kMostBytes, "byte") + "; got " +
+                     detail::quoted_text(string));
   }
   const auto comes_before = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::stable_sort(entries.begin(), entries.end(), comes_before);

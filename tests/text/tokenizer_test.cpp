@@ -84,6 +84,12 @@ std::string token(const char* id, const char* content) {
       "lstrip":false,"rstrip":false,"normalized":true,"special":false})";
 }
 
+std::string repeated(int times, const std::string& item) {
+  std::string items = item;
+  for (int i = 1; i < times; ++i) items += ',' + item;
+  return items;
+}
+
 std::string regex(const char* expression) {
   return std::string(R"({"type":"Split","pattern":{"Regex":")") + expression +
          R"("},"behavior":"Isolated","invert":false})";
@@ -164,6 +170,18 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
        "model: need pieces of at most 256 bytes; got \"aaa"},
       {{.model = kWords, .added_tokens = '[' + token("1", std::string(257, 'a').c_str()) + ']'},
        "added_tokens: need pieces of at most 256 bytes; got \"aaa"},
+      {{.normalizer = R"({"type":"Replace","content":"","pattern":{"String":")" +
+                      std::string(1001, 'a') + "\"}}"},
+       "normalizer.pattern.String: need at most 1000 bytes; got 1001"},
+      {{.decoder = R"({"type":"BPEDecoder","suffix":")" + std::string(1001, 'a') + "\"}"},
+       "decoder.suffix: need at most 1000 bytes; got 1001"},
+      {{.normalizer =
+            R"({"type":"Sequence","normalizers":[)" + repeated(2500, R"({"type":"NFC"})") + "]}"},
+       "normalizer: need at most 5000 values; got 5003"},
+      {{.post_processor =
+            R"({"type":"TemplateProcessing","special_tokens":{},"pair":[],"single":[)" +
+            repeated(9, R"({"Sequence":{"id":"A","type_id":0}})") + "]}"},
+       "post_processor.single: need at most 8 texts in a template; got more"},
       {{.model = "{"}, "test.json: need JSON"},
   };
   for (const Fault& fault : faults) {
