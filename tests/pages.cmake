@@ -90,6 +90,7 @@ if(TARGET dynet_like_serve)
   add_document_test(encoders_program docs/encoders.md [=[
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 int main() {
   ParameterCollection model;
   nn::EncoderConfig config;
@@ -116,7 +117,9 @@ int main() {
   for (const nn::TaggedSentence& each : sentences) batch.add_loss(tagger.loss(batch.new_graph(), each));
   batch.forward();
   batch.backward();
-  if (batch.explain().find("split by length") != std::string::npos) std::cout << batch.explain();
+  std::ostringstream report;
+  report << batch.explain();
+  if (report.str().find("split by length") != std::string::npos) std::cout << report.str();
 }
 ]=])
   target_link_libraries(encoders_program PRIVATE dynet_like::serve)

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "dynet_like/core/text.h"
@@ -47,31 +48,35 @@ Json or_default(const std::optional<bool>& setting, const Json& otherwise) {
   return setting ? Json(*setting) : otherwise;
 }
 
+// The class makes these components, whatever tokenizer.json has in their place.
+void need_component(Json& component, const char* type, const TokenizerSettings& settings) {
+  if (has_component(component, type)) return;
+  settings.fail(
+      "tokenizer_class",
+      fmt::format("a tokenizer.json with a {} for {}; got none: PreTrainedTokenizerFast in "
+                  "tokenizer_config.json reads the file as it is",
+                  type, settings.class_name()));
+}
+
 void apply_bert(Json& tokenizer, const TokenizerSettings& settings) {
-  Json& normalizer = tokenizer["normalizer"];
-  const Json lowercase = or_default(settings.flag("do_lower_case"), true);
-  each_component(normalizer, "BertNormalizer", [&](Json& own) {
-    own["lowercase"] = lowercase;
+  need_component(tokenizer["pre_tokenizer"], "BertPreTokenizer", settings);
+  need_component(tokenizer["normalizer"], "BertNormalizer", settings);
+  each_component(tokenizer["normalizer"], "BertNormalizer", [&](Json& own) {
+    own["lowercase"] = or_default(settings.flag("do_lower_case"), true);
     own["strip_accents"] = or_default(settings.flag("strip_accents"), nullptr);
     own["handle_chinese_chars"] = or_default(settings.flag("tokenize_chinese_chars"), true);
   });
-  if (has_component(normalizer, "BertNormalizer") || !settings.flag("do_lower_case")) return;
-  if (has_component(normalizer, "Lowercase") != lowercase) {
-    settings.fail("do_lower_case", "a tokenizer.json with a BertNormalizer to change; got none");
-  }
 }
 
 void apply_roberta(Json& tokenizer, const TokenizerSettings& settings) {
   const Json add = or_default(settings.flag("add_prefix_space"), false);
+  need_component(tokenizer["pre_tokenizer"], "ByteLevel", settings);
   each_component(tokenizer["pre_tokenizer"], "ByteLevel",
                  [&](Json& own) { own["add_prefix_space"] = add; });
   each_component(tokenizer["post_processor"], "RobertaProcessing", [&](Json& own) {
     own["add_prefix_space"] = add;
     own["trim_offsets"] = or_default(settings.flag("trim_offsets"), true);
   });
-  if (add == true && !has_component(tokenizer["pre_tokenizer"], "ByteLevel")) {
-    settings.fail("add_prefix_space", "a tokenizer.json with a ByteLevel to change; got none");
-  }
 }
 
 void apply_unigram(Json& tokenizer, const TokenizerSettings& settings) {

@@ -282,6 +282,8 @@ TEST_F(TokenizerFolderTest, SettingsThatAreRefused) {
       "merges.txt of a RobertaTokenizer; got ";
   const std::string then =
       ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) makes this file";
+  const std::string as_it_is =
+      ": PreTrainedTokenizerFast in tokenizer_config.json reads the file as it is";
   TokenizerJson lower;
   lower.normalizer = R"({"type":"Lowercase"})";
   const std::vector<Refused> all = {
@@ -296,10 +298,13 @@ TEST_F(TokenizerFolderTest, SettingsThatAreRefused) {
        "cls_token: need a token of tokenizer.json's post_processor; got \"[PAD]\""},
       {"bert",
        {{config, R"({"do_lower_case":false})"}, {json, lower.text()}},
-       "do_lower_case: need a tokenizer.json with a BertNormalizer to change; got none"},
+       "tokenizer_class: need a tokenizer.json with a BertPreTokenizer for BertTokenizer; got "
+       "none" +
+           as_it_is},
       {"roberta",
        {{config, R"({"add_prefix_space":true})"}, {json, lower.text()}},
-       "add_prefix_space: need a tokenizer.json with a ByteLevel to change; got none"},
+       "tokenizer_class: need a tokenizer.json with a ByteLevel for RobertaTokenizer; got none" +
+           as_it_is},
       {"bert",
        {{config, R"({"do_lower_case":"no"})"}, {json, bert_json(true)}},
        "do_lower_case: need true or false; got \"no\""},
