@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/list_of.h"
 #include "dynet_like/graph/expression.h"
+#include "dynet_like/io/model_file.h"
 #include "dynet_like/params/parameter_collection.h"
 #include "dynet_like/train/parameter_groups.h"
 #include "nn/encoders/encoder_config.h"
@@ -36,17 +37,12 @@ struct AdapterOptions {
   std::string name = {};
 };
 
-/// What the files of an encoder lack, and what they have besides: the names of tensors.
-struct EncoderFileReport {
-  std::vector<std::string> missing;    ///< parameters of the encoder
-  std::vector<std::string> left_over;  ///< tensors that are no parameters, such as a head's
-};
-
 struct EncoderFileOptions {
   std::string name = {};  ///< of the encoder's subcollection; by default "encoder"
-  /// Where tensors that are missing or left over are reported. Missing parameters then have new
-  /// weights, as those of a new encoder. By default such tensors are errors.
-  EncoderFileReport* report = nullptr;
+  /// Where tensors that are missing, left over or of another shape are reported, by their names in
+  /// the files. Parameters that are not there then have new weights, as those of a new encoder. By
+  /// default such tensors are errors.
+  LoadReport* report = nullptr;
 };
 
 /// BERT and its relatives: a column for every piece of a text, which has seen all other pieces.
@@ -109,8 +105,8 @@ class Encoder {
 /// model.safetensors.index.json lists. Numbers of 16 or 64 bits are converted. Names may have a
 /// prefix, such as "bert.", and of tensors that are shared any name. A pooler and the heads of
 /// tasks are ignored. Throws FileError, before anything is added to `model`, if a file is missing
-/// or malformed, if a tensor has another shape than the parameter of that name and, without
-/// `report`, unless the files have the parameters of the config, and no other tensors.
+/// or malformed and, without `report`, unless the files have the parameters of the config with
+/// their shapes, and no other tensors.
 Encoder load_encoder(ParameterCollection& model, const std::string& folder,
                      const EncoderFileOptions& options = {});
 

@@ -74,6 +74,14 @@ struct WeightFiles {
   }
 };
 
+std::string text_of(std::string_view dtype, const std::vector<std::uint64_t>& shape) {
+  return fmt::format("{} [{}]", dtype, fmt::join(shape, ", "));
+}
+
+bool fits(const TensorEntry& entry, const EncoderTensor& tensor) {
+  return files::is_float(entry) && entry.shape == tensor.shape;
+}
+
 // The tensors of a folder by the names of an encoder's parameters.
 class Tensors {
  public:
@@ -104,27 +112,21 @@ class Tensors {
     return old == all_.end() ? Place{} : old->second;
   }
 
-  // Throws unless the tensors of parameters that are there have their shapes.
-  void check_shapes(const std::vector<EncoderTensor>& wanted, DType dtype) const {
-    for (const EncoderTensor& tensor : wanted) {
-      const auto [file, entry] = find(tensor);
-      if (entry == nullptr) continue;
-      if (files::is_float(*entry) && entry->shape == tensor.shape) continue;
-      fail(file->name(),
-           fmt::format("{} [{}] for {}", safetensors_name(dtype), fmt::join(tensor.shape, ", "),
-                       entry->name),
-           fmt::format("{} [{}]", entry->dtype, fmt::join(entry->shape, ", ")));
-    }
-  }
-
-  // The parameters that the files lack, and the tensors that are neither parameters nor ignored.
-  EncoderFileReport report(const std::vector<EncoderTensor>& wanted) const {
-    EncoderFileReport report;
+  // What becomes of the parameters, and the tensors that are neither parameters nor ignored.
+  LoadReport report(const std::vector<EncoderTensor>& wanted, DType dtype) const {
+    LoadReport report;
     std::set<const TensorEntry*> used;
     for (const EncoderTensor& tensor : wanted) {
       const TensorEntry* const entry = find(tensor).entry;
-      if (entry == nullptr) report.missing.push_back(prefix_ + tensor.published);
       used.insert(entry);
+      if (entry == nullptr) {
+        report.missing.push_back(prefix_ + tensor.published);
+      } else if (fits(*entry, tensor)) {
+        report.loaded.push_back(entry->name);
+      } else {
+        report.mismatched.push_back({entry->name, text_of(safetensors_name(dtype), tensor.shape),
+                                     text_of(entry->dtype, entry->shape)});
+      }
     }
     for (const auto& [name, place] : all_) {
       const bool is_other_name = place.entry->name != name;
@@ -134,16 +136,23 @@ class Tensors {
     return report;
   }
 
-  [[noreturn]] void fail_missing(const std::string& name) const {
-    fail(files_.name, "the tensor " + name,
-         dynet_like::detail::counted(all_.size(), "tensor") +
-             dynet_like::detail::nearest_keys_text(name, all_));
-  }
-  [[noreturn]] void fail_left_over(const std::string& name, const std::string& family) const {
-    const auto [file, entry] = all_.at(name);
+  // Throws unless the encoder was found as it is.
+  void check(const LoadReport& report, const std::string& family) const {
+    if (!report.missing.empty()) {
+      const std::string& name = report.missing.front();
+      fail(files_.name, "the tensor " + name,
+           dynet_like::detail::counted(all_.size(), "tensor") +
+               dynet_like::detail::nearest_keys_text(name, all_));
+    }
+    if (!report.mismatched.empty()) {
+      const auto& [name, own, found] = report.mismatched.front();
+      fail(all_.at(name).file->name(), own + " for " + name, found);
+    }
+    if (report.left_over.empty()) return;
+    const auto [file, entry] = all_.at(report.left_over.front());
     fail(file->name(), "no tensors but those of a " + family + " encoder",
-         fmt::format("{} [{}]: if it belongs to a head, pass EncoderFileOptions::report", name,
-                     fmt::join(entry->shape, ", ")));
+         fmt::format("{}, {}: if it belongs to a head, pass EncoderFileOptions::report",
+                     entry->name, text_of(entry->dtype, entry->shape)));
   }
 
  private:
@@ -199,20 +208,16 @@ Encoder load_encoder(ParameterCollection& model, const std::string& folder,
   const EncoderConfig config = EncoderConfig::read((fs::path(folder) / kConfig).string());
   const std::vector<EncoderTensor> wanted = tensors_of(*find_family(config.model_type), config);
   const Tensors tensors(folder, wanted);
-  tensors.check_shapes(wanted, model.dtype());
-  EncoderFileReport report = tensors.report(wanted);
-  if (options.report == nullptr) {
-    if (!report.missing.empty()) tensors.fail_missing(report.missing.front());
-    if (!report.left_over.empty()) {
-      tensors.fail_left_over(report.left_over.front(), config.model_type);
-    }
-  }
+  LoadReport report = tensors.report(wanted, model.dtype());
+  if (options.report == nullptr) tensors.check(report, config.model_type);
   const LayerOptions own = {.name = options.name};
-  const Encoder encoder = report.missing.empty() ? Encoder::without_weights(model, config, own)
-                                                 : Encoder(model, config, own);
+  const bool is_whole = report.loaded.size() == wanted.size();
+  const Encoder encoder =
+      is_whole ? Encoder::without_weights(model, config, own) : Encoder(model, config, own);
   for (const EncoderTensor& tensor : wanted) {
     const TensorEntry* const entry = tensors.find(tensor).entry;
-    if (entry != nullptr) files::read_into(*entry, encoder.parameters_->storage_of(tensor));
+    if (entry == nullptr || !fits(*entry, tensor)) continue;
+    files::read_into(*entry, encoder.parameters_->storage_of(tensor));
   }
   if (options.report != nullptr) *options.report = std::move(report);
   return encoder;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
@@ -23,6 +24,8 @@ using namespace encoders;
 namespace fs = std::filesystem;
 
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr const char *kConfig = "encoder.config", *kTokenizer = "encoder.tokenizer",
                      *kSentence = "encoder.sentence";
@@ -213,8 +216,12 @@ void TextEncoder::save(const std::string& folder) const {
   encoder_.save(folder);
   dynet_like::detail::write_atomically(tokenizer_file(folder), *tokenizer_json_);
   // All is in tokenizer.json. A class of the family would have defaults of its own.
+  Json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  for (const Json& token : Json::parse(*tokenizer_json_).value("added_tokens", Json::array())) {
+    if (token.at("id") == encoder_.config().padding) settings["pad_token"] = token.at("content");
+  }
   dynet_like::detail::write_atomically(fs::path(folder) / "tokenizer_config.json",
-                                       "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n");
+                                       settings.dump(2) + '\n');
   if (sentence_.config().to_text() != mean_of(encoder_.config()).to_text()) sentence_.save(folder);
 }
 

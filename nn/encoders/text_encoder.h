@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "dynet_like/io/model_file.h"
 #include "nn/encoders/encoder.h"
 #include "nn/encoders/pooling.h"
 #include "nn/encoders/sentence_modules.h"

@@ -202,7 +202,7 @@ TEST_F(EncoderFilesTest, TensorsThatDoNotFit) {
               all.push_back({"encoder.layer.2.output.dense.bias", "F32", {8, 8}, own.bytes});
             }),
             "[load_encoder] need no tensors but those of a bert encoder; got "
-            "encoder.layer.2.output.dense.bias [8, 8]: if it belongs to a head, pass "
+            "encoder.layer.2.output.dense.bias, F32 [8, 8]: if it belongs to a head, pass "
             "EncoderFileOptions::report");
   write(good);
   loaded_output();
