@@ -47,6 +47,8 @@ std::vector<Setting> exact_settings() {
   return {
       {"plain"},
       {"sums", [](TrainingOptions& options) { options.sum_losses = true; }},
+      {"clipping", [](TrainingOptions&) {},
+       [](Trainer& trainer) { trainer.enable_clipping(0.05f); }},
       {"averages", [](TrainingOptions&) {},
        [](Trainer& trainer) { trainer.exponential_moving_average(0.8f); }},
       {"schedule",

@@ -103,6 +103,13 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
     save_checkpoint(file, model, trainer, random, bad);
     EXPECT_THROW(Program(kPlain, folder, true), FileError) << key << " " << value;
   }
+  Metadata later = good;
+  later["training.best_epoch"] = "4";
+  save_checkpoint(file, model, trainer, random, later);
+  EXPECT_NE(message_of<FileError>([&] {
+              Program(kPlain, folder, true);
+            }).find("need a curve of all epochs, and the best among them; got 3 and 4 of 3"),
+            std::string::npos);
   save_checkpoint(file, model, trainer, random, good);
   EXPECT_NO_THROW(Program(kPlain, folder, true));
 }

@@ -140,6 +140,54 @@ TEST(TrainingMistakesTest, ASecondUpdateOfAMinibatch) {
   EXPECT_EQ(message(1, true).find("[add_loss] need a minibatch that was cleared since "), 0u);
 }
 
+// The last minibatch of an update may be one of them. What is passed over is done.
+TEST(TrainingMistakesTest, MinibatchesMayBePassedOver) {
+  for (const unsigned shards : {1u, 2u}) {
+    Program program({"plain"}, "", false, [&](TrainingOptions& options) {
+      options.accumulate = 2;
+      options.shards = shards;
+    });
+    const std::vector<float> before = program.values();
+    ASSERT_TRUE(program.run->next_epoch());
+    for (const auto& samples : program.run->minibatches(
+             *program.batch, Minibatches{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}})) {
+      if (samples[0] == 0) {
+        for (const std::uint32_t sample : samples) {
+          program.batch->add_loss(program.loss(program.batch->new_graph(), sample, true));
+        }
+        program.run->update(*program.batch);
+      }
+      if (samples[0] == 2) EXPECT_EQ(program.values(), before);
+      if (samples[0] == 4) {
+        EXPECT_NE(program.values(), before);
+        program.run->stop();
+      }
+    }
+    EXPECT_EQ(program.run->progress().updates, 1u);
+    EXPECT_EQ(program.run->progress().minibatches, 3u);
+  }
+}
+
+// The minibatches that wait for an update are lost with the one that fails.
+TEST(TrainingMistakesTest, AFailedMinibatchThatTheLoopPassesOver) {
+  TwoSamples two;
+  two.options.accumulate = 2;
+  TrainingRun run(two.model, two.trainer, two.options);
+  ASSERT_TRUE(run.next_epoch());
+  for (const auto& samples :
+       run.minibatches(two.batch, Minibatches{{0, 1}, {2, 3}, {4, 5}, {6, 7}})) {
+    two.add_losses(samples[0] == 2 ? kInfinity : 0);
+    if (samples[0] == 2) {
+      EXPECT_THROW(run.update(two.batch), NumericError);
+    } else {
+      run.update(two.batch);
+    }
+  }
+  run.finish_epoch();
+  EXPECT_EQ(as_scalar(two.w.values()), 8.0f - 4);
+  EXPECT_EQ(run.progress().updates, 1u);
+}
+
 TEST(TrainingMistakesTest, GradientsOfAnotherUpdate) {
   for (const unsigned accumulate : {1, 2}) {
     TwoSamples two;

@@ -99,6 +99,32 @@ TEST(RunOptionsTest, TheCurveHasTheLearningRate) {
   }
 }
 
+TEST(RunOptionsTest, LinesSayWhichEpochIsTheBest) {
+  std::ostringstream lines;
+  Program program(kPlain, "", false, [&](TrainingOptions& options) { options.lines = &lines; });
+  for (const double score : {0.5, 0.25, 0.75}) {
+    ASSERT_TRUE(program.run->next_epoch());
+    for ([[maybe_unused]] const auto& samples :
+         program.run->minibatches(*program.batch, kSamples)) {
+    }
+    lines.str("");
+    program.run->finish_epoch(score);
+    EXPECT_EQ(lines.str().ends_with(", best so far\n"), score != 0.25) << lines.str();
+  }
+}
+
+TEST(RunOptionsTest, TimesHaveTheEvaluation) {
+  Program program(kPlain, "");
+  ASSERT_TRUE(program.run->next_epoch());
+  for ([[maybe_unused]] const auto& samples : program.run->minibatches(*program.batch, kSamples)) {
+  }
+  program.run->finish_epoch([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return 0.5;
+  });
+  EXPECT_GE(program.run->progress().seconds, 0.1);
+}
+
 // A sleep takes at least its time, however busy the machine is.
 TEST(RunOptionsTest, TimesAddUp) {
   const std::string folder = new_folder("times");

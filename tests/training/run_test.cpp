@@ -3,6 +3,7 @@
 #include <csignal>
 #include <functional>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -51,6 +52,19 @@ TEST(TrainingRunsTest, WithoutDevSamplesTheLastModelIsTheBest) {
   }
   EXPECT_EQ(program.run->progress().best_epoch, 3u);
   EXPECT_EQ(program.run->progress().updates, 0u);
+}
+
+TEST(TrainingRunsTest, RandomNumbersAreOfTheirMinibatch) {
+  Program program(kPlain, "");
+  std::set<std::uint64_t> drawn;
+  while (program.run->next_epoch()) {
+    for ([[maybe_unused]] const auto& samples :
+         program.run->minibatches(*program.batch, kSamples)) {
+      drawn.insert(program.run->random()());
+    }
+    program.run->finish_epoch();
+  }
+  EXPECT_EQ(drawn.size(), 3u * 7);
 }
 
 TEST(TrainingRunsTest, PatienceEndsTraining) {
@@ -296,26 +310,31 @@ TEST(TrainingRunsTest, MeansAreOfLosses) {
   EXPECT_EQ(run.progress().mean_loss(), 12);
 }
 
+// Of the weights 7 and 6. Exponential averages begin at zero, and that is corrected.
 TEST(TrainingRunsTest, TheBestModelHasTheAverages) {
-  OneWeight one;
-  one.trainer.cumulative_moving_average();
-  TrainingOptions options;
-  options.epochs = 1;
-  options.lines = nullptr;
-  TrainingRun run(one.model, one.trainer, options);
-  ASSERT_TRUE(run.next_epoch());
-  for ([[maybe_unused]] const auto& samples : run.minibatches(one.batch, Minibatches{{0}, {1}})) {
-    one.add_loss(1);
-    run.update(one.batch);
+  for (const bool is_exponential : {false, true}) {
+    OneWeight one;
+    is_exponential ? one.trainer.exponential_moving_average(0.5f)
+                   : one.trainer.cumulative_moving_average();
+    const float average = is_exponential ? (7 * 0.25f + 6 * 0.5f) / 0.75f : 6.5f;
+    TrainingOptions options;
+    options.epochs = 1;
+    options.lines = nullptr;
+    TrainingRun run(one.model, one.trainer, options);
+    ASSERT_TRUE(run.next_epoch());
+    for ([[maybe_unused]] const auto& samples : run.minibatches(one.batch, Minibatches{{0}, {1}})) {
+      one.add_loss(1);
+      run.update(one.batch);
+    }
+    // An evaluation that fails leaves the weights in their place.
+    EXPECT_THROW(run.finish_epoch([]() -> double { throw StateError("no"); }), StateError);
+    EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
+    run.finish_epoch([&] { return static_cast<double>(as_scalar(one.w.values())); });
+    EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
+    EXPECT_FLOAT_EQ(static_cast<float>(run.progress().best_score), average);
+    EXPECT_FALSE(run.next_epoch());
+    EXPECT_FLOAT_EQ(as_scalar(one.w.values()), average);
   }
-  // An evaluation that fails leaves the weights in their place.
-  EXPECT_THROW(run.finish_epoch([]() -> double { throw StateError("no"); }), StateError);
-  EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
-  run.finish_epoch([&] { return static_cast<double>(as_scalar(one.w.values())); });
-  EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
-  EXPECT_EQ(run.progress().best_score, 6.5);
-  EXPECT_FALSE(run.next_epoch());
-  EXPECT_EQ(as_scalar(one.w.values()), 6.5f);
 }
 
 TEST(InterruptWatchTest, SeveralShareTheSignals) {
