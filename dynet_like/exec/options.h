@@ -37,9 +37,9 @@ struct GraphOptions {
   /// In training, too, vertices of recursions that compute the same run once for all samples of a
   /// minibatch, as they do in inference: for example, common beginnings of words whose columns are
   /// rows of a table. Only on a CPU. Gradients of parameters are then summed in another order,
-  /// which depends on `threads`; those of states and columns are not those of a sample alone. With
-  /// several shards (nn::TrainingOptions::shards), each shard runs as a minibatch of its own, and
-  /// results depend neither on `threads` nor on the number of ranks.
+  /// which depends on `threads`, `policy` and `memory_limit`; those of states and columns are not
+  /// those of a sample alone. With several shards (nn::TrainingOptions::shards), each shard runs as
+  /// a minibatch of its own, and results depend neither on `threads` nor on the number of ranks.
   bool share_repeated = false;
   /// The seed of dropout and other random numbers. Every graph derives its own seed from this one:
   /// in a minibatch, from this seed (0 if there is none), the number of calls of `clear`, and the

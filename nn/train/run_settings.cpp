@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "dynet_like/core/errors.h"
@@ -97,19 +98,21 @@ bool is_about_last_bits(const std::string& name) {
   return name == kVersion || name == kInstructionSet || name == kDevice;
 }
 
-// With share_repeated, the samples that share work add up their gradients as one: those that run
-// together, as a policy, threads and a limit of memory say. A shard always runs by itself.
+// With share_repeated, samples that run together add up their gradients as one: policy, threads and
+// limit of memory say which these are, and a shard always runs by itself. A GPU shares nothing, but
+// sums in chunks.
 std::string graph_settings(const GraphOptions& graph, const TrainingState& run) {
-  std::string text = "none";
-  if (graph.share_repeated) {
-    text = fmt::format("share_repeated, {}", batching::name_of(graph.policy));
+  const bool is_on_cpu = graph.device->is_cpu(), shares = is_on_cpu && graph.share_repeated;
+  std::vector<std::string> all;
+  if (shares) {
+    all.push_back(fmt::format("share_repeated, {}", batching::name_of(graph.policy)));
     const bool by_shards = run.options.shards > 1 && !run.is_relaxed();
-    if (!by_shards) text += fmt::format(", threads {}", graph.threads);
+    if (!by_shards) all.push_back(fmt::format("threads {}", graph.threads));
   }
-  if (graph.share_repeated || !graph.device->is_cpu()) {
-    text += fmt::format(", memory_limit {}", graph.memory_limit);
+  if ((shares || !is_on_cpu) && graph.memory_limit > 0) {
+    all.push_back(fmt::format("memory_limit {}", graph.memory_limit));
   }
-  return text;
+  return all.empty() ? "none" : fmt::to_string(fmt::join(all, ", "));
 }
 
 std::string graph_settings(const TrainingState& run) {
