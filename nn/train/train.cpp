@@ -36,9 +36,8 @@ TrainingProgress train_samples(const ParameterCollection& model, Trainer& traine
   if (options.patience > 0 && dev_score == nullptr) {
     throw UsageError("[train] need TrainingOptions::dev_score to have patience; got none");
   }
-  const GraphOptions graph = options.graph;
+  Minibatch batch(options.graph);
   TrainingRun run(model, trainer, std::move(options), settings_of_samples(count, sizes));
-  Minibatch batch(graph);
   std::vector<std::vector<Expression>> losses;
   while (run.next_epoch()) {
     // The range must end before the epoch does: it knows how long the minibatches took.

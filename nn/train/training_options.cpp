@@ -16,8 +16,7 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr unsigned kMostShards = 1 << 16;  // each has gradients of its own
-constexpr unsigned kMostThreads = 1 << 16;
-constexpr double kMostUnits = 1e9;  // of a sample
+constexpr double kMostUnits = 1e9;         // of a sample
 
 void need(bool condition, const char* rule, const std::string& got) {
   if (!condition) throw UsageError(fmt::format("[TrainingRun] need {}; got {}", rule, got));
@@ -68,7 +67,6 @@ void TrainingOptions::check(unsigned number_of_ranks) const {
        "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
        fmt::format("{} for {}", shards, detail::counted(number_of_ranks, "rank")));
   need(shards > 0 && shards <= kMostShards, "1 to 65536 shards", fmt::to_string(shards));
-  need(graph.threads <= kMostThreads, "at most 65536 threads", fmt::to_string(graph.threads));
   if (is_relaxed()) relaxation->check(number_of_ranks);
   need(!is_relaxed() || accumulate == 1,
        "1 minibatch per update where ranks do not wait for each other", fmt::to_string(accumulate));

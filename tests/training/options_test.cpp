@@ -40,8 +40,6 @@ TEST(RunOptionsTest, OptionsAreChecked) {
        "a shard for each rank (a run that has begun with fewer goes on with fewer ranks); got 0 "
        "for 1 rank"},
       {[](TrainingOptions& o) { o.shards = 4000000000; }, "1 to 65536 shards; got 4000000000"},
-      {[](TrainingOptions& o) { o.graph.threads = 4000000000; },
-       "at most 65536 threads; got 4000000000"},
       {[](TrainingOptions& o) { o.units_per_sample = 0; },
        "more than 0 and at most 1e9 units per sample; got 0"},
       {[](TrainingOptions& o) { o.units_per_sample = std::nan(""); },
