@@ -50,8 +50,7 @@ macro(dynet_like_find_requirements)
   endforeach()
   if(missing_packages)
     list(JOIN missing_packages ", " missing_packages)
-    message(FATAL_ERROR "dynet_like needs the packages ${dynet_like_packages}, ${dynet_like_build_packages}; "
-            "CMake does not find ${missing_packages}. scripts/install_deps.sh installs them on Debian and Ubuntu, "
-            "and lists on other systems what to install.")
+    message(FATAL_ERROR "dynet_like needs ${missing_packages}, which CMake does not find. "
+            "scripts/install_deps.sh installs all that is needed on Debian and Ubuntu, and lists it for other systems.")
   endif()
 endmacro()

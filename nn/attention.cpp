@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/ops.h"
@@ -171,7 +172,7 @@ Expression coverage_loss(std::span<const Expression> weights) {
   for (const Expression& each : weights) {
     if (each.dim().size() != first.batch_size()) {
       throw ShapeError("[coverage_loss] need a vector of weights for each query, of the same " +
-                       std::to_string(first.batch_size()) + " states; got " +
+                       detail::counted(first.batch_size(), "state") + "; got " +
                        to_string(each.dim()));
     }
     const Expression now = reshape(each, Dim({1}, first.batch_size()));

@@ -113,6 +113,15 @@ if(KIND STREQUAL "install_and_consume")
     message(FATAL_ERROR "need the components of version ${expected}; got ${count} of ${version}")
   endif()
 else()
+  # What is missing is named, and how to install it.
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subdirectory -B ${WORK}/lacking ${options}
+                  -DDYNET_LIKE_ARCHIVE=none -DFETCHCONTENT_SOURCE_DIR_DYNET_LIKE=${SOURCE}
+                  -DCMAKE_DISABLE_FIND_PACKAGE_Utf8proc=ON -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON
+                  RESULT_VARIABLE result ERROR_VARIABLE output OUTPUT_QUIET)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(result EQUAL 0 OR NOT output MATCHES "needs Utf8proc, Eigen3, which CMake does not find. scripts/install_deps.sh")
+    message(FATAL_ERROR "need the names of missing packages, and of the script that installs them; got ${output}")
+  endif()
   # Configuring proves that all targets are found. Building everything a second time would be slow
   # and prove little more, so only the smallest library is built.
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subdirectory -B ${WORK}/build ${options}

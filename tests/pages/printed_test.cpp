@@ -38,6 +38,22 @@ TEST_F(PrintedTest, TheMessageOfAProduct) {
   expect_on("docs/usage.md", "throws: `" + message_of<ShapeError>([&] { w* x; }) + "`.");
 }
 
+TEST_F(PrintedTest, TheReportOfMeans) {
+  ParameterCollection model;
+  const nn::Embedding embedding(model, 100, 16);
+  Minibatch batch;
+  for (unsigned n = 5; n <= 36; ++n) {
+    batch.add_output(
+        average_cols(embedding.columns(batch.new_graph(), std::vector<unsigned>(n, 1))));
+  }
+  batch.forward();
+  std::ostringstream text;
+  text << batch.explain();
+  const std::string advice = text.str().substr(0, text.str().find("\nop ") + 1);
+  EXPECT_TRUE(advice.starts_with("not together: mean_dim")) << text.str();
+  expect_on("docs/layers.md", "``` " + std::regex_replace(advice, std::regex("\n"), " ") + "```");
+}
+
 /// The cell of docs/recursions.md, for a tree vertex by vertex.
 struct TreeLSTM {
   explicit TreeLSTM(ParameterCollection& model) : words(model, 100, 32), output(model, 32, 5) {
@@ -87,7 +103,7 @@ TEST_F(PrintedTest, NodesOfASentenceOfATagger) {
   const nn::BidirectionalLSTM bilstm(model, 16, 16);
   const nn::Linear output(model, 32, 9);
   const char* const numbers[] = {"six", "seven", "eight", "nine", "ten"};
-  for (const unsigned n : {1u, 3u, 17u}) {
+  for (const unsigned n : {2u, 3u, 17u}) {
     Minibatch batch;
     const std::vector<std::uint32_t> words(n, 4), gold(n, 2);
     const Expression states = bilstm(embedding.columns(batch.new_graph(), words));

@@ -1,5 +1,5 @@
-// What building needs, as CMakeLists.txt says it: docs/installing.md and scripts/install_deps.sh
-// say the same.
+// What building needs, as cmake/Requirements.cmake says it: docs/installing.md and
+// scripts/install_deps.sh say the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string between(const std::string& text, const std::string& begin, const std
 
 TEST(RequirementsTest, AreThoseOfTheBuild) {
   const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  const std::string build = source_text(root / "CMakeLists.txt");
+  const std::string build = source_text(root / "cmake/Requirements.cmake");
   const std::string page = between(source_text(root / "docs/installing.md"), "The library needs",
                                    "examples and benchmarks");
   std::string script;  // the lines of its list that end so
@@ -40,11 +40,11 @@ TEST(RequirementsTest, AreThoseOfTheBuild) {
       {"Highway", "Highway"},   {"Eigen3", "Eigen"},
       {"ZLIB", "zlib"},         {"Boost", "Boost"},
       {"Utf8proc", "utf8proc"}, {"Oniguruma", "Oniguruma"}};
-  // Those of examples and benchmarks are found in a block, so that they are indented.
-  const std::regex package(R"(\nfind_package\((\w+) ([0-9.]+ )?REQUIRED( COMPONENTS (\w+))?\))");
+  // "core|Boost COMPONENTS context|...", or "Eigen3|libeigen3-dev".
+  const std::regex package(
+      R"re("(?:(?:core|nn)\|)?([A-Z]?\w+)( [0-9.]+)?( COMPONENTS (\w+))?\|[^"]*")re");
   std::size_t found = 0;
   for (std::sregex_iterator each(build.begin(), build.end(), package), end; each != end; ++each) {
-    if ((*each)[1] == "Threads") continue;
     ASSERT_TRUE(names.contains((*each)[1])) << (*each)[1];
     const std::string name = names.at((*each)[1]), component = (*each)[4];
     ++found;
