@@ -21,14 +21,15 @@ function(dynet_like_component name)
     list(JOIN links ", " links)
     set(links "\n      \"link_libraries\": [${links}, \"pthread\"],")
   endif()
-  set(headers ${at_prefix}/${CMAKE_INSTALL_INCLUDEDIR})
+  cmake_path(APPEND headers ${at_prefix} ${CMAKE_INSTALL_INCLUDEDIR})
+  cmake_path(APPEND location ${at_prefix} ${CMAKE_INSTALL_LIBDIR} $<TARGET_FILE_NAME:${target}>)
   if(name STREQUAL "compat")  # <dynet/dynet.h>
     set(headers ${headers}/dynet_like/compat)
   endif()
   string(APPEND components "${comma}
     \"${name}\": {
       \"type\": \"${kind}\",
-      \"location\": \"${at_prefix}/${CMAKE_INSTALL_LIBDIR}/$<TARGET_FILE_NAME:${target}>\",
+      \"location\": \"${location}\",
       \"includes\": {\"cxx\": [\"${headers}\"]},
       \"compile_features\": [\"c++20\"],${links}
       \"requires\": [${requires}]
@@ -38,6 +39,7 @@ function(dynet_like_component name)
 endfunction()
 set(at_prefix "@prefix@")
 set(cps_folder ${CMAKE_INSTALL_LIBDIR}/cps/dynet_like)
+cmake_path(APPEND cps_path ${at_prefix} ${cps_folder})
 dynet_like_component(batching)
 dynet_like_component(dynet_like batching)
 dynet_like_component(nn dynet_like)
@@ -51,7 +53,7 @@ file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/dynet_like.cps CONTENT "{
   \"compat_version\": \"${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}.0\",
   \"description\": \"${PROJECT_DESCRIPTION}\",
   \"license\": \"Apache-2.0\",
-  \"cps_path\": \"${at_prefix}/${cps_folder}\",
+  \"cps_path\": \"${cps_path}\",
   \"default_components\": [\"nn\"],
   \"components\": {${components}
   }
