@@ -19,7 +19,8 @@ function(run status regex program)
 endfunction()
 
 foreach(program IN ITEMS throughput by_hand dynet_style dump planner structured
-        transformer waves decoder encoder graph_networks formulas rnng long_runs tokenize tokenizer_attacks products)
+        transformer waves decoder encoder graph_networks formulas rnng long_runs long_text
+        tokenize tokenizer_attacks products)
   run(0 "Options" ${program} --help)
   run(2 "unrecognised option '--no-such-option'; see --help" ${program} --no-such-option)
   run(2 "positional" ${program} one two)

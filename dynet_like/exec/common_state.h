@@ -26,9 +26,17 @@ struct NodeState {
   std::uint32_t plan_index = kNone;  ///< while it is being planned; kNeeded before that
 };
 
+/// Nodes `first` to `end` - 1 of a tape.
+struct NodeRange {
+  NodeId first = 0, end = 0;
+};
+
 struct TapeState {
   Tape* tape = nullptr;
   std::vector<NodeState> nodes;
+  /// In inference: nodes whose values are freed after their last reader in the run that computes
+  /// them. In order; no two touch.
+  std::vector<NodeRange> passing;
 };
 
 /// An input of a shared node: a part of another shared value.

@@ -21,7 +21,7 @@ std::uint32_t Executor::add_tape(Tape& tape) {
   const Running::Use use(tape.types().runs);
   make_room(common_.tapes);
   spare_.reserve(common_.tapes.capacity());  // `clear` must not fail
-  common_.tapes.push_back({&tape, {}});
+  common_.tapes.push_back({&tape, {}, {}});
   if (!spare_.empty()) {
     common_.tapes.back().nodes = std::move(spare_.back());
     spare_.pop_back();
@@ -61,14 +61,13 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     common_.recomputed += needed_.recomputed();
     reads_freed_ |= needed_.recomputed() > 0 && common_.options.memory_limit == 0;
     const bool frees = free_unread && !reads_freed_;
-    lanes_.first().forward.run(needed_.shared(), true, {});
+    lanes_.first().forward.run_shared(needed_.shared());
     needed_.resolve_aliases();
     const std::span<const NodeRef> pending =
         needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
     timeline_.end_recording(track, scope.begin(), pending.size());
     lanes_.for_each([&](Lane& lane) {
-      lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
-                       frees ? targets : std::span<const ValueRef>());
+      lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), targets, frees);
     });
     last_forward_ = {needed_.shared().size() + pending.size(), lanes_.batches() - batches_before};
     scope.count(last_forward_.nodes, last_forward_.batches);

@@ -9,9 +9,18 @@
 
 namespace dynet_like::detail {
 
-void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const ValueRef> keep) {
+void Forward::run(std::span<const NodeRef> pending, std::span<const ValueRef> targets,
+                  bool free_unread) {
+  parts_.divide(run_, pending, targets, free_unread);
+  for (std::size_t p = 0; p < parts_.size(); ++p) run_part(parts_[p], false);
+}
+
+void Forward::run_shared(std::span<const NodeRef> pending) { run_part({pending, {}}, true); }
+
+void Forward::run_part(const ForwardParts::Part& part, bool shared) {
+  const std::span<const NodeRef> pending = part.nodes;
   if (pending.empty()) return;
-  const batching::Schedule& schedule = make_plan(pending, keep);
+  const batching::Schedule& schedule = make_plan(part);
   const std::size_t first_batch = run_.batches.size();
   const Arena::Mark lists = run_.lists.mark();
   if (!shared) early_.begin(schedule, pending, type_, types_.all());
@@ -22,19 +31,17 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
     const std::uint32_t type = type_[schedule.batch(step)[0]];
     run_batch(run_, nodes_, shared, shared ? EarlySums() : early_.next(type, nodes_.size()));
     if (run_.options().inference) run_.lists.rewind(lists);  // only backward would read them later
-    if (frees_) give_back_unread(step, first_batch);
+    if (!part.freed.empty()) give_back_unread(step, first_batch);
   }
   if (!shared) early_.end();
 }
 
-const batching::Schedule& Forward::make_plan(std::span<const NodeRef> pending,
-                                             std::span<const ValueRef> keep) {
+const batching::Schedule& Forward::make_plan(const ForwardParts::Part& part) {
   const auto begin = std::chrono::steady_clock::now();
   TimelineScope scope(run_.track(), TimelineSpan::plan);
-  frees_ = !keep.empty();
-  const batching::Schedule& schedule = plan(pending);
-  if (frees_) find_last_reads(schedule, keep);
-  scope.count(pending.size(), schedule.size());
+  const batching::Schedule& schedule = plan(part.nodes);
+  if (!part.freed.empty()) find_last_reads(schedule, part.freed);
+  scope.count(part.nodes.size(), schedule.size());
   if (run_.options().measure_time) {
     run_.counts.plan_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -111,7 +118,9 @@ void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {
   }
 }
 
-void Forward::find_last_reads(const batching::Schedule& schedule, std::span<const ValueRef> keep) {
+// A batch whose values are not all freed keeps its memory.
+void Forward::find_last_reads(const batching::Schedule& schedule,
+                              std::span<const std::uint8_t> freed) {
   step_of_.resize(type_.size());
   last_read_.resize(schedule.size());
   for (std::uint32_t step = 0; step < schedule.size(); ++step) {
@@ -123,11 +132,8 @@ void Forward::find_last_reads(const batching::Schedule& schedule, std::span<cons
       }
     }
   }
-  for (const ValueRef& target : keep) {
-    if (target.tape < run_.first_tape || target.tape >= run_.end_tape) continue;
-    const NodeId node = run_.tapes()[target.tape].tape->value(target.value).node;
-    const NodeState& state = run_.tapes()[target.tape].nodes[node];
-    if (state.value == nullptr) last_read_[step_of_[state.plan_index]] = kNone;
+  for (std::size_t index = 0; index < freed.size(); ++index) {
+    if (freed[index] == 0) last_read_[step_of_[index]] = kNone;
   }
 }
 
@@ -153,6 +159,7 @@ void Forward::give_back(std::size_t of_step, std::size_t step, std::size_t first
   run_.values.give_back(batch.out, batch.out_bytes);
   for (NodeRef ref : run_.nodes_of(batch)) run_.state(ref).value = nullptr;
   batch.out = nullptr;
+  batch.left = 0;
 }
 
 }  // namespace dynet_like::detail

@@ -7,6 +7,7 @@
 #include "batching/planner.h"
 #include "dynet_like/core/met_numbers.h"
 #include "dynet_like/exec/early_nodes.h"
+#include "dynet_like/exec/forward_parts.h"
 #include "dynet_like/exec/needed.h"
 #include "dynet_like/exec/run_state.h"
 
@@ -17,18 +18,20 @@ class Forward {
  public:
   explicit Forward(RunState& run) : run_(run), early_(run) {}
 
-  /// Runs nodes whose other inputs have values. `shared`: these are nodes that all samples share.
-  /// If `keep` is not empty, gives back the memory of all other values as soon as no later batch
-  /// reads them; they are computed again when they are requested.
-  void run(std::span<const NodeRef> pending, bool shared, std::span<const ValueRef> keep);
+  /// Runs nodes whose other inputs have values, part by part: see ForwardParts, which says whose
+  /// memory is given back as soon as no later batch reads them. These values are computed again
+  /// when they are requested.
+  void run(std::span<const NodeRef> pending, std::span<const ValueRef> targets, bool free_unread);
+  /// Runs nodes that all samples share.
+  void run_shared(std::span<const NodeRef> pending);
 
  private:
-  const batching::Schedule& make_plan(std::span<const NodeRef> pending,
-                                      std::span<const ValueRef> keep);
+  void run_part(const ForwardParts::Part& part, bool shared);
+  const batching::Schedule& make_plan(const ForwardParts::Part& part);
   const batching::Schedule& plan(std::span<const NodeRef> pending);
   std::uint32_t planned_type(std::uint32_t type);
   void add_input(NodeRef consumer, ValueId input, std::uint32_t index);
-  void find_last_reads(const batching::Schedule& schedule, std::span<const ValueRef> keep);
+  void find_last_reads(const batching::Schedule& schedule, std::span<const std::uint8_t> freed);
   void give_back_unread(std::size_t step, std::size_t first_batch);
   void give_back(std::size_t of_step, std::size_t step, std::size_t first_batch);
   void resolve_inputs();
@@ -37,6 +40,7 @@ class Forward {
   RunState& run_;
   batching::Planner planner_;
   EarlyNodes early_;
+  ForwardParts parts_;
 
   // The planner's view of the nodes.
   std::vector<std::uint32_t> type_, first_input_, inputs_;
@@ -47,10 +51,9 @@ class Forward {
     std::span<const InputKey> arguments;
   };
   std::vector<TypeOfFunction> functions_;  ///< of recursions, with their planned_type
-  bool frees_ = false;
-  std::vector<std::uint32_t> step_of_;    ///< by node: its step in the schedule
-  std::vector<std::uint32_t> last_read_;  ///< by step: the last step that reads it
-  std::vector<NodeRef> nodes_;            ///< of the running batch
+  std::vector<std::uint32_t> step_of_;     ///< by node: its step in the schedule
+  std::vector<std::uint32_t> last_read_;   ///< by step: the last step that reads it; kNone: stays
+  std::vector<NodeRef> nodes_;             ///< of the running batch
 };
 
 }  // namespace dynet_like::detail

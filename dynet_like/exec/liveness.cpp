@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/value_block.h"
 
 namespace dynet_like::detail {
@@ -142,6 +143,7 @@ void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   const auto behind = run.batches.begin() + static_cast<std::ptrdiff_t>(mark.batches);
   if (std::all_of(behind, run.batches.end(),
                   [](const Batch& batch) { return batch.left == 0 && !batch.shared; })) {
+    for (std::size_t b = mark.batches; b < run.batches.size(); ++b) leave_batch(run, b);
     run.batches.resize(mark.batches);
     run.recursions.resize(static_cast<std::uint32_t>(mark.batches));
     run.nodes.resize(mark.nodes);
@@ -149,11 +151,48 @@ void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
     run.lists.rewind(mark.lists);
   }
   state.nodes.resize(std::min(state.nodes.size(), nodes));
+  while (!state.passing.empty() && state.passing.back().first >= nodes) state.passing.pop_back();
+  if (!state.passing.empty()) {
+    NodeId& end = state.passing.back().end;
+    end = std::min(end, static_cast<NodeId>(nodes));
+  }
   forget_gradients();
+}
+
+// Nodes whose values are freed still name their batch, whose number another one may get.
+void Liveness::leave_batch(RunState& run, std::size_t batch) {
+  for (NodeRef ref : run.nodes_of(run.batches[batch])) {
+    if (NodeState* const state = state_of(ref); state != nullptr && state->batch == batch) {
+      state->batch = kNone;
+    }
+  }
+}
+
+// Null for the place of a reverted node, and for a node that was reverted since.
+NodeState* Liveness::state_of(NodeRef ref) {
+  if (ref.node == kNone) return nullptr;
+  std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
+  return ref.node < nodes.size() ? &nodes[ref.node] : nullptr;
+}
+
+void Liveness::pass(std::uint32_t tape, std::size_t first, std::size_t end) {
+  if (!common_.options.inference) return;
+  TapeState& state = common_.tapes[tape];
+  end = std::min(end, state.tape->size());
+  if (first >= end || end <= state.nodes.size()) return;
+  NodeRange range{static_cast<NodeId>(first), static_cast<NodeId>(end)};
+  make_room(state.passing);  // nothing fails from here on
+  while (!state.passing.empty() && range.first <= state.passing.back().end) {
+    range.first = std::min(range.first, state.passing.back().first);
+    range.end = std::max(range.end, state.passing.back().end);
+    state.passing.pop_back();
+  }
+  state.passing.push_back(range);
 }
 
 void Liveness::forget_values(std::uint32_t tape, std::size_t first, std::size_t end) {
   if (!common_.options.inference) return;
+  pass(tape, first, end);
   ++forgets_;
   results_.forget_values(tape, first, end);
   RunState& run = lanes_.of(tape).run;
@@ -174,6 +213,7 @@ void Liveness::end_sample(std::uint32_t tape) {
 void Liveness::forget_tape(std::uint32_t tape) {
   end_sample(tape);
   common_.tapes[tape].nodes.clear();
+  common_.tapes[tape].passing.clear();
   drop_empty_batches(lanes_.of(tape).run);
 }
 
@@ -181,16 +221,14 @@ void Liveness::forget_tape(std::uint32_t tape) {
 // nothing else refers to batches by number.
 void Liveness::drop_empty_batches(RunState& run) {
   if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
-  const auto state_of = [&](NodeRef ref) -> NodeState* {
-    if (ref.node == kNone) return nullptr;
-    std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
-    return ref.node < nodes.size() ? &nodes[ref.node] : nullptr;
-  };
   std::vector<NodeRef> nodes;
   std::uint32_t kept = 0;
   for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
     Batch batch = run.batches[b];
-    if (!batch.shared && batch.left == 0) continue;
+    if (!batch.shared && batch.left == 0) {
+      leave_batch(run, b);
+      continue;
+    }
     const auto first_node = static_cast<std::uint32_t>(nodes.size());
     for (NodeRef ref : run.nodes_of(batch)) {
       NodeState* const state = state_of(ref);

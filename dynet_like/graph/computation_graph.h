@@ -59,8 +59,11 @@ class ComputationGraph {
   /// A value that is asked for later is computed again, with the parameters as they are then.
   void invalidate();
   /// In inference, frees the values of nodes `first` to `end` - 1, for other values to use their
-  /// memory; these nodes were recorded while `size` grew from `first` to `end`. A freed value that
-  /// is asked for again is computed again. Does nothing in training.
+  /// memory; these nodes were recorded while `size` grew from `first` to `end`. If they have not
+  /// run yet, each value is freed after its last reader has run: so a layer calls this for
+  /// everything that it has recorded below its result. Many such nodes of a graph run part by part,
+  /// so that their memory does not grow with their number. A freed value that is asked for again is
+  /// computed again. Does nothing in training.
   void forget_values(std::size_t first, std::size_t end);
   /// Forgets everything; all expressions become stale. After any exception, even for lack of
   /// memory, a cleared graph works like a new one.

@@ -250,7 +250,10 @@ Encoder Encoder::without_weights(ParameterCollection& model, const EncoderConfig
 
 Expression Encoder::operator()(ComputationGraph& graph, ListOf<std::uint32_t> ids,
                                ListOf<std::uint32_t> types) const {
-  return layers(graph, ids, types).back();
+  const std::size_t first = graph.size();
+  const Expression result = layers(graph, ids, types).back();
+  if (graph.size() > first) graph.forget_values(first, graph.size() - 1);  // all but the result
+  return result;
 }
 
 std::vector<Expression> Encoder::layers(ComputationGraph& graph, ListOf<std::uint32_t> ids,

@@ -30,6 +30,9 @@ using Json = nlohmann::json;
 constexpr const char *kConfig = "encoder.config", *kTokenizer = "encoder.tokenizer",
                      *kSentence = "encoder.sentence";
 
+// Of an encoder that has no limit. Attention takes memory for every pair of pieces.
+constexpr std::size_t kMostWithoutLimit = 2048;
+
 std::string tokenizer_file(const std::string& folder) {
   return (fs::path(folder) / "tokenizer.json").string();
 }
@@ -67,7 +70,7 @@ void complete(SentenceConfig& sentence, const EncoderConfig& config, const std::
   }
 }
 
-// A part of a long text: its pieces, and those whose columns it gives.
+// A part of a text that is read at once: its pieces, and those whose columns it gives.
 struct TextPart {
   std::size_t begin = 0, end = 0, first = 0, last = 0;
 };
@@ -83,6 +86,122 @@ std::vector<TextPart> parts_of(std::size_t pieces, std::size_t most) {
     parts.push_back({begin, std::min(begin + most, pieces), first, pieces});
   }
   return parts;
+}
+
+// Columns `first` to `last` - 1 of the output for a part, of piece `piece` and those behind it.
+struct Columns {
+  unsigned first = 0, last = 0;
+  std::size_t piece = 0;
+};
+
+// The parts of a text. All begin and end with the pieces that the tokenizer adds at its ends.
+class Parts {
+ public:
+  Parts(const Encoder& encoder, const EncodedText& text)
+      : encoder_(encoder), text_(text), back_(text.ids.size()) {
+    const auto is_added = [&](std::size_t i) { return text.sources[i].text < 0; };
+    while (front_ < back_ && is_added(front_)) ++front_;
+    while (back_ > front_ && is_added(back_ - 1)) --back_;
+    const std::size_t added = text.ids.size() - (back_ - front_);
+    const std::size_t most = encoder.most_pieces() > 0 ? encoder.most_pieces() : kMostWithoutLimit;
+    if (added >= most) {
+      throw UsageError(fmt::format(
+          "[TextEncoder] need positions for more pieces than the {} that the tokenizer adds; got "
+          "{}",
+          added, most));
+    }
+    all_ = parts_of(back_ - front_, most - added);
+  }
+
+  std::size_t size() const { return all_.size(); }
+  unsigned size_of_column() const { return encoder_.config().size; }
+
+  // The first and the last part also give the columns of what is added.
+  Columns columns(std::size_t i) const {
+    const TextPart& part = all_[i];
+    const std::size_t first = i == 0 ? 0 : front_ + part.first - part.begin;
+    const std::size_t last =
+        front_ + part.last - part.begin + (i + 1 == size() ? text_.ids.size() - back_ : 0);
+    return {static_cast<unsigned>(first), static_cast<unsigned>(last), part.begin + first};
+  }
+
+  // What `use` makes of the output for a part. Only its last node is kept in inference.
+  template <class Use>
+  Expression read(ComputationGraph& graph, std::size_t i, const Use& use) const {
+    const bool has_types = encoder_.config().token_types > 1;
+    std::vector<std::uint32_t> ids, types;
+    const auto add = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) {
+        ids.push_back(text_.ids[k]);
+        if (has_types) types.push_back(text_.segments[k]);
+      }
+    };
+    add(0, front_);
+    add(front_ + all_[i].begin, front_ + all_[i].end);
+    add(back_, text_.ids.size());
+    const std::size_t first = graph.size();
+    const Expression result = use(encoder_(graph, ids, types));
+    graph.forget_values(first, graph.size() - 1);
+    return result;
+  }
+  Expression read(ComputationGraph& graph, std::size_t i) const {
+    return read(graph, i, [&](const Expression& x) {
+      const Columns own = columns(i);
+      const bool is_whole = own.first == 0 && own.last == x.dim().cols();
+      return is_whole ? x : pick_range(x, own.first, own.last, 1);
+    });
+  }
+
+ private:
+  const Encoder& encoder_;
+  const EncodedText& text_;
+  std::size_t front_ = 0, back_;  // of the pieces that are not added
+  std::vector<TextPart> all_;
+};
+
+Expression join(const std::vector<Expression>& columns) {
+  return columns.size() == 1 ? columns.front() : concatenate_cols(columns);
+}
+
+// pool_words, part by part, so that no columns of pieces are kept. Parts without a piece that is
+// needed are not read.
+Expression pool_parts(ComputationGraph& graph, const Parts& parts,
+                      std::span<const std::int32_t> word_of_piece, unsigned words,
+                      Pooling pooling) {
+  std::vector<unsigned> pieces(words, 0), sums(words, 0);  // of each word
+  std::vector<Expression> columns;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Columns own = parts.columns(i);
+    std::vector<unsigned> used, lengths;
+    std::int32_t last = -1;
+    for (unsigned column = own.first; column < own.last; ++column) {
+      const std::int32_t word = word_of_piece[own.piece + column - own.first];
+      if (word < 0) continue;
+      unsigned& count = pieces[static_cast<std::size_t>(word)];
+      if (pooling == Pooling::first && count > 0) continue;
+      ++count;
+      used.push_back(column);
+      if (std::exchange(last, word) != word) {
+        lengths.push_back(0);
+        ++sums[static_cast<std::size_t>(word)];
+      }
+      ++lengths.back();
+    }
+    if (used.empty()) continue;
+    columns.push_back(parts.read(graph, i, [&](const Expression& x) {
+      const Expression chosen = select_cols(x, used);
+      return lengths.size() == used.size() ? chosen : segment_sum(chosen, lengths);
+    }));
+  }
+  if (columns.empty()) return zeros(graph, {parts.size_of_column(), words});
+  const auto is_one = [](unsigned n) { return n == 1; };
+  Expression all = join(columns);
+  if (!std::ranges::all_of(sums, is_one)) all = segment_sum(all, sums);
+  if (pooling == Pooling::first || std::ranges::all_of(pieces, is_one)) return all;
+  std::vector<float> shares(words);
+  std::ranges::transform(pieces, shares.begin(),
+                         [](unsigned n) { return 1 / static_cast<float>(std::max(n, 1u)); });
+  return cmult(all, input(graph, {1, words}, shares));
 }
 
 }  // namespace
@@ -130,39 +249,10 @@ TextEncoder::TextEncoder(ParameterCollection& model, const Metadata& texts,
 bool TextEncoder::is_in(const Metadata& texts) { return texts.contains(kConfig); }
 
 Expression TextEncoder::pieces(ComputationGraph& graph, const EncodedText& text) const {
-  const bool has_types = encoder_.config().token_types > 1;
-  const auto is_added = [&](std::size_t i) { return text.sources[i].text < 0; };
-  std::size_t front = 0, back = text.ids.size();
-  while (front < back && is_added(front)) ++front;
-  while (back > front && is_added(back - 1)) --back;
-  const std::size_t most = encoder_.most_pieces(), added = text.ids.size() - (back - front);
-  if (most > 0 && added >= most) {
-    throw UsageError(fmt::format(
-        "[TextEncoder] need positions for more pieces than the {} that the tokenizer adds; got {}",
-        added, most));
-  }
+  const Parts parts(encoder_, text);
   std::vector<Expression> columns;
-  for (const TextPart& part : parts_of(back - front, most > 0 ? most - added : back - front)) {
-    std::vector<std::uint32_t> ids, types;
-    const auto add = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        ids.push_back(text.ids[i]);
-        if (has_types) types.push_back(text.segments[i]);
-      }
-    };
-    add(0, front);
-    add(front + part.begin, front + part.end);
-    add(back, text.ids.size());
-    const Expression x = encoder_(graph, ids, types);
-    const std::size_t first = part.first == 0 ? 0 : front + part.first - part.begin;
-    const std::size_t last = front + part.end == back && part.last == back - front
-                                 ? ids.size()
-                                 : front + part.last - part.begin;
-    const bool is_whole = first == 0 && last == ids.size();
-    columns.push_back(
-        is_whole ? x : pick_range(x, static_cast<unsigned>(first), static_cast<unsigned>(last), 1));
-  }
-  return columns.size() == 1 ? columns.front() : concatenate_cols(columns);
+  for (std::size_t i = 0; i < parts.size(); ++i) columns.push_back(parts.read(graph, i));
+  return join(columns);
 }
 
 Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::string> words,
@@ -190,7 +280,9 @@ Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::stri
     }
     word_of_piece.push_back(source.text < 0 ? -1 : word);
   }
-  return pool_words(pieces(graph, text), word_of_piece, count, pooling);
+  const Parts parts(encoder_, text);
+  if (parts.size() > 1) return pool_parts(graph, parts, word_of_piece, count, pooling);
+  return pool_words(parts.read(graph, 0), word_of_piece, count, pooling);
 }
 
 Expression TextEncoder::text(ComputationGraph& graph, std::string_view text) const {
@@ -203,7 +295,19 @@ Expression TextEncoder::text(ComputationGraph& graph, std::string_view text,
                              Pooling pooling) const {
   const EncodedText encoded = tokenizer_.encode(text);
   if (encoded.ids.empty()) return zeros(graph, {size()});
-  return pool_sentence(pieces(graph, encoded), pooling);
+  const Parts parts(encoder_, encoded);
+  if (parts.size() == 1 || pooling == Pooling::first) {
+    return pool_sentence(parts.read(graph, 0), pooling);
+  }
+  std::vector<Expression> sums;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Columns own = parts.columns(i);
+    sums.push_back(parts.read(graph, i, [&](const Expression& x) {
+      return segment_sum(pick_range(x, own.first, own.last, 1), {own.last - own.first});
+    }));
+  }
+  const Expression all = segment_sum(join(sums), {static_cast<unsigned>(sums.size())});
+  return reshape(all, {size()}) * (1 / static_cast<float>(encoded.ids.size()));
 }
 
 Metadata TextEncoder::texts() const {

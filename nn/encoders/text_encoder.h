@@ -13,9 +13,13 @@
 namespace dynet_like::nn {
 
 /// Vectors of words and texts in context, from a folder with an encoder and its tokenizer.
-/// Texts may have any length. If one has more pieces than the encoder has positions, it is read in
-/// parts that overlap: each has the most pieces, and begins half of them behind the part before. A
-/// piece gets its column from the part in which it is farther from both ends.
+/// Texts may have any length. If one has more pieces than the encoder has positions, or than 2,048
+/// if there is no limit, it is read in parts that overlap: each has the most pieces, and begins
+/// half of them behind the part before. A piece gets its column from the part in which it is
+/// farther from both ends.
+///
+/// In inference, parts run some at a time, and only what is asked for is kept of them: a vector of
+/// a text, or columns of words or pieces.
 class TextEncoder {
  public:
   /// Reads an encoder (load_encoder), its tokenizer (tokenizer_of_folder) and, if there is a

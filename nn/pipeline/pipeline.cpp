@@ -20,6 +20,7 @@ namespace {
 
 constexpr char kKind[] = "pipeline.kind", kKindValue[] = "raw text to CoNLL-U, 2";
 constexpr std::size_t kWordsTogether = 4000;
+constexpr std::size_t kSizesTogether = 2000;  // in a graph: words, or characters of windows
 
 /// Calls use(name, number) for every size that a saved model needs.
 template <class Options, class Use>
@@ -261,9 +262,22 @@ RunSamples run_by_predict(unsigned threads) {
 
 RunSamples run_in(ComputationGraph& graph) {
   return [&graph](std::span<const std::uint32_t> sizes, const auto& f) {
-    std::vector<std::size_t> all(sizes.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    f(graph, all);
+    // Some at a time, and what they have recorded is forgotten before the next ones.
+    for (std::size_t next = 0; next < sizes.size();) {
+      std::vector<std::size_t> some;
+      for (std::size_t sum = 0; next < sizes.size() && sum < kSizesTogether; ++next) {
+        some.push_back(next);
+        sum += sizes[next];
+      }
+      graph.checkpoint();
+      try {
+        f(graph, some);
+      } catch (...) {
+        graph.revert();
+        throw;
+      }
+      graph.revert();
+    }
   };
 }
 

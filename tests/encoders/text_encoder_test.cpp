@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "dynet_like/io/safetensors.h"
 #include "nn/train/saved_model.h"
 #include "tests/encoders/small_encoders.h"
@@ -139,6 +141,82 @@ TEST_F(TextEncoderTest, LongTextsAreReadInParts) {
                 as_vector(column.value()))
           << i << " of " << count;
     }
+  }
+}
+
+// What is pooled part by part is what all pieces would be pooled to.
+TEST_F(TextEncoderTest, PartsArePooledOneByOne) {
+  make_folder();
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  const auto near = [](const Expression& found, const Expression& expected) {
+    const std::vector<float> a = as_vector(found.value()), b = as_vector(expected.value());
+    ASSERT_EQ(found.dim(), expected.dim());
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << i;
+  };
+  for (unsigned count = 1; count <= 12; ++count) {
+    SCOPED_TRACE(count);
+    Words words;
+    std::string text;
+    std::vector<std::int32_t> word_of_piece = {-1};
+    for (unsigned i = 0; i < count; ++i) {
+      // Up to 8 pieces, so that some words are in two parts; every fifth has none.
+      const unsigned pieces = i % 5 == 3 ? 0 : 1 + i * 5 % 8;
+      std::string& word = words.emplace_back();
+      for (unsigned k = 0; k < pieces; ++k) word += "abcxyz"[(k == 0 ? 0 : 3) + (i + k) % 3];
+      word_of_piece.insert(word_of_piece.end(), pieces, static_cast<std::int32_t>(i));
+      text += word + ' ';
+    }
+    word_of_piece.push_back(-1);
+    ComputationGraph graph;
+    const Expression pieces = encoder.pieces(graph, encoder.tokenizer().encode(text));
+    ASSERT_EQ(pieces.dim().cols(), word_of_piece.size());
+    for (const Pooling pooling : {Pooling::first, Pooling::mean}) {
+      near(encoder.words(graph, words, pooling), pool_words(pieces, word_of_piece, count, pooling));
+      near(encoder.text(graph, text, pooling), pool_sentence(pieces, pooling));
+    }
+  }
+}
+
+// A text of ten times the length needs as much memory, but for its results.
+TEST_F(TextEncoderTest, MemoryDoesNotGrowWithATextsParts) {
+  make_folder();
+  ParameterCollection model;
+  const TextEncoder encoder = TextEncoder::load(model, path());
+  // Words of eight pieces, so that columns of words are few.
+  const auto words_of = [](unsigned count) { return Words(count, "axyzxyzx"); };
+  const auto text_of = [](unsigned count) {
+    std::string text;
+    for (unsigned i = 0; i < count; ++i) text += "axyzxyzx ";
+    return text;
+  };
+  using Run = std::function<Expression(ComputationGraph&, unsigned)>;
+  const std::vector<std::pair<const char*, Run>> runs = {
+      {"text", [&](auto& graph, unsigned n) { return encoder.text(graph, text_of(n)); }},
+      {"first",
+       [&](auto& graph, unsigned n) { return encoder.text(graph, text_of(n), Pooling::first); }},
+      {"words", [&](auto& graph, unsigned n) { return encoder.words(graph, words_of(n)); }},
+      {"mean",
+       [&](auto& graph, unsigned n) { return encoder.words(graph, words_of(n), Pooling::mean); }},
+  };
+  GraphOptions options;
+  options.inference = true;
+  options.memory_limit = 20000;
+  for (const auto& [name, run] : runs) {
+    SCOPED_TRACE(name);
+    const auto peak = [&, &run = run](unsigned words) {
+      Minibatch batch(options);
+      ComputationGraph training;
+      const std::vector<float> expected = as_vector(run(training, words).value());
+      for_each_sample(batch, 3, [&](ComputationGraph& graph, std::size_t) {
+        EXPECT_EQ(as_vector(run(graph, words).value()), expected);
+      });
+      return batch.explain().peak_bytes;
+    };
+    // Of a part of five pieces, at most four vectors, which take a cache line each. Their layers
+    // take a hundred times as much.
+    const std::uint64_t of_parts = 3 * (400 - 40) * 8 / 5 * 4 * 64;
+    EXPECT_LT(peak(400), peak(40) + of_parts);
   }
 }
 

@@ -25,13 +25,13 @@ class GradientPlanTest : public ::testing::Test {
   // Runs forward, and plans for the gradient of this sum.
   const detail::GradientPlan& plan(const Expression& loss, bool full = false) {
     const detail::ValueRef root{0, loss.i};
-    common_.tapes.push_back({&graph_.record().writer().tape(), {}});
+    common_.tapes.push_back({&graph_.record().writer().tape(), {}, {}});
     run_.end_tape = 1;
     detail::NeededNodes needed(common_);
     needed.collect(std::span(&root, 1));
-    forward_.run(needed.shared(), true, {});
+    forward_.run_shared(needed.shared());
     needed.resolve_aliases();
-    forward_.run(needed.of_tapes(0, 1), false, {});
+    forward_.run(needed.of_tapes(0, 1), {}, false);
     plan_.make(std::span(&root, 1), full);
     return plan_;
   }

@@ -102,7 +102,17 @@ TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
   const Pipeline loaded{SavedModel(file)};
   EXPECT_EQ(annotated(loaded, text, run_by_predict(2)), conllu);
   Minibatch batch(GraphOptions{.inference = true});
-  EXPECT_EQ(annotated(loaded, text, run_in(batch.new_graph())), conllu);
+  ComputationGraph& graph = batch.new_graph();
+  EXPECT_EQ(annotated(loaded, text, run_in(graph)), conllu);
+  EXPECT_EQ(graph.size(), 0u);
+  const auto peak_of = [&](unsigned copies) {
+    std::string many;
+    for (unsigned i = 0; i < copies; ++i) many += text + "\n\n";
+    Minibatch one(GraphOptions{.inference = true});
+    annotated(loaded, many, run_in(one.new_graph()));
+    return static_cast<double>(one.explain().peak_bytes);
+  };
+  EXPECT_LT(peak_of(40), 1.1 * peak_of(20)) << "a long text needs the memory of a short one";
   Random random(4);
   for (const std::string& hostile : {random_text(random, 2000), std::string(3000, 'x')}) {
     std::istringstream output(annotated(loaded, hostile + "x"));

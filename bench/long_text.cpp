@@ -1,0 +1,105 @@
+// The most memory that a long text takes in a pretrained encoder.
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "bench/support/program.h"
+#include "dynet_like/dynet_like.h"
+#include "nn/encoders/text_encoder.h"
+#include "nn/train/predict.h"
+
+namespace {
+
+using namespace dynet_like;
+
+double resident_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+// `texts` of so many bytes, without a space if `dense`: then every byte is a piece.
+std::vector<std::string> texts_of(std::size_t texts, std::size_t bytes, bool dense) {
+  std::string text;
+  const std::string sentence = dense ? "a.b.c." : "It was a bright cold day in April. ";
+  while (text.size() < bytes) text += sentence;
+  text.resize(bytes);
+  return std::vector<std::string>(texts, text);
+}
+
+// How one graph at a time, a minibatch of samples, or a server of requests reads a text.
+double run_as(const std::string& way, const nn::TextEncoder& encoder,
+              const std::vector<std::string>& texts, const GraphOptions& options) {
+  double sum = 0;
+  const auto read = [&](ComputationGraph& graph, const std::string& text) {
+    return as_vector(encoder.text(graph, text).value()).front();
+  };
+  if (way == "value") {
+    for (const std::string& text : texts) {
+      ComputationGraph graph(options);
+      sum += read(graph, text);
+    }
+  } else if (way == "predict") {
+    for (const float one : nn::predict(texts, read, {.graph = options})) sum += one;
+  } else if (way == "forward") {
+    Minibatch batch(options);
+    std::vector<Expression> all;
+    for (const std::string& text : texts) {
+      all.push_back(encoder.text(batch.new_graph(), text));
+      batch.add_output(all.back());
+    }
+    batch.forward();
+    for (const Expression& one : all) sum += as_vector(one.value()).front();
+  } else if (way == "arriving") {
+    Minibatch batch(options);
+    std::size_t come = 0;
+    for_each_arriving(
+        batch, 64, [&](bool) { return come < texts.size() ? std::optional(come++) : std::nullopt; },
+        [&](ComputationGraph& graph, std::size_t i) { sum += read(graph, texts[i]); });
+  } else {
+    throw boost::program_options::error("need value, predict, forward or arriving for --way; got " +
+                                        way);
+  }
+  return sum;
+}
+
+void run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  std::string folder, way;
+  unsigned kilobytes = 0, count = 0, threads = 0;
+  po::options_description options("The most memory of a long text in an encoder.\n\nOptions");
+  options.add_options()("encoder", po::value(&folder), "its folder, see docs/encoders.md")(
+      "kilobytes", po::value(&kilobytes)->default_value(100), "of each text")(
+      "texts", po::value(&count)->default_value(1), "how many")(
+      "way", po::value(&way)->default_value("predict"), "value, predict, forward or arriving")(
+      "threads", po::value(&threads)->default_value(1), "0: one per processor")(
+      "dense", po::bool_switch(), "a text in which every byte is a piece");
+  po::variables_map values;
+  if (!bench::read_command_line(argc, argv, options, values)) return;
+  if (folder.empty()) throw po::error("need --encoder");
+
+  ParameterCollection model;
+  const nn::TextEncoder encoder = nn::TextEncoder::load(model, folder);
+  const std::vector<std::string> texts =
+      texts_of(count, std::size_t{kilobytes} * 1000, values["dense"].as<bool>());
+  const std::size_t pieces = texts.empty() ? 0 : encoder.tokenizer().encode(texts[0]).ids.size();
+  const double before = resident_megabytes();
+  const auto start = std::chrono::steady_clock::now();
+  GraphOptions graph;
+  graph.inference = true;
+  graph.threads = threads;
+  const double sum = run_as(way, encoder, texts, graph);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::printf(
+      "%u texts of %zu pieces: %.0f MB, of which %.0f MB before they ran; %.1f s; sum %.6f\n",
+      count, pieces, resident_megabytes(), before, took.count(), sum);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dynet_like::bench::run_program("long_text", [&] { run(argc, argv); });
+}
