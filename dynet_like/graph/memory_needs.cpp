@@ -2,8 +2,10 @@
 #include "dynet_like/graph/memory_needs.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "dynet_like/device/kernel.h"
+#include "dynet_like/exec/early_nodes.h"
 #include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
@@ -25,11 +27,40 @@ bool has_batch_per_level(batching::Policy policy) {
 void MemoryNeeds::start_anew() {
   nodes_ = batches_ = 0;
   levels_.clear();
+  early_.clear();
 }
 
+unsigned MemoryNeeds::lanes() const { return std::max(1u, options_.threads); }
+
 std::size_t MemoryNeeds::bytes() const {
-  const unsigned lanes = has_batch_per_level(options_.policy) ? std::max(1u, options_.threads) : 1;
-  return shared_ + nodes_ + batches_ * lanes;
+  const bool per_level = has_batch_per_level(options_.policy);
+  return shared_ + nodes_ + batches_ * (per_level ? lanes() : 1) + bytes_of_early();
+}
+
+// Products run early only if a batch has fewer than kNarrow nodes on average.
+std::size_t MemoryNeeds::bytes_of_early() const {
+  std::size_t bytes = 0;
+  for (const auto& [type, of] : early_) {
+    const std::size_t narrow = kNarrow * of.levels * lanes();
+    const bool per_level = has_batch_per_level(options_.policy);
+    const std::size_t nodes = per_level ? std::min(of.nodes, narrow) : of.nodes;
+    bytes += nodes * of.bytes + lanes() * of.bytes_of_lane;
+  }
+  return bytes;
+}
+
+void MemoryNeeds::count_early(const Tape& tape, NodeId node, bool begins_level) {
+  const NodeType& type = tape.type_of(node);
+  if (type.op->early == nullptr || !options_.device->is_cpu() || tape.items_of(node) > 1) return;
+  constexpr std::uint64_t kAllInputs = ~std::uint64_t{0};
+  const EarlyProducts most = type.op->early(type.signature, kAllInputs);
+  if (most.inputs == 0) return;
+  Early& of = early_[tape.node(node).type];
+  const auto inputs = static_cast<std::size_t>(std::popcount(most.inputs));
+  of.bytes = most.size * size_of(type.signature.dtype) + inputs * sizeof(void*);
+  of.bytes_of_lane = bytes_of_batch(type);
+  ++of.nodes;
+  of.levels += begins_level ? 1 : 0;
 }
 
 void MemoryNeeds::add(const Tape& tape) {
@@ -50,9 +81,9 @@ void MemoryNeeds::add(const Tape& tape) {
     } else {
       nodes_ += bytes_of_node(tape, node, type);
       depth_[node] = depth_below(tape, node) + 1;
-      if (!per_level || levels_.emplace(tape.node(node).type, depth_[node]).second) {
-        batches_ += bytes_of_batch(type);
-      }
+      const bool begins_level = levels_.emplace(tape.node(node).type, depth_[node]).second;
+      if (!per_level || begins_level) batches_ += bytes_of_batch(type);
+      count_early(tape, node, begins_level);
     }
     if (!options_.inference) nodes_ += bytes_of_contributions(tape, node, type);
   }
@@ -91,14 +122,28 @@ std::size_t MemoryNeeds::bytes_of_recursion(const Tape& tape, NodeId node,
   return bytes;
 }
 
-// The argument list, and the rounding of each allocation.
+// What a batch takes beside its nodes, or a step beside its vertices: the argument lists, and the
+// rounding of each allocation.
 std::size_t MemoryNeeds::bytes_of_batch(const NodeType& type) const {
+  if (type.op->role == Role::recursion) return bytes_of_steps(recursion_of(type.signature));
   const Signature& signature = type.signature;
+  // Outputs, arguments and what they are, and saved items; numbers; places of inputs.
   std::size_t pieces =
-      2 + (signature.saved_size > 0) + (signature.integers > 0) + (type.op->numbers.reals > 0);
+      3 + (signature.saved_size > 0) + (signature.integers > 0) + (type.op->numbers.reals > 0);
   for (std::size_t j = 0; j < type.inputs; ++j) pieces += signature.shared[j] == 0;
   if (!options_.inference) pieces += 1 + (signature.deferred_size > 0);
-  return pieces * kLine + type.inputs * sizeof(Operand);
+  return pieces * kLine + type.inputs * (sizeof(Operand) + sizeof(SharedArgument));
+}
+
+// Each step also has places of states, and products that run early.
+std::size_t MemoryNeeds::bytes_of_steps(const RecursionOp& op) const {
+  std::size_t bytes = 2 * kLine;  // outputs and their gradients
+  for (const std::shared_ptr<const Program>& program : op.programs) {
+    for (const Program::Step& step : program->steps) {
+      bytes += bytes_of_batch((*op.types)[step.type]) + 2 * kLine;
+    }
+  }
+  return bytes;
 }
 
 void MemoryNeeds::count_consumers(const Tape& tape) {

@@ -50,6 +50,10 @@ std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference)
       }
     }
   }
+  for (const Program::Step& step : program->steps) {
+    if (step.early.inputs == 0) continue;
+    bytes += step.early.size * step.members.size() * size_of(dtype);
+  }
   return bytes;
 }
 
