@@ -256,6 +256,18 @@ TEST_F(ClassFactored, PassesOverWhatAFrozenDictionaryTakesForUnknown) {
   EXPECT_THROW(builder.neg_log_softmax(x, static_cast<unsigned>(words.get_unk_id())), UsageError);
 }
 
+TEST_F(ClassFactored, TheUnknownWordMayBeTheFirst) {
+  Dict few;
+  for (const char* word : {"<unk>", "x", "v"}) few.convert(word);
+  few.freeze();
+  few.set_unk("<unk>");
+  ASSERT_EQ(few.get_unk_id(), 0);
+  ClassFactoredSoftmaxBuilder builder(kRep, path, few, model);
+  ComputationGraph graph;
+  builder.new_graph(graph);
+  EXPECT_EQ(builder.full_logits(input(graph, {kRep}, kInput)).dim(), Dim({3}));
+}
+
 TEST_F(ClassFactored, AByteOrderMarkIsNoPartOfTheFirstClass) {
   const std::string mark = "\xEF\xBB\xBF";
   ClassFactoredSoftmaxBuilder builder(kRep, written(mark + "A v\nA x\nB w\n"), words, model);

@@ -167,6 +167,32 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
   EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 4u);
 }
 
+// After clear, samples run as one again, and not as the shards of a minibatch before.
+TEST_P(ShardsTest, AreThoseOfOneMinibatch) {
+  GraphOptions options = options_of(GetParam().threads);
+  options.share_repeated = true;
+  const auto add = [&](Minibatch& batch) {
+    batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+  };
+  Minibatch batch(options), plain(options);
+  add(plain);
+  plain.forward();
+  add(batch);
+  const Ends ends = {1, 2, 3, 4};
+  detail::MinibatchAccess::keep_apart(batch, ends);
+  batch.forward();
+  std::vector<Gradients> gradients(4);
+  detail::MinibatchAccess::backward(batch, ends, gradients);
+  batch.clear();
+  add(batch);
+  batch.forward();
+  EXPECT_NE(message_of<UsageError>([&] {
+              detail::MinibatchAccess::backward(batch, ends, gradients);
+            }).find("need shards that share no work"),
+            std::string::npos);
+  EXPECT_EQ(batch.explain().batches, plain.explain().batches);
+}
+
 TEST_P(ShardsTest, RefusesAMinibatchInParts) {
   GraphOptions options;
   options.memory_limit = 1;

@@ -103,6 +103,19 @@ TEST_F(ProtocolTest, WhereABodyEnds) {
   expect(cases);
 }
 
+// RFC 9112, 5.2: what begins with a space may go on with the field before, or be a field of its
+// own.
+TEST_F(ProtocolTest, FieldsHaveOneLine) {
+  std::vector<Case> cases;
+  for (const std::string space : {" ", "\t"}) {
+    for (const std::string note : {"a\r\n" + space + "b", "\r\n" + space + "b", "a\r\n" + space}) {
+      cases.push_back(
+          {post_with(kHost + "X-Note: " + note + "\r\nContent-Length: 2\r\n"), 400, false, ""});
+    }
+  }
+  expect(cases);
+}
+
 // RFC 9112, 7.1.
 TEST_F(ProtocolTest, Chunks) {
   expect({{kChunked + "2\r\nhi\r\n4\r\n you\r\n0\r\n\r\n", 200, true, "hi you"},
