@@ -95,6 +95,31 @@ Step new_lengths() {
   };
 }
 
+// A sentence at a time, without a minibatch: in a graph that is kept and cleared, or in a new one.
+Step sentences(bool keeps) {
+  struct Tagger {
+    ParameterCollection model{1};
+    nn::Embedding words{model, 100, 50};
+    nn::BidirectionalLSTM lstm{model, 50, 50};
+    nn::Linear output{model, 100, 10};
+    ComputationGraph kept;
+  };
+  auto tagger = std::make_shared<Tagger>();
+  return [tagger, keeps](Minibatch&, unsigned step) {
+    const auto train = [&](ComputationGraph& graph) {
+      std::vector<unsigned> ids(5 + step % 30), tags;
+      for (unsigned i = 0; i < ids.size(); ++i) ids[i] = (step + i * i) % 100;
+      for (const unsigned id : ids) tags.push_back(id % 10);
+      const Expression scores = tagger->output(tagger->lstm(tagger->words.columns(graph, ids)));
+      graph.backward(sum_batches(cross_entropy(scores, tags)));
+      graph.clear();
+    };
+    if (keeps) return train(tagger->kept);
+    ComputationGraph graph;
+    train(graph);
+  };
+}
+
 // What tests/long_runs_test.py counts the instructions of, by this name.
 extern "C" [[gnu::noinline]] void counted_steps(Minibatch& batch, const Step& step, unsigned begin,
                                                 unsigned end) {
@@ -121,7 +146,7 @@ void run(int argc, char** argv) {
       "One minibatch, cleared after every step. A step has a new model; or another factor, shape, "
       "column of a\n"
       "matrix or length of data than those before; shapes, columns and lengths begin again after "
-      "2,197 steps.\n"
+      "2,197 steps. Then sentences without a minibatch, in new graphs and in one.\n"
       "Prints microseconds per step and MiB of the process, for each eighth of the "
       "steps.\n\nOptions");
   options.add_options()("steps", po::value(&steps)->default_value(20000),
@@ -135,6 +160,8 @@ void run(int argc, char** argv) {
   measure("new shapes", new_shapes, steps);
   measure("new columns", new_columns(), steps);
   measure("new lengths", new_lengths(), steps);
+  measure("new graphs", sentences(false), steps);
+  measure("one graph", sentences(true), steps);
 }
 
 }  // namespace

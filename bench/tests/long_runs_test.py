@@ -23,7 +23,7 @@ def count(program):
              "--dump-after=counted_steps", f"--callgrind-out-file={folder}/out",
              program, "--steps", str(STEPS)],
             check=True, capture_output=True, text=True).stdout
-        kinds = list(dict.fromkeys(re.findall(r"^(new \w+)", printed, re.MULTILINE)))
+        kinds = list(dict.fromkeys(re.findall(r"^((?:new|one) \w+)", printed, re.MULTILINE)))
         # The first dump, without a number, is of what follows the last step.
         files = [pathlib.Path(folder, f"out.{1 + i}") for i in range(ROWS * len(kinds))]
         totals = [int(re.search(r"^totals: (\d+)", file.read_text(), re.MULTILINE)[1])
