@@ -1,11 +1,11 @@
 # What the libraries link, without showing it to users: the one place that names these packages. Of
-# each: the library that links it, the package for CMake, its target, the module for pkg-config (if
-# there is one), the name for the linker, and the package of Debian.
+# each: the library that links it, the package for CMake, its target, the module for pkg-config (-
+# if there is none), the name for the linker, and the package of Debian.
 set(dynet_like_requirements
     "core|fmt|fmt::fmt|fmt|fmt|libfmt-dev"
     "core|Highway|Highway::highway|libhwy|hwy|libhwy-dev"
     "core|ZLIB|ZLIB::ZLIB|zlib|z|zlib1g-dev"
-    "core|Boost COMPONENTS context|Boost::context||boost_context|libboost-context-dev"
+    "core|Boost COMPONENTS context|Boost::context|-|boost_context|libboost-context-dev"
     "nn|Utf8proc|Utf8proc::utf8proc|libutf8proc|utf8proc|libutf8proc-dev"
     "nn|Oniguruma 6.9.8|Oniguruma::oniguruma|oniguruma|onig|libonig-dev")
 # What only the build needs: headers.
@@ -27,10 +27,10 @@ foreach(requirement IN LISTS dynet_like_requirements)
   list(APPEND dynet_like_${library}_targets ${target})
   list(APPEND dynet_like_linked ${linked})
   list(APPEND dynet_like_debian ${debian})
-  if(module)
-    list(APPEND dynet_like_modules ${module})
-  else()
+  if(module STREQUAL "-")
     list(APPEND dynet_like_only_linked ${linked})
+  else()
+    list(APPEND dynet_like_modules ${module})
   endif()
 endforeach()
 foreach(requirement IN LISTS dynet_like_build_requirements)
