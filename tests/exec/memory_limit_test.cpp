@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/program/recursion_op.h"
 #include "nn/nn.h"
 
 namespace dynet_like {
@@ -182,6 +183,28 @@ TEST(MemoryLimitTest, VerticesHaveNoWeights) {
   Minibatch limited({.memory_limit = 3 * whole.explain().peak_bytes});
   train(limited);
   EXPECT_EQ(limited.parts(), 1u);
+}
+
+// In training a vertex keeps the gradient of its output, and the factors of those of weights.
+TEST(MemoryLimitTest, VerticesHaveFactors) {
+  constexpr unsigned kHidden = 16;
+  ParameterCollection model;
+  const nn::GRU gru(model, kHidden, kHidden);
+  ComputationGraph graph;
+  gru(input(graph, {kHidden, 3}, std::vector<float>(3 * kHidden)));
+  const detail::Tape& tape = graph.record().tape();
+  unsigned recursions = 0;
+  for (detail::NodeId node = 0; node < tape.size(); ++node) {
+    const detail::Signature& type = tape.type_of(node).signature;
+    if (type.op->role != ops::Role::recursion) continue;
+    ++recursions;
+    const detail::VertexKind& later = tape.recursion_of(node).vertices->kinds.back();
+    const auto& op = detail::recursion_of(type);
+    // The gates' sums with h and those with x differ in the reset gate.
+    EXPECT_GE(op.bytes_of_vertex(later, false) - op.bytes_of_vertex(later, true),
+              (1 + 6) * kHidden * sizeof(float));
+  }
+  EXPECT_EQ(recursions, 1u);
 }
 
 // A batch of sums has small values, and for each of their terms a pointer.

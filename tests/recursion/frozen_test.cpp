@@ -143,6 +143,32 @@ TEST_P(Frozen, ParametersMayChangeFromSampleToSample) {
 INSTANTIATE_TEST_SUITE_P(Readings, Frozen, ::testing::ValuesIn(kReadings),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// A vertex that reads frozen parameters alone has no backward pass, although another kind, which
+// was met before, reads others.
+TEST(FrozenTest, OtherKindsDoNotCount) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}), u = model.add_parameters({2});
+  const auto along = recursion<Expression>([&](unsigned kind, const Expression& x, const Before&) {
+    return cmult(x, kind == 0 ? parameter(*x.pg, w) : parameter(*x.pg, u));
+  });
+  const auto gradient = [&](unsigned kind) {
+    Minibatch batch;
+    const Expression x = input(batch.new_graph(), {2, 1}, {1, 2});
+    const Structure one(std::vector<Structure::Vertex>{{.column = 0, .kind = kind}});
+    const Expression state = along(one, x).last();
+    batch.add_loss(sum_elems(state));
+    batch.forward();
+    batch.backward();
+    return as_vector(state.gradient());
+  };
+  const std::vector<float> ones = {1, 1}, none = {0, 0};
+  EXPECT_EQ(gradient(0), ones);
+  EXPECT_EQ(gradient(1), ones);
+  w.get_storage().frozen = true;
+  EXPECT_EQ(gradient(0), none);
+  EXPECT_EQ(gradient(1), ones);
+}
+
 // A function that now reads another parameter is another one, frozen or not.
 TEST(FrozenTest, OtherParametersAreNoticed) {
   ParameterCollection model;

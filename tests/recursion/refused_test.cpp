@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/tape/tape.h"
 #include "tests/support/message_of.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/source_text.h"
@@ -219,6 +220,7 @@ class Faulty : public ::testing::TestWithParam<bool> {
   Expression vertex(const Expression& x, const Before& before) {
     ComputationGraph& graph = *x.pg;
     if (before.size() < 2) return tanh(parameter(graph, a) + x);
+    if (before.size() > 2) return tanh(cmult(parameter(graph, c), before[0]) + before[2]);
     const Expression fresh = tanh(cmult(parameter(graph, b), before[0]) + parameter(graph, c));
     if (fails && !GetParam()) throw std::runtime_error("no");
     const Expression product = parameter(graph, d) * before[1];
@@ -226,6 +228,7 @@ class Faulty : public ::testing::TestWithParam<bool> {
     return cmult(fresh, product);
   }
   Structure structure(bool with_two) const {
+    if (with_three) return Structure(std::vector<Structure::Vertex>{{{}, 0}, {{0, 0, 0}, 1}});
     if (!with_two) return Structure::sequence(2);
     return Structure(std::vector<Structure::Vertex>{{{}, 0}, {{}, 1}, {{0, 1}, 1}});
   }
@@ -235,6 +238,7 @@ class Faulty : public ::testing::TestWithParam<bool> {
     ComputationGraph graph(options);
     const Expression columns = reshape(tanh(parameter(graph, words)), Dim({kSize, 2}));
     const Expression states = along(structure(with_two), columns).all();
+    edges = graph.record().tape().edges().size();
     std::vector<float> numbers = numbers_of(states);
     const Gradients& gradients = graph.backward(sum_elems(tanh(states)));
     for (const Parameter& p : {a, b, c, d, words}) {
@@ -253,7 +257,8 @@ class Faulty : public ::testing::TestWithParam<bool> {
   Parameter a = model.add_parameters({kSize}), b = model.add_parameters({kSize}),
             c = model.add_parameters({kSize}), d = model.add_parameters({kSize, kSize}),
             words = model.add_parameters({2 * kSize});
-  bool fails = true;
+  bool fails = true, with_three = false;
+  std::size_t edges = 0;  ///< inputs of all nodes of the last run
 };
 
 // Before any kind was learnt, and after one was.
@@ -262,18 +267,35 @@ TEST_P(Faulty, RecursionsAreAsNewAfterwards) {
   fails = false;
   const std::vector<float> one = run(fresh, false), two = run(fresh, true);
   for (const bool knows_one : {false, true}) {
+    for (const bool with_two : {false, true}) {  // then other kinds, or those that failed
+      const auto along = recursion();
+      if (knows_one) {
+        EXPECT_TRUE(same_sums(run(along, false), one));
+      }
+      for (int i = 0; i < 3; ++i) {
+        fails = true;
+        EXPECT_THROW(run(along, true), std::exception);
+      }
+      fails = false;
+      EXPECT_TRUE(same_sums(run(along, with_two), with_two ? two : one));
+      EXPECT_TRUE(same_sums(run(along, !with_two), with_two ? one : two));
+      EXPECT_TRUE(same_sums(run(along, true, true), two));
+    }
+  }
+}
+
+// Other kinds do not read what those that failed have read.
+TEST_P(Faulty, RecursionsKeepNoArguments) {
+  std::size_t expected = 0;
+  for (const bool tries_two : {false, true}) {
     const auto along = recursion();
-    if (knows_one) {
-      EXPECT_TRUE(same_sums(run(along, false), one));
-    }
-    for (int i = 0; i < 3; ++i) {
-      fails = true;
-      EXPECT_THROW(run(along, true), std::exception);
-    }
-    fails = false;
-    EXPECT_TRUE(same_sums(run(along, true), two));
-    EXPECT_TRUE(same_sums(run(along, false), one));
-    EXPECT_TRUE(same_sums(run(along, true, true), two));
+    with_three = false;
+    run(along, false);
+    if (tries_two) EXPECT_THROW(run(along, true), std::exception);
+    with_three = true;
+    run(along, false);
+    if (tries_two) EXPECT_EQ(edges, expected);
+    expected = edges;
   }
 }
 
