@@ -163,8 +163,14 @@ Expression join(const std::vector<Expression>& columns) {
   return columns.size() == 1 ? columns.front() : concatenate_cols(columns);
 }
 
-// pool_words, part by part, so that no columns of pieces are kept. Parts without a piece that is
-// needed are not read.
+Expression read_all(ComputationGraph& graph, const Parts& parts) {
+  std::vector<Expression> columns;
+  for (std::size_t i = 0; i < parts.size(); ++i) columns.push_back(parts.read(graph, i));
+  return join(columns);
+}
+
+// pool_words for the first piece of a word or the mean, part by part, so that no columns of pieces
+// are kept. Parts without a piece that is needed are not read.
 Expression pool_parts(ComputationGraph& graph, const Parts& parts,
                       std::span<const std::int32_t> word_of_piece, unsigned words,
                       Pooling pooling) {
@@ -202,6 +208,25 @@ Expression pool_parts(ComputationGraph& graph, const Parts& parts,
   std::ranges::transform(pieces, shares.begin(),
                          [](unsigned n) { return 1 / static_cast<float>(std::max(n, 1u)); });
   return cmult(all, input(graph, {1, words}, shares));
+}
+
+// pool_sentence. Of the first column and of the mean, no columns of pieces are kept.
+Expression pool_text(ComputationGraph& graph, const Parts& parts, Pooling pooling) {
+  if (parts.size() == 1 || pooling == Pooling::first) {
+    return pool_sentence(parts.read(graph, 0), pooling);
+  }
+  if (pooling != Pooling::mean) return pool_sentence(read_all(graph, parts), pooling);
+  std::vector<Expression> sums;
+  std::size_t pieces = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Columns own = parts.columns(i);
+    pieces += own.last - own.first;
+    sums.push_back(parts.read(graph, i, [&](const Expression& x) {
+      return segment_sum(pick_range(x, own.first, own.last, 1), {own.last - own.first});
+    }));
+  }
+  const Expression all = segment_sum(join(sums), {static_cast<unsigned>(sums.size())});
+  return reshape(all, {parts.size_of_column()}) * (1 / static_cast<float>(pieces));
 }
 
 }  // namespace
@@ -249,10 +274,7 @@ TextEncoder::TextEncoder(ParameterCollection& model, const Metadata& texts,
 bool TextEncoder::is_in(const Metadata& texts) { return texts.contains(kConfig); }
 
 Expression TextEncoder::pieces(ComputationGraph& graph, const EncodedText& text) const {
-  const Parts parts(encoder_, text);
-  std::vector<Expression> columns;
-  for (std::size_t i = 0; i < parts.size(); ++i) columns.push_back(parts.read(graph, i));
-  return join(columns);
+  return read_all(graph, Parts(encoder_, text));
 }
 
 Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::string> words,
@@ -281,33 +303,28 @@ Expression TextEncoder::words(ComputationGraph& graph, std::span<const std::stri
     word_of_piece.push_back(source.text < 0 ? -1 : word);
   }
   const Parts parts(encoder_, text);
-  if (parts.size() > 1) return pool_parts(graph, parts, word_of_piece, count, pooling);
-  return pool_words(parts.read(graph, 0), word_of_piece, count, pooling);
+  const bool is_kept = pooling != Pooling::first && pooling != Pooling::mean;
+  if (parts.size() == 1 || is_kept) {
+    return pool_words(read_all(graph, parts), word_of_piece, count, pooling);
+  }
+  return pool_parts(graph, parts, word_of_piece, count, pooling);
 }
 
 Expression TextEncoder::text(ComputationGraph& graph, std::string_view text) const {
   const EncodedText encoded = tokenizer_.encode(sentence_.config().prompt + std::string(text));
   if (encoded.ids.empty()) return zeros(graph, {text_size()});
-  return sentence_(pieces(graph, encoded));
+  const std::vector<Pooling>& poolings = sentence_.config().modules.front().poolings;
+  const Parts parts(encoder_, encoded);
+  // The pooling of one column is that column.
+  if (poolings.size() == 1) return sentence_(pool_text(graph, parts, poolings.front()));
+  return sentence_(read_all(graph, parts));
 }
 
 Expression TextEncoder::text(ComputationGraph& graph, std::string_view text,
                              Pooling pooling) const {
   const EncodedText encoded = tokenizer_.encode(text);
   if (encoded.ids.empty()) return zeros(graph, {size()});
-  const Parts parts(encoder_, encoded);
-  if (parts.size() == 1 || pooling == Pooling::first) {
-    return pool_sentence(parts.read(graph, 0), pooling);
-  }
-  std::vector<Expression> sums;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Columns own = parts.columns(i);
-    sums.push_back(parts.read(graph, i, [&](const Expression& x) {
-      return segment_sum(pick_range(x, own.first, own.last, 1), {own.last - own.first});
-    }));
-  }
-  const Expression all = segment_sum(join(sums), {static_cast<unsigned>(sums.size())});
-  return reshape(all, {size()}) * (1 / static_cast<float>(encoded.ids.size()));
+  return pool_text(graph, Parts(encoder_, encoded), pooling);
 }
 
 Metadata TextEncoder::texts() const {

@@ -171,10 +171,13 @@ TEST_F(TextEncoderTest, PartsArePooledOneByOne) {
     ComputationGraph graph;
     const Expression pieces = encoder.pieces(graph, encoder.tokenizer().encode(text));
     ASSERT_EQ(pieces.dim().cols(), word_of_piece.size());
-    for (const Pooling pooling : {Pooling::first, Pooling::mean}) {
+    for (const Pooling pooling : {Pooling::first, Pooling::mean, Pooling::max, Pooling::mean_sqrt,
+                                  Pooling::weighted_mean, Pooling::last}) {
+      SCOPED_TRACE(static_cast<int>(pooling));
       near(encoder.words(graph, words, pooling), pool_words(pieces, word_of_piece, count, pooling));
       near(encoder.text(graph, text, pooling), pool_sentence(pieces, pooling));
     }
+    near(encoder.text(graph, text), pool_sentence(pieces, Pooling::mean));
   }
 }
 
