@@ -79,6 +79,22 @@ TEST_F(RecursionFunctions, HoldGradientsBackFromAParameter) {
   EXPECT_EQ(gradient(graph, loss), std::vector<float>(kSize, 0));
 }
 
+// A state with an element of another has a gradient of its own, and so has the other.
+TEST_F(RecursionFunctions, MayReturnAnElementOfAState) {
+  using State = std::array<Expression, 2>;
+  for (const unsigned at : {0u, kSize - 1}) {
+    const auto along = recursion<State>([&](const Expression& x, const std::vector<State>&) {
+      const Expression all = tanh(cmult(x, parameter(*x.pg, w)));
+      return State{all, pick_range(all, at, at + 1)};
+    });
+    ComputationGraph graph;
+    const State state = along(Structure::sequence(1), numbers(graph, 1)).last();
+    graph.backward(sum_elems(state[0]) + state[1] * 10.0f);
+    EXPECT_EQ(as_vector(state[0].gradient()), std::vector<float>(kSize, 1)) << at;
+    EXPECT_EQ(as_vector(state[1].gradient()), std::vector<float>(1, 10)) << at;
+  }
+}
+
 // The same graph goes on after a parameter was frozen, and after it was let go.
 TEST_F(RecursionFunctions, ReadParametersAsTheyAreNow) {
   const auto along = recursion<Expression>(
