@@ -157,7 +157,9 @@ TEST(TrainingMistakesTest, MinibatchesMayBePassedOver) {
         }
         program.run->update(*program.batch);
       }
-      if (samples[0] == 2) EXPECT_EQ(program.values(), before);
+      if (samples[0] == 2) {
+        EXPECT_EQ(program.values(), before);
+      }
       if (samples[0] == 4) {
         EXPECT_NE(program.values(), before);
         program.run->stop();
