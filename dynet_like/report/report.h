@@ -38,9 +38,9 @@ struct Report {
     /// them).
     std::string field;
     std::string difference;  ///< the different values: "input 0 is {5}, {6} or {7}"
-    /// The places where most of the nodes were recorded, such as "model.cpp:12", at most three. For
-    /// code without debug information, the name of the function and a hint. Empty without
-    /// GraphOptions::record_places.
+    /// The places where most of the nodes were recorded, at most three, with the function of the
+    /// library that is called there, such as "model.cpp:12 (softmax)". For code without debug
+    /// information, the name of the function and a hint. Empty without GraphOptions::record_places.
     std::vector<std::string> places;
     std::string advice;  ///< what to write instead
     std::uint64_t types = 0, nodes = 0, batches = 0;
