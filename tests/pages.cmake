@@ -199,6 +199,29 @@ int main() {
   return batches({5, 9, 3, 30, 17, 8}) == batches({9, 9, 9, 9, 9, 9}) ? 0 : 1;
 }
 ]] "## Pointing and copying")
+add_document_test(translator_program docs/layers.md [[
+int main() {
+  ParameterCollection model(1);
+  const Translator translator(model);
+  AdamTrainer trainer(model, 0.003f);
+  const std::vector<Words> sources = {{5, 7, 9}, {9, 5}, {7, 7, 5, 6}, {8}};
+  const auto target_of = [](const Words& source) {  // backwards, each word the next number
+    Words target(source.rbegin(), source.rend());
+    for (unsigned& word : target) ++word;
+    return target;
+  };
+  Minibatch batch;
+  for (int step = 0; step < 150; ++step, batch.clear()) {
+    for (const Words& source : sources) batch.add_loss(translator.loss(batch.new_graph(), source, target_of(source)));
+    batch.forward();
+    trainer.update(batch.backward());
+  }
+  ComputationGraph graph;
+  for (const Words& source : sources) {
+    if (translator.translate(graph, source) != target_of(source)) return 1;
+  }
+}
+]] "## Transformers that write")
 # A program per model, at its heading.
 foreach(model IN ITEMS "tags|## Tags" "segments|## Segments" "spans|## Constituents" "trees|## Dependency trees"
         "transitions|## Dependency trees by transitions" "stacks|### Stacks that an LSTM reads"
