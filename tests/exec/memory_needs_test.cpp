@@ -60,7 +60,6 @@ struct Layers {
   nn::Linear linear, output;
 };
 
-using Floats = std::vector<float>;
 using Record = std::function<Expression(ComputationGraph& graph, std::uint64_t sample)>;
 
 void expect_bound(const Record& record, std::uint64_t program, unsigned samples) {
@@ -124,11 +123,12 @@ TEST(MemoryNeedsTest, BoundRandomRecursions) {
 TEST(MemoryNeedsTest, BoundSlotsOfAValueForAllElements) {
   constexpr unsigned kElements = 50, kSize = 100;
   ParameterCollection model;
-  const LookupParameter table = model.add_lookup_parameters(2, {kSize});
+  const LookupParameter table = model.add_lookup_parameters(2, {kSize}),
+                        scales = model.add_lookup_parameters(2, {1});
   const auto record = [&](ComputationGraph& graph, std::uint64_t) {
     const Expression x = tanh(lookup(graph, table, 0u));
-    const Expression many = input(graph, Dim({kSize}, kElements), Floats(kElements * kSize, 0.5f));
-    return sum_batches(sum_elems(cmult(x, many)));
+    const Expression many = lookup(graph, scales, std::vector<unsigned>(kElements, 1));
+    return sum_batches(dot_product(x, cmult(x * 0.5f, many)));
   };
   expect_bound(record, 0, 3);
 }
