@@ -103,6 +103,7 @@ void use_samples(Types& types) {
   types.data<nn::PieceSource>("PieceSource");
   types.data<nn::EncodedText>("EncodedText");
   types.data<nn::EncodeOptions>("EncodeOptions");
+  types.data<nn::DecodeOptions>("DecodeOptions");
   types.use("Tokenizer",
             nn::Tokenizer::from_text(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"),
             use_tokenizer);
