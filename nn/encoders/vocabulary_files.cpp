@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/input_file.h"
@@ -24,7 +25,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostVocabularyBytes = 1 << 28;
+constexpr std::uint64_t kMostVocabularyBytes = 1 << 26;
+constexpr std::size_t kMostLines = 1 << 22;  // the largest vocabularies have some 2^19
 
 // A file of the folder, and its tokens by their roles.
 class Vocabulary {
@@ -82,27 +84,37 @@ Json token_with_id(const Json& ids, const std::string& content, const std::strin
                             ", which begins or ends texts; got a vocabulary without it");
 }
 
+// Calls f with the lines of a file and their places.
+template <class F>
+void each_line(const std::string& text, const std::string& file, const F& f) {
+  std::size_t place = 0;
+  for (std::size_t begin = 0; begin < text.size(); ++place) {
+    if (place >= kMostLines) {
+      throw FileError(file, "need at most " + dynet_like::detail::counted(kMostLines, "line"));
+    }
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    f(std::string_view(text).substr(begin, end - begin), place);
+    begin = end + 1;
+  }
+}
+
 // One token in a line; its place is its id.
-Json read_lines(const std::string& text) {
+Json read_lines(const std::string& text, const std::string& file) {
   Json ids = Json::object();
-  std::size_t id = 0;
-  for (std::size_t begin = 0; begin < text.size(); ++id) {
-    std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
+  each_line(text, file, [&](std::string_view line, std::size_t id) {
     while (!line.empty() && std::string_view(" \t\r\v\f").find(line.back()) != line.npos) {
       line.remove_suffix(1);
     }
     ids[std::string(line)] = id;
-    begin = end + 1;
-  }
+  });
   return ids;
 }
 
 Json bert(const Vocabulary& files) {
-  const Json ids = read_lines(files.read("vocab.txt"));
   const std::string file = files.path("vocab.txt"), unknown = files.token("unk_token", "[UNK]"),
                     cls = files.token("cls_token", "[CLS]"),
                     sep = files.token("sep_token", "[SEP]");
+  const Json ids = read_lines(files.read("vocab.txt"), file);
   return {{"version", "1.0"},
           {"added_tokens", added_tokens(ids,
                                         {{"pad_token", "[PAD]"},
@@ -126,15 +138,12 @@ Json bert(const Vocabulary& files) {
 }
 
 // Lines with two pieces each, besides the first, which may be the version.
-Json read_merges(const std::string& text) {
+Json read_merges(const std::string& text, const std::string& file) {
   Json merges = Json::array();
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty() && !line.starts_with("#version")) merges.push_back(line);
-    begin = end + 1;
-  }
+  each_line(text, file, [&](std::string_view line, std::size_t) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty() && !line.starts_with("#version")) merges.push_back(std::string(line));
+  });
   return merges;
 }
 
@@ -174,7 +183,7 @@ Json roberta(const Vocabulary& files) {
             {"end_of_word_suffix", ""},
             {"fuse_unk", false},
             {"vocab", ids},
-            {"merges", read_merges(files.read("merges.txt"))}}}};
+            {"merges", read_merges(files.read("merges.txt"), files.path("merges.txt"))}}}};
 }
 
 }  // namespace

@@ -341,6 +341,18 @@ TEST_F(TokenizerFolderTest, SettingsThatAreRefused) {
   }
 }
 
+// A hostile file, which would take gigabytes as JSON.
+TEST_F(TokenizerFolderTest, VocabulariesOfTooManyLines) {
+  std::string lines(std::size_t{2} << 22, '\n');
+  for (std::size_t i = 0; i < lines.size(); i += 2) lines[i] = 'a';
+  for (const char* const family : {"bert", "roberta"}) {
+    write_text("config.json", R"({"model_type":")" + std::string(family) + "\"}");
+    write_text("vocab.json", R"({"<s>":0,"</s>":1})");
+    for (const char* const name : {"vocab.txt", "merges.txt"}) write_text(name, lines + "[CLS]\n");
+    EXPECT_TRUE(message().ends_with(".txt: need at most 4194304 lines")) << message();
+  }
+}
+
 class TokenizerReferenceTest : public TorchTest {};
 
 // Random settings, in folders of both kinds of files.
