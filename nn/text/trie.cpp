@@ -10,7 +10,7 @@
 namespace dynet_like::nn::text {
 
 Trie::Trie(std::vector<std::pair<std::string_view, std::uint32_t>> entries) {
-  constexpr std::size_t kMostBytes = 256;
+  constexpr std::size_t kMostBytes = 1024;
   for (const auto& [string, number] : entries) {
     if (string.size() <= kMostBytes) continue;
     throw UsageError("need pieces of at most " + detail::counted(kMostBytes, "byte") + "; got " +

@@ -166,10 +166,10 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
         .added_tokens = '[' + token("1", " ") + ']'},
        R"(added_tokens: need added tokens that the normalizer leaves something of; got " ")"},
       {{.model =
-            R"({"type":"Unigram","unk_id":0,"vocab":[[")" + std::string(257, 'a') + R"(",0.0]]})"},
-       "model: need pieces of at most 256 bytes; got \"aaa"},
-      {{.model = kWords, .added_tokens = '[' + token("1", std::string(257, 'a').c_str()) + ']'},
-       "added_tokens: need pieces of at most 256 bytes; got \"aaa"},
+            R"({"type":"Unigram","unk_id":0,"vocab":[[")" + std::string(1025, 'a') + R"(",0.0]]})"},
+       "model: need pieces of at most 1024 bytes; got \"aaa"},
+      {{.model = kWords, .added_tokens = '[' + token("1", std::string(1025, 'a').c_str()) + ']'},
+       "added_tokens: need pieces of at most 1024 bytes; got \"aaa"},
       {{.normalizer = R"({"type":"Replace","content":"","pattern":{"String":")" +
                       std::string(1001, 'a') + "\"}}"},
        "normalizer.pattern.String: need at most 1000 bytes; got 1001"},
