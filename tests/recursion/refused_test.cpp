@@ -291,10 +291,14 @@ TEST_P(Faulty, RecursionsKeepNoArguments) {
     const auto along = recursion();
     with_three = false;
     run(along, false);
-    if (tries_two) EXPECT_THROW(run(along, true), std::exception);
+    if (tries_two) {
+      EXPECT_THROW(run(along, true), std::exception);
+    }
     with_three = true;
     run(along, false);
-    if (tries_two) EXPECT_EQ(edges, expected);
+    if (tries_two) {
+      EXPECT_EQ(edges, expected);
+    }
     expected = edges;
   }
 }

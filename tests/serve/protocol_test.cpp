@@ -108,7 +108,7 @@ TEST_F(ProtocolTest, WhereABodyEnds) {
 TEST_F(ProtocolTest, FieldsHaveOneLine) {
   std::vector<Case> cases;
   for (const std::string space : {" ", "\t"}) {
-    for (const std::string note : {"a\r\n" + space + "b", "\r\n" + space + "b", "a\r\n" + space}) {
+    for (const std::string& note : {"a\r\n" + space + "b", "\r\n" + space + "b", "a\r\n" + space}) {
       cases.push_back(
           {post_with(kHost + "X-Note: " + note + "\r\nContent-Length: 2\r\n"), 400, false, ""});
     }
