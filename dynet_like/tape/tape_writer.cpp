@@ -322,24 +322,19 @@ ValueId TapeWriter::add_recursion(SharedInputs& shared, NewRecursion recursion) 
   check_size(Dim({recursion.state_size}), vertices.size());
   const NodeType& type = tape_.types()[shared.type];
   if (!recursion.draws.empty()) tape_.random.seed_for(type.op->name);
-  tape_.recursions_.push_back({static_cast<NodeId>(tape_.size()), recursion.vertices,
-                               first_draws(vertices, std::move(recursion.draws))});
+  // Predecessors first.
+  for (std::uint32_t turn = 0; turn < recursion.draws.size(); ++turn) {
+    std::uint32_t& draws = recursion.draws[vertices.vertex_at(turn)];
+    draws = std::exchange(tape_.random.count, tape_.random.count + draws);
+  }
+  tape_.recursions_.push_back(
+      {static_cast<NodeId>(tape_.size()), recursion.vertices, std::move(recursion.draws)});
   const ValueId result = add_numbered(type, vertices.size(), tape_.recursions_.size() - 1);
   tape_.values_[result].reaches_parameter =
       recursion.reads_parameter || std::ranges::any_of(inputs, [&](ValueId input) {
         return tape_.values_[input].reaches_parameter;
       });
   return result;
-}
-
-// Numbers the random nodes of vertices, predecessors first.
-std::vector<std::uint32_t> TapeWriter::first_draws(const Vertices& vertices,
-                                                   std::vector<std::uint32_t> draws) {
-  for (std::uint32_t turn = 0; turn < draws.size(); ++turn) {
-    std::uint32_t& of_vertex = draws[vertices.vertex_at(turn)];
-    of_vertex = std::exchange(tape_.random.count, tape_.random.count + of_vertex);
-  }
-  return draws;
 }
 
 void TapeWriter::keep(const std::shared_ptr<const Op>& op) {

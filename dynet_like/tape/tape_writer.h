@@ -120,8 +120,6 @@ class TapeWriter {
   ValueId add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                    bool reaches_parameter);
   ValueId add_numbered(const NodeType& type, std::uint32_t items, std::size_t number);
-  std::vector<std::uint32_t> first_draws(const Vertices& vertices,
-                                         std::vector<std::uint32_t> draws);
   ValueId add_new_parameter(ParameterStorage& parameter, bool constant);
   void identify(ValueId id);
   void identify_view(ValueId id);

@@ -86,6 +86,7 @@ Expression pool_words(const Expression& pieces, std::span<const std::int32_t> wo
 
 Expression pool_sentence(const Expression& pieces, Pooling pooling) {
   const Dim dim = pieces.dim();
+  if (dim.cols() == 1) return reshape(pieces, {dim.rows()});
   if (pooling == Pooling::first) return pick(pieces, 0, 1);
   if (pooling == Pooling::last) return pick(pieces, dim.cols() - 1, 1);
   return reshape(pool_segments(pieces, {dim.cols()}, pooling), {dim.rows()});

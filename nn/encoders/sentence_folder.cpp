@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/input_file.h"
 #include "dynet_like/io/tensor_file.h"
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using detail::counted;
 using text::Entry;
 using Kind = SentenceModule::Kind;
 
@@ -205,7 +207,7 @@ SentenceFolder::SentenceFolder(const std::string& folder) : encoder(folder) {
       encoder = path_of(entry).empty() ? folder : path.string();
       return;
     }
-    if (place > kMostModules) list->fail(fmt::format("need at most {} modules", kMostModules));
+    if (place > kMostModules) list->fail("need at most " + counted(kMostModules, "module"));
     const unsigned size = config.modules.empty() ? 0 : config.modules.back().outputs;
     config.modules.push_back(read_module(entry, path, size));
     weights.push_back(read_weights(config.modules.back(), path));

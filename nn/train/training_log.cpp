@@ -61,7 +61,11 @@ void TrainingLog::note(const std::string& column, double value) {
 std::map<std::string, double> TrainingLog::row(const Evaluation& evaluation) const {
   std::map<std::string, double> row = notes_;
   row[kLossColumn] = evaluation.loss;
-  row[kRateColumn] = static_cast<double>(run_.trainer.learning_rate);
+  // That of the last update: the trainer's may already be the next one, if an epoch ends again.
+  const std::uint64_t updates = run_.progress.updates;
+  row[kRateColumn] = static_cast<double>(run_.options.schedule
+                                             ? run_.scheduled_rate(updates > 0 ? updates - 1 : 0)
+                                             : run_.trainer.learning_rate);
   if (evaluation.score) row[score_column()] = *evaluation.score;
   return row;
 }

@@ -210,6 +210,7 @@ void use_encoders(Types& types, Inputs& in) {
   nn::EncoderConfig config;
   config.vocabulary = config.size = config.hidden = config.positions = 4;
   config.heads = config.layers = 1;
+  types.data<nn::EncoderFileOptions>("EncoderFileOptions");
   types.use("EncoderConfig", config, [&](const nn::EncoderConfig& each) {
     ATTEMPT(each.check());
     ATTEMPT(each.to_text());

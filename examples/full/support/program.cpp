@@ -58,7 +58,7 @@ int run_program(const Program& program, int argc, char** argv,
     if (ranks != nullptr && ranks->rank() > 0) silence_output();
     Options options(program, argc, argv, ranks);
     if (options.has("help")) {
-      fmt::print("{}", options.help());
+      std::fputs(options.help().c_str(), stdout);  // fmt::print would throw, not flush_output()
       return 0;
     }
     if (options.has("apply")) {
