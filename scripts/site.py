@@ -25,7 +25,8 @@ def copy(source, folder):
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_file():
         shutil.copyfile(source, target)
-    elif not (target / "index.md").exists():  # a folder: a page with its files
+    elif not (target / "index.md").exists() and not (source / "README.md").exists():
+        # A folder without a page: one with its files.
         names = sorted(path.name for path in source.iterdir() if path.is_file())
         target.mkdir(exist_ok=True)
         for name in names:
