@@ -63,9 +63,9 @@ std::map<std::string, double> TrainingLog::row(const Evaluation& evaluation) con
   row[kLossColumn] = evaluation.loss;
   // That of the last update: the trainer's may already be the next one, if an epoch ends again.
   const std::uint64_t updates = run_.progress.updates;
-  row[kRateColumn] = static_cast<double>(run_.options.schedule
-                                             ? run_.scheduled_rate(updates > 0 ? updates - 1 : 0)
-                                             : run_.trainer.learning_rate);
+  row[kRateColumn] =
+      static_cast<double>(run_.options.schedule ? run_.scheduled_rate(updates > 0 ? updates - 1 : 0)
+                                                : run_.trainer.learning_rate);
   if (evaluation.score) row[score_column()] = *evaluation.score;
   return row;
 }
