@@ -63,7 +63,7 @@ using SpecialTokens = std::vector<std::pair<const char*, const char*>>;
 Json added_tokens(const Json& ids, const SpecialTokens& all, const TokenizerSettings& settings) {
   Json list = Json::array();
   for (const auto& [key, content] : all) {
-    const auto known = [&](const Json& token) { return token["content"] == content; };
+    const auto known = [text = content](const Json& token) { return token["content"] == text; };
     if (!ids.contains(content) || settings.special(key) || std::ranges::any_of(list, known)) {
       continue;
     }
