@@ -250,8 +250,9 @@ TEST(PublishedConfigsTest, WhatIsRefused) {
       {R"("model_type": "roberta", "position_embedding_type": "relative_key_query")",
        "need position_embedding_type to be \"absolute\"; got \"relative_key_query\""}};
   for (const auto& [config, message] : cases) {
-    EXPECT_EQ(message_of<FileError>([&] { EncoderConfig::from_text('{' + config + '}'); }),
-              "config.json: [EncoderConfig] " + message);
+    EXPECT_EQ(
+        message_of<FileError>([&text = config] { EncoderConfig::from_text('{' + text + '}'); }),
+        "config.json: [EncoderConfig] " + message);
   }
 }
 
