@@ -370,24 +370,24 @@ TEST(RefusedFunctions, ReadNoPartsThatOverlap) {
     unsigned begin, end;
     bool is_held_back, is_refused;
   };
-  for (const auto& [begin, end, is_held_back, is_refused] : {Case{2, 5, false, true},
-                                                             {2, 5, true, false},
-                                                             {3, 6, false, false},
-                                                             {0, 2, false, true},
-                                                             {0, 3, false, false},
-                                                             {0, 6, false, true},
-                                                             {1, 2, false, true}}) {
-    SCOPED_TRACE(begin);
+  for (const Case& each : {Case{2, 5, false, true},
+                           {2, 5, true, false},
+                           {3, 6, false, false},
+                           {0, 2, false, true},
+                           {0, 3, false, false},
+                           {0, 6, false, true},
+                           {1, 2, false, true}}) {
+    SCOPED_TRACE(each.begin);
     const auto reads = [=](const Expression& y) {
-      const Expression part = pick_range(y, begin, end);
+      const Expression part = pick_range(y, each.begin, each.end);
       return sum_elems(tanh(pick_range(y, 0, 3))) +
-             sum_elems(exp(is_held_back ? nobackprop(part) : part));
+             sum_elems(exp(each.is_held_back ? nobackprop(part) : part));
     };
     ComputationGraph graph;
     const Expression x = input(graph, {kSize}, {1, 2, 3, 4, 5, 6});
     const auto along =
         recursion<Expression>([=](const Expression& y, const Before&) { return reads(y); });
-    if (is_refused) {
+    if (each.is_refused) {
       const std::string message = message_of<UsageError>([&] { cell(reads)(x); });
       EXPECT_NE(message.find("need parts of an argument that do not overlap; got elements"),
                 std::string::npos)
