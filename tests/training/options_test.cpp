@@ -56,7 +56,8 @@ TEST(RunOptionsTest, OptionsAreChecked) {
        "TrainingOptions::output for events, a folder; got \"\""},
   };
   for (const auto& [change, message] : refused) {
-    EXPECT_EQ(message_of<UsageError>([&] { with(change); }), "[TrainingRun] need " + message);
+    EXPECT_EQ(message_of<UsageError>([&bad = change] { with(bad); }),
+              "[TrainingRun] need " + message);
   }
   EXPECT_THROW(with([](TrainingOptions& o) { o.plateau = Plateau{.factor = 2}; }), UsageError);
   EXPECT_THROW(with([](TrainingOptions& o) { o.settings["training.x"] = ""; }), UsageError);

@@ -248,11 +248,11 @@ TEST(RunSettingsTest, RanksDoTheSame) {
        [](TrainingOptions& options) { options.not_finite = NotFinite::skip; }},
   };
   for (const auto& [what, change] : changes) {
-    const std::string message = message_of<UsageError>([&] {
+    const std::string message = message_of<UsageError>([&other = change] {
       run_ranks(2, [&](const std::shared_ptr<Communicator>& ranks) {
         Parts parts;
         parts.options.ranks = ranks;
-        if (ranks->rank() == 1) change(parts.options);
+        if (ranks->rank() == 1) other(parts.options);
         TrainingRun(parts.model, *parts.trainer, parts.options);
       });
     });
