@@ -56,7 +56,7 @@ TEST(RunOptionsTest, OptionsAreChecked) {
        "TrainingOptions::output for events, a folder; got \"\""},
   };
   for (const auto& [change, message] : refused) {
-    EXPECT_EQ(message_of<UsageError>([&bad = change] { with(bad); }),
+    EXPECT_EQ(message_of<UsageError>([&with, &bad = change] { with(bad); }),
               "[TrainingRun] need " + message);
   }
   EXPECT_THROW(with([](TrainingOptions& o) { o.plateau = Plateau{.factor = 2}; }), UsageError);
