@@ -19,8 +19,7 @@ void OneThread::throw_closed() {
   throw UsageError(
       "[ComputationGraph] need a function of a cell or a recursion that uses its arguments alone; "
       "got one that uses the graph, or the minibatch, for which it is called: what it reads must "
-      "be "
-      "one of its arguments");
+      "be one of its arguments");
 }
 
 void Running::throw_running() {
