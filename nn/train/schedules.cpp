@@ -22,6 +22,13 @@ void need(bool condition, const char* rule, const std::string& got) {
   if (!condition) throw UsageError(fmt::format("[Schedule] need {}; got {}", rule, got));
 }
 
+// Of a schedule from a peak to a floor.
+template <class Fall>
+void check_fall(const Fall& fall) {
+  need(is_rate(fall.peak) && is_rate(fall.floor) && fall.updates > 0,
+       "finite rates from 0 and updates > 0", fall.description());
+}
+
 }  // namespace
 
 float ConstantRate::rate(std::uint64_t) const { return value; }
@@ -49,10 +56,7 @@ float CosineRate::rate(std::uint64_t step) const {
 std::string CosineRate::description() const {
   return fmt::format("CosineRate(peak={}, updates={}, floor={})", peak, updates, floor);
 }
-void CosineRate::check() const {
-  need(is_rate(peak) && is_rate(floor) && updates > 0, "finite rates from 0 and updates > 0",
-       description());
-}
+void CosineRate::check() const { check_fall(*this); }
 
 float LinearRate::rate(std::uint64_t step) const {
   if (step >= updates) return floor;
@@ -62,10 +66,7 @@ float LinearRate::rate(std::uint64_t step) const {
 std::string LinearRate::description() const {
   return fmt::format("LinearRate(peak={}, updates={}, floor={})", peak, updates, floor);
 }
-void LinearRate::check() const {
-  need(is_rate(peak) && is_rate(floor) && updates > 0, "finite rates from 0 and updates > 0",
-       description());
-}
+void LinearRate::check() const { check_fall(*this); }
 
 float InverseSquareRootRate::rate(std::uint64_t step) const {
   const double t = real(step) + 1, n = real(warm_up);
