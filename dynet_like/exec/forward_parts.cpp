@@ -22,8 +22,9 @@ void ForwardParts::divide(const RunState& run, std::span<const NodeRef> pending,
                           std::span<const ValueRef> targets, bool free_unread) {
   pending_ = pending;
   ends_.assign(1, pending.size());
-  freed_.assign(pending.size(), free_unread ? 1 : 0);
   frees_ = free_unread;
+  if (!run.options().inference && !free_unread) return;  // training needs all values
+  freed_.assign(pending.size(), free_unread ? 1 : 0);
   find_stretches(run);
   if (!frees_) return;
   keep_targets(run, targets);
