@@ -24,7 +24,7 @@ RanNodes ran_nodes(const RunState& run, const Number& number) {
     const TapeState& tape = run.tapes()[t];
     index.assign(tape.nodes.size(), kNone);
     for (NodeId node = 0; node < tape.nodes.size(); ++node) {
-      if (tape.nodes[node].batch == kNone) continue;
+      if (!tape.nodes[node].has_run()) continue;
       index[node] = static_cast<std::uint32_t>(all.type.size());
       all.type.push_back(number(tape.tape->node(node).type));
       for (ValueId input : tape.tape->inputs_of(node)) {

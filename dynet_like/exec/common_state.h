@@ -21,9 +21,14 @@ namespace dynet_like::detail {
 
 /// Where the value of a node lies (null: not computed), and the batch that computed it.
 struct NodeState {
+  static constexpr std::uint32_t kGone = kNone - 1;
+
   std::byte* value = nullptr;
-  std::uint32_t batch = kNone;
+  std::uint32_t batch = kNone;       ///< kNone: it has not run; kGone: the batch was removed
   std::uint32_t plan_index = kNone;  ///< while it is being planned; kNeeded before that
+
+  bool has_run() const { return batch != kNone; }
+  bool has_batch() const { return batch < kGone; }
 };
 
 /// Nodes `first` to `end` - 1 of a tape.

@@ -52,7 +52,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
   const Running::Use use(common_.running());
   ++common_.runs;
-  const std::size_t batches_before = lanes_.batches();
+  const std::uint64_t batches_before = lanes_.batches();
   TimelineTrack* const track = timeline_.use_track();
   TimelineScope scope(track, TimelineSpan::forward);
   try {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "dynet_like/exec/empty_batches.h"
 #include "dynet_like/exec/run_batch.h"
 #include "dynet_like/program/recursion_op.h"
 
@@ -12,7 +13,10 @@ namespace dynet_like::detail {
 void Forward::run(std::span<const NodeRef> pending, std::span<const ValueRef> targets,
                   bool free_unread) {
   parts_.divide(run_, pending, targets, free_unread);
-  for (std::size_t p = 0; p < parts_.size(); ++p) run_part(parts_[p], false);
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    run_part(parts_[p], false);
+    if (run_.options().inference && parts_.size() > 1) drop_empty_batches(run_);
+  }
 }
 
 void Forward::run_shared(std::span<const NodeRef> pending) { run_part({pending, {}}, true); }
@@ -144,7 +148,7 @@ void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
       const Value& value = run_.tape(ref).value(input);
       if (value.identity != 0) continue;  // all samples may read it
       const NodeState& producer = run_.tapes()[ref.tape].nodes[value.node];
-      if (producer.batch == kNone || producer.batch < first_batch || producer.value == nullptr) {
+      if (!producer.has_batch() || producer.batch < first_batch || producer.value == nullptr) {
         continue;
       }
       give_back(producer.batch - first_batch, step, first_batch);

@@ -78,7 +78,7 @@ void GradientPlan::give_place(NodeRef ref) {
   NodeGradient& node = at(ref);
   if (node.place != kNowhere) return;
   const NodeState& state = run_.state(ref);
-  if (state.batch == kNone) {
+  if (!state.has_batch()) {
     const Tape& tape = run_.tape(ref);
     const std::size_t size = tape.type_of(ref.node).output_size * run_.items_of(ref);
     node.place = reserve(size * size_of(tape.type_of(ref.node).signature.dtype));

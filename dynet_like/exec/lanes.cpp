@@ -111,9 +111,9 @@ std::size_t Lanes::index_of(std::uint32_t tape) const {
   return lane;
 }
 
-std::size_t Lanes::batches() const {
-  std::size_t batches = 0;
-  for (const std::unique_ptr<Lane>& lane : in_use()) batches += lane->run.batches.size();
+std::uint64_t Lanes::batches() const {
+  std::uint64_t batches = 0;
+  for (const std::unique_ptr<Lane>& lane : in_use()) batches += lane->run.counts.batches;
   return batches;
 }
 

@@ -76,7 +76,8 @@ class Lanes {
   const KernelClock& clock() const { return clock_; }
   KernelClock& clock() { return clock_; }
   ThreadPool& threads() const { return *pool_; }
-  std::size_t batches() const;
+  /// How many have run.
+  std::uint64_t batches() const;
   /// The bytes taken for values, including those given back.
   std::size_t value_bytes() const;
 

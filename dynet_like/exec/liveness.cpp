@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/exec/empty_batches.h"
 #include "dynet_like/exec/value_block.h"
 
 namespace dynet_like::detail {
@@ -30,8 +31,6 @@ void forget_value(RunState& run, NodeState& state) {
     block.move_together_if_few();
   }
 }
-
-constexpr std::size_t kBatchesWorthADrop = 1000;
 
 // Finds a node among the nodes of its batch. Samples are mostly reverted in order, so the search
 // begins where the last one ended.
@@ -122,7 +121,7 @@ bool Liveness::is_good(const Mark& mark, std::size_t lane) const {
 // The batch keeps a place for a reverted node: it then holds the number of items.
 void Liveness::revert_node(RunState& run, NodeRef ref) {
   NodeState& state = run.state(ref);
-  if (state.batch == kNone) return;
+  if (!state.has_batch()) return;
   Batch& batch = run.batches[state.batch];
   node_of_batch(run, batch, ref) = {run.items_of(ref), kNone};
   if (state.value != nullptr) forget_value(run, state);
@@ -159,22 +158,6 @@ void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   forget_gradients();
 }
 
-// Nodes whose values are freed still name their batch, whose number another one may get.
-void Liveness::leave_batch(RunState& run, std::size_t batch) {
-  for (NodeRef ref : run.nodes_of(run.batches[batch])) {
-    if (NodeState* const state = state_of(ref); state != nullptr && state->batch == batch) {
-      state->batch = kNone;
-    }
-  }
-}
-
-// Null for the place of a reverted node, and for a node that was reverted since.
-NodeState* Liveness::state_of(NodeRef ref) {
-  if (ref.node == kNone) return nullptr;
-  std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
-  return ref.node < nodes.size() ? &nodes[ref.node] : nullptr;
-}
-
 void Liveness::pass(std::uint32_t tape, std::size_t first, std::size_t end) {
   if (!common_.options.inference) return;
   TapeState& state = common_.tapes[tape];
@@ -200,9 +183,9 @@ void Liveness::forget_values(std::uint32_t tape, std::size_t first, std::size_t 
   end = std::min(end, state.nodes.size());
   for (auto node = static_cast<NodeId>(first); node < end; ++node) {
     NodeState& of_node = state.nodes[node];
-    if (of_node.value == nullptr || of_node.batch == kNone || is_shared(*state.tape, node))
-      continue;
-    forget_value(run, of_node);
+    if (of_node.value != nullptr && of_node.has_batch() && !is_shared(*state.tape, node)) {
+      forget_value(run, of_node);
+    }
   }
 }
 
@@ -215,35 +198,6 @@ void Liveness::forget_tape(std::uint32_t tape) {
   common_.tapes[tape].nodes.clear();
   common_.tapes[tape].passing.clear();
   drop_empty_batches(lanes_.of(tape).run);
-}
-
-// When most batches have no values, removes them and renumbers the others. Only in inference, where
-// nothing else refers to batches by number.
-void Liveness::drop_empty_batches(RunState& run) {
-  if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
-  std::vector<NodeRef> nodes;
-  std::uint32_t kept = 0;
-  for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
-    Batch batch = run.batches[b];
-    if (!batch.shared && batch.left == 0) {
-      leave_batch(run, b);
-      continue;
-    }
-    const auto first_node = static_cast<std::uint32_t>(nodes.size());
-    for (NodeRef ref : run.nodes_of(batch)) {
-      NodeState* const state = state_of(ref);
-      const bool is_there = state != nullptr && state->batch == b;
-      if (is_there) state->batch = kept;
-      nodes.push_back(is_there ? ref : NodeRef{1, kNone});
-    }
-    batch.first_node = first_node;
-    batch.search_from = 0;
-    run.batches[kept++] = batch;
-  }
-  run.batches.resize(kept);
-  run.nodes = std::move(nodes);
-  run.batches_after_drop = kept;
-  ++releases_;  // earlier marks have old numbers of batches
 }
 
 }  // namespace dynet_like::detail

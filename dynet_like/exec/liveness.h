@@ -51,9 +51,6 @@ class Liveness {
   void keep_shared_batches();
   bool is_good(const Mark& mark, std::size_t lane) const;
   void revert_node(RunState& run, NodeRef ref);
-  void drop_empty_batches(RunState& run);
-  void leave_batch(RunState& run, std::size_t batch);
-  NodeState* state_of(NodeRef ref);
 
   CommonState& common_;
   Lanes& lanes_;

@@ -104,7 +104,7 @@ bool NeededNodes::enter(NodeRef ref) {
     shared_.push_back(ref);
   } else {
     pending_.push_back(ref);
-    recomputed_ += common_.state(ref).batch != kNone;
+    recomputed_ += common_.state(ref).has_run();
   }
   return true;
 }

@@ -27,7 +27,7 @@ Tensor Results::value(ValueRef ref) {
     tape.storage_of(value.node).refresh_rows();
   }
   const NodeState& node = state.nodes[value.node];
-  if (common_.is_on_cpu() && node.batch != kNone && !may_change) {
+  if (common_.is_on_cpu() && node.has_batch() && !may_change) {
     lanes_.of(ref.tape).run.batches[node.batch].is_handed_out = true;
   }
   return contiguous(ref, node.value, values_);

@@ -106,6 +106,7 @@ void count(RunState& run, const Batch& batch, bool is_call) {
   counts.nodes += batch.nodes;
   counts.items += batch.items;
   ++counts.batches;
+  ++run.counts.batches;
   counts.forward_calls += is_call ? 1 : 0;
   if (batch.type->op->role == Role::copy) run.counts.copied_bytes += batch.out_bytes;
 }

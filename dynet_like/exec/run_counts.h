@@ -39,13 +39,13 @@ struct RunCounts {
   void clear() {
     for (const std::uint32_t type : met_types) of_types[type] = {};
     met_types.clear();
-    copied_bytes = 0;
+    batches = copied_bytes = 0;
     plan_seconds = recursion_flops = 0;
   }
 
   std::vector<TypeCount> of_types;
   std::vector<std::uint32_t> met_types;
-  std::uint64_t copied_bytes = 0;
+  std::uint64_t batches = 0, copied_bytes = 0;
   double plan_seconds = 0;
   double recursion_flops = 0;  ///< of the products in recursions
 };

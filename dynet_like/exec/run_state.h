@@ -85,7 +85,7 @@ struct RunState {
   std::vector<const Kernels*> kernels_of_type;
 
   std::vector<Batch> batches;
-  std::size_t batches_after_drop = 0;  ///< see Liveness::drop_empty_batches
+  std::size_t batches_after_drop = 0;  ///< see drop_empty_batches
   std::vector<NodeRef> nodes;
   std::vector<NodeInputs> node_inputs;  ///< of the running batch
 

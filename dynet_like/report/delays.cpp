@@ -37,7 +37,7 @@ void look_at(const RunState& run, const std::vector<bool>& wanted, std::vector<R
       for (ValueId input : tape.inputs_of(node)) {
         depth[node] = std::max(depth[node], depth[tape.value(input).node] + 1);
       }
-      if (state.nodes[node].batch == kNone || !wanted[tape.node(node).type] ||
+      if (!state.nodes[node].has_batch() || !wanted[tape.node(node).type] ||
           tape.value(tape.node(node).value).identity != 0) {
         continue;
       }

@@ -221,5 +221,36 @@ TEST_F(PassingValuesTest, AreRevertedAfterBatchesWereDropped) {
   EXPECT_EQ(found[0], as_vector(layer(alone, 3).value()));
 }
 
+// Between parts, batches without values are dropped; what ran is counted all the same.
+TEST_F(PassingValuesTest, AreCountedAfterTheirBatchesWereDropped) {
+  ComputationGraph limited(options(2000)), graph(options());
+  EXPECT_EQ(as_vector(parts(limited, 200).value()), alone(200));
+  parts(graph, 200).value();
+  const Report found = limited.explain(), expected = graph.explain();
+  EXPECT_GT(found.batches, 2000u);
+  EXPECT_EQ(found.nodes, expected.nodes);
+  EXPECT_EQ(found.bound, expected.bound);
+  EXPECT_EQ(found.recomputed, 0u);
+}
+
+// The batch of a value that all samples share gets another number, and is kept when they end.
+TEST_F(PassingValuesTest, SharedValuesThatCameLateOutliveDroppedBatches) {
+  Minibatch batch(options());
+  for (unsigned round = 0; round < 3; ++round) {
+    unsigned come = 0;
+    for_each_arriving(
+        batch, 2, [&](bool) { return come < 200 ? std::optional(come++) : std::nullopt; },
+        [&](ComputationGraph& graph, unsigned i) {
+          for (unsigned k = 0; k < 5; ++k) parts(graph, 1).value();
+          if (i < 20) return;
+          const Expression shared = sum_elems(exp(parameter(graph, w_)));
+          ComputationGraph other;
+          EXPECT_EQ(as_vector(shared.value()),
+                    as_vector(sum_elems(exp(parameter(other, w_))).value()));
+        });
+    batch.clear();
+  }
+}
+
 }  // namespace
 }  // namespace dynet_like
