@@ -13,7 +13,7 @@ if(PROJECT_IS_TOP_LEVEL)
       set(any_folder CCACHE_NOHASHDIR=1)
     endif()
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${any_folder}
-        CCACHE_SLOPPINESS=pch_defines,time_macros ${DYNET_LIKE_CCACHE})
+        CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CURRENT_LIST_DIR}/ccache.sh ${DYNET_LIKE_CCACHE})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
     else()

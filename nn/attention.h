@@ -15,8 +15,6 @@ namespace dynet_like::nn {
 /// and use it for every query. Shapes: {k, n}, {e, n}.
 struct AttentionMemory {
   Expression keys, values;
-
-  void for_each_expression(auto visit) const { visit(keys, values); }
 };
 
 /// The memories of some of the hypotheses of a beam, for BatchedSteps::pick: those parts that have

@@ -18,8 +18,6 @@ class TransformerDecoderLayer {
   struct State {
     Expression h;
     AttentionMemory target, source;
-
-    void for_each_expression(auto visit) const { visit(h, target, source); }
   };
 
   /// Adds the layers "attention", "attention_norm", "source_attention", "source_norm", "network"
@@ -63,7 +61,6 @@ class TransformerDecoder {
 
     /// How many columns have been read: the position of the next one.
     unsigned length() const;
-    void for_each_expression(auto visit) const { visit(h, layers); }
   };
 
   /// Adds layers "layer_0", "layer_1", ... and, with `norm_first`, the LayerNorm "norm" to a

@@ -70,7 +70,7 @@ expect_error("${vertex}" "recursion<Expression>([](${x}, ${before}) { return 1; 
 expect_error("${vertex}" "recursion<CellState>([](${x}, ${before}) { return x; });")
 expect_error("${vertex}" "int n = 0; recursion<Expression>([n](${x}, ${before}) mutable { ++n; return x; });")
 expect_error("${vertex}" "recursion<Expression>(1);")
-set(state "a state that StateParts knows")
+set(state "struct of at most 8 expressions")
 expect_error("${state}" "recursion<float>([](${x}, const std::vector<float>&) { return 1.0f; });")
 expect_error("${state}" "cell([](${x}) { return 1; });")
 expect_error("${state}" "cell([](${x}) {});")

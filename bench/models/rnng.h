@@ -50,8 +50,6 @@ class Rnng {
     std::size_t read = 0;                ///< number of words
     bool at_word = false;                ///< whether the next action is a word
     unsigned opened_last = 0;            ///< how many were opened in a row
-
-    void for_each_expression(auto visit) const { visit(stack, terminals, history); }
   };
 
   Expression scores(const State& state, const Words& sentence) const {

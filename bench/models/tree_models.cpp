@@ -16,14 +16,6 @@ struct GRUState {
   Expression h;
 };
 }  // namespace bench
-
-template <>
-struct StateParts<bench::GRUState> {
-  static constexpr std::size_t count = 1;
-  static std::array<Expression, 1> split(const bench::GRUState& state) { return {state.h}; }
-  static bench::GRUState join(const std::array<Expression, 1>& parts) { return {parts[0]}; }
-};
-
 }  // namespace dynet_like
 
 namespace dynet_like::bench {

@@ -41,7 +41,7 @@ concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 template <class T>
 struct Argument {
   static_assert(Graph<T> || State<T> || Range<T> || Number<T>,
-                "a cell takes a ComputationGraph&, expressions, states that StateParts knows, "
+                "a cell takes a ComputationGraph&, expressions, structs of at most 8 expressions, "
                 "ranges of these, integers and numbers");
 };
 
@@ -141,8 +141,8 @@ template <class Result, class... Parameters>
 class CellFunction<Result(Parameters...)> {
   static_assert(
       detail::cell_arguments::State<Result>,
-      "a cell returns an Expression, a CellState, a std::array of expressions, or a state "
-      "that StateParts knows");
+      "a cell returns an Expression, a CellState, a std::array of expressions, or a struct of at "
+      "most 8 expressions");
 
  public:
   using Function = std::function<Result(Parameters...)>;
@@ -191,7 +191,7 @@ class CellFunction<Result(Parameters...)> {
 /// A function of expressions that is recorded, planned and run as one node, forward and backward.
 ///
 /// It takes expressions, states such as CellState, ranges of these, integers, numbers and a
-/// ComputationGraph&, and returns an expression or a state (see StateParts). Your function is
+/// ComputationGraph&, and returns an expression or a struct of expressions. Your function is
 /// called once for each combination of argument shapes, integers and numbers, not once per call of
 /// the cell: all calls with the same combination compute what it recorded then. So it must not look
 /// at values, nor use expressions other than its arguments. It may read parameters as usual. A cell

@@ -162,7 +162,7 @@ Recursion<State> recursion(F f, std::string name = "recursion") {
   static_assert(
       requires { StateParts<State>::count; },
       "need recursion<State> of an Expression, a CellState, a std::array of expressions, or a "
-      "state that StateParts knows");
+      "struct of at most 8 expressions");
   using Form = detail::FormOf<State, F>;
   static_assert(Form::fits,
                 "need a function (const Expression& column, const std::vector<State>& before) that "
@@ -174,6 +174,13 @@ Recursion<State> recursion(F f, std::string name = "recursion") {
     if (function != nullptr) record = detail::record_of<State>(std::move(function), name);
   }
   return {std::move(name), std::move(record)};
+}
+/// The same for a member function. The recursion owns a copy of the object.
+template <class State, class Class, class... Arguments>
+Recursion<State> recursion(State (Class::*f)(Arguments...) const, const Class& object,
+                           std::string name = "recursion") {
+  return recursion<State>([f, object](Arguments... arguments) { return (object.*f)(arguments...); },
+                          std::move(name));
 }
 
 }  // namespace dynet_like

@@ -3,20 +3,38 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
+#include "dynet_like/core/members.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/graph/structure.h"
 
 namespace dynet_like {
 
-/// How a state consists of expressions. Specialise it for your own type of states, with the three
-/// members of the specialisations below.
+namespace detail {
+
+template <class T>
+inline constexpr bool are_expressions = false;
+template <class... Members>
+inline constexpr bool are_expressions<std::tuple<Members&...>> =
+    (std::same_as<std::remove_const_t<Members>, Expression> && ...);
+
+template <class T>
+concept StructOfExpressions =
+    ListedStruct<T> && are_expressions<decltype(tie_members(std::declval<T&>()))>;
+
+}  // namespace detail
+
+/// How a state consists of expressions: for an Expression, a CellState, a std::array of
+/// expressions, and your own struct of at most 8 expressions.
 template <class State>
 struct StateParts;
 
@@ -26,17 +44,22 @@ struct StateParts<Expression> {
   static std::array<Expression, 1> split(const Expression& state) { return {state}; }
   static Expression join(const std::array<Expression, 1>& parts) { return parts[0]; }
 };
-template <>
-struct StateParts<CellState> {
-  static constexpr std::size_t count = 2;
-  static std::array<Expression, 2> split(const CellState& state) { return {state.h, state.c}; }
-  static CellState join(const std::array<Expression, 2>& parts) { return {parts[0], parts[1]}; }
-};
 template <std::size_t n>
 struct StateParts<std::array<Expression, n>> {
   static constexpr std::size_t count = n;
   static std::array<Expression, n> split(const std::array<Expression, n>& state) { return state; }
   static std::array<Expression, n> join(const std::array<Expression, n>& parts) { return parts; }
+};
+template <detail::StructOfExpressions State>
+struct StateParts<State> {
+  static constexpr std::size_t count = detail::count_members<State>();
+  static std::array<Expression, count> split(const State& state) {
+    return std::apply([](const auto&... parts) { return std::array<Expression, count>{parts...}; },
+                      detail::tie_members(state));
+  }
+  static State join(const std::array<Expression, count>& parts) {
+    return std::apply([](const auto&... all) { return State{all...}; }, parts);
+  }
 };
 
 namespace detail {

@@ -47,12 +47,10 @@ struct Mine {
   LSTM::State lstm;
   std::vector<Expression> last = {};  // of two steps
   unsigned words = 0;
-
-  void for_each_expression(auto visit) const { visit(lstm, last, words); }
 };
 
-// A class that says its expressions: what no state refers to is given back.
-TEST(DecodeMemoryTest, StatesThatSayTheirExpressions) {
+// A struct: what no state refers to is given back.
+TEST(DecodeMemoryTest, StructsOfExpressions) {
   const Model model;
   const Steps<LSTM::State> lstm = model.steps();
   const Steps<Mine> steps = {.scores =
@@ -82,7 +80,7 @@ TEST(DecodeMemoryTest, StatesThatSayTheirExpressions) {
 TEST(DecodeMemoryTest, StatesOfTheUser) {
   struct History {
     std::vector<LSTM::State> states;
-    int steps = 0;
+    const Model* model = nullptr;  // it might refer to expressions
   };
   const Model model;
   const Steps<LSTM::State> steps = model.steps();
@@ -94,7 +92,6 @@ TEST(DecodeMemoryTest, StatesOfTheUser) {
       .advance =
           [&](History history, unsigned word) {
             history.states.push_back(steps.advance(history.states.back(), word));
-            ++history.steps;
             return history;
           }};
   std::vector<Actions> found;
@@ -102,7 +99,7 @@ TEST(DecodeMemoryTest, StatesOfTheUser) {
     GraphOptions options;
     options.inference = inference;
     ComputationGraph graph(options);
-    const History start = {{model.start(graph, 1)}, 0};
+    const History start = {{model.start(graph, 1)}};
     const auto best = beam_search(start, with_history, {.max_length = 60, .beam = 4})[0];
     found.push_back(best.actions);
     const auto last = as_vector(best.state.states.at(3).h.value());

@@ -22,8 +22,6 @@ struct Grammar {
     LSTM::State lstm;
     unsigned read = 0, depth = 0;
     bool has_opened = false;  ///< with the last action
-
-    void for_each_expression(auto visit) const { visit(lstm); }
   };
 
   explicit Grammar(std::uint64_t seed, unsigned length = 4) : parameters(seed), words(length) {}

@@ -106,22 +106,6 @@ struct Gated {
   Expression gate, value, nothing;
 };
 
-}  // namespace
-}  // namespace dynet_like::testing
-
-template <>
-struct dynet_like::StateParts<dynet_like::testing::Gated> {
-  using Gated = dynet_like::testing::Gated;
-  static constexpr std::size_t count = 3;
-  static std::array<Expression, 3> split(const Gated& g) { return {g.gate, g.value, g.nothing}; }
-  static Gated join(const std::array<Expression, 3>& parts) {
-    return {parts[0], parts[1], parts[2]};
-  }
-};
-
-namespace dynet_like::testing {
-namespace {
-
 // Structs of one's own, with empty members, ranges of them, numbers and a graph.
 TEST_F(Cells, TakeArgumentsOfAllKinds) {
   enum class Mode { sum, difference };

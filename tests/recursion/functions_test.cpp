@@ -48,6 +48,24 @@ TEST_F(RecursionFunctions, DrawBetweenBounds) {
   EXPECT_GT(most - least, 0.3f);
 }
 
+struct Halving {
+  Expression step(const Expression& x, const std::vector<Expression>& before) const {
+    return before.empty() ? x : (before[0] + x) * factor;
+  }
+  float factor = 0.5f;
+};
+
+// The object may be gone, and its type needs no lambda.
+TEST_F(RecursionFunctions, AreMembersOfAnObject) {
+  const auto along = recursion(&Halving::step, Halving(), "halving");
+  const auto expected = recursion<Expression>(
+      [](const Expression& x, const Before& before) { return Halving().step(x, before); });
+  ComputationGraph graph;
+  const Expression columns = numbers(graph, 4);
+  EXPECT_EQ(as_vector(along(Structure::sequence(4), columns).last().value()),
+            as_vector(expected(Structure::sequence(4), columns).last().value()));
+}
+
 // A gradient of all columns reaches one column that is added to each.
 TEST_F(RecursionFunctions, AddAParameterToEveryColumn) {
   const Parameter u = model.add_parameters({kSize, kSize}, "u");
