@@ -1,5 +1,9 @@
 // A program for DyNet, which is compiled with DyNet's headers and with ours, by bench/peers/run.py.
-// usage: dynet tree|tagger HIDDEN BATCH train|run SECONDS
+// usage: dynet MODEL HIDDEN BATCH train|run SECONDS
+//   tree        a binary Tree-LSTM, gate by gate
+//   tagger      a BiLSTM tagger of DyNet's builders
+//   gates       the same, gate by gate
+//   characters  the tagger, with words that another BiLSTM reads by their characters
 // Prints samples per second of processor time, and the last loss.
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
@@ -8,9 +12,11 @@
 
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace dynet;
@@ -119,14 +125,80 @@ class TreeModel : public Network {
   Expression output_in_graph_, bias_in_graph_;
 };
 
-// A bidirectional LSTM of DyNet's builders.
+// Reads sequences with an LSTM, gate by gate.
+class GateByGate {
+ public:
+  GateByGate(unsigned, unsigned inputs, unsigned hidden, ParameterCollection& model)
+      : hidden_(hidden) {
+    for (Gate& gate : gates_) {
+      gate.bias = model.add_parameters({hidden});
+      gate.x = model.add_parameters({hidden, inputs});
+      gate.h = model.add_parameters({hidden, hidden});
+    }
+  }
+
+  void new_graph(ComputationGraph& graph) {
+    graph_ = &graph;
+    for (Gate& gate : gates_) {
+      gate.in_graph.clear();
+      for (const Parameter& each : {gate.bias, gate.x, gate.h}) {
+        gate.in_graph.push_back(parameter(graph, each));
+      }
+    }
+  }
+  void start_new_sequence() { h_ = c_ = zeros(*graph_, {hidden_}); }
+  Expression add_input(const Expression& x) {
+    const auto gate = [&](unsigned i) {
+      const vector<Expression>& p = gates_[i].in_graph;
+      return affine_transform({p[0], p[1], x, p[2], h_});
+    };
+    c_ = cmult(logistic(gate(0)), tanh(gate(1))) + cmult(logistic(gate(2)), c_);
+    return h_ = cmult(logistic(gate(3)), tanh(c_));
+  }
+
+ private:
+  struct Gate {
+    Parameter bias, x, h;
+    vector<Expression> in_graph;
+  };
+  ComputationGraph* graph_ = nullptr;
+  unsigned hidden_;
+  Gate gates_[4];  // input, candidate, forget, output
+  Expression h_, c_;
+};
+
+// Two LSTMs that read a sequence from both ends.
+template <class LSTM>
+class BiLSTM {
+ public:
+  BiLSTM(unsigned inputs, unsigned hidden, ParameterCollection& model)
+      : forward_(1, inputs, hidden, model), backward_(1, inputs, hidden, model) {}
+
+  void new_graph(ComputationGraph& graph) {
+    forward_.new_graph(graph);
+    backward_.new_graph(graph);
+  }
+  // The outputs for each element, from the left and from the right.
+  std::pair<vector<Expression>, vector<Expression>> read(const vector<Expression>& x) {
+    forward_.start_new_sequence();
+    backward_.start_new_sequence();
+    vector<Expression> left, right(x.size());
+    for (const Expression& each : x) left.push_back(forward_.add_input(each));
+    for (size_t i = x.size(); i-- > 0;) right[i] = backward_.add_input(x[i]);
+    return {left, right};
+  }
+
+ private:
+  LSTM forward_, backward_;
+};
+
+template <class LSTM>
 class TaggerModel : public Network {
  public:
   TaggerModel(ParameterCollection& model, unsigned hidden, std::mt19937& random)
       : sentences_(kSamples),
         words_(model.add_lookup_parameters(kWords, {hidden})),
-        forward_(1, hidden, hidden, model),
-        backward_(1, hidden, hidden, model),
+        lstm_(hidden, hidden, model),
         output_(model.add_parameters({kTags, 2 * hidden})),
         bias_(model.add_parameters({kTags})) {
     for (vector<unsigned>& sentence : sentences_) {
@@ -136,19 +208,16 @@ class TaggerModel : public Network {
   }
 
   void begin(ComputationGraph& graph) override {
-    for (VanillaLSTMBuilder* builder : {&forward_, &backward_}) builder->new_graph(graph);
+    lstm_.new_graph(graph);
     output_in_graph_ = parameter(graph, output_);
     bias_in_graph_ = parameter(graph, bias_);
   }
   Expression loss(ComputationGraph& graph, unsigned sample) override {
     const vector<unsigned>& sentence = sentences_[sample];
-    for (VanillaLSTMBuilder* builder : {&forward_, &backward_}) builder->start_new_sequence();
-    const size_t n = sentence.size();
-    vector<Expression> x, left, right(n), losses;
-    for (const unsigned word : sentence) x.push_back(lookup(graph, words_, word));
-    for (const Expression& word : x) left.push_back(forward_.add_input(word));
-    for (size_t i = n; i-- > 0;) right[i] = backward_.add_input(x[i]);
-    for (size_t i = 0; i < n; ++i) {
+    vector<Expression> x, losses;
+    for (const unsigned word : sentence) x.push_back(vector_of(graph, word));
+    const auto [left, right] = lstm_.read(x);
+    for (size_t i = 0; i < sentence.size(); ++i) {
       const Expression scores =
           affine_transform({bias_in_graph_, output_in_graph_, concatenate({left[i], right[i]})});
       losses.push_back(pickneglogsoftmax(scores, sentence[i] % kTags));
@@ -156,36 +225,81 @@ class TaggerModel : public Network {
     return sum(losses);
   }
 
+ protected:
+  virtual Expression vector_of(ComputationGraph& graph, unsigned word) {
+    return lookup(graph, words_, word);
+  }
+
  private:
   vector<vector<unsigned>> sentences_;
   LookupParameter words_;
-  VanillaLSTMBuilder forward_, backward_;
+  BiLSTM<LSTM> lstm_;
   Parameter output_, bias_;
   Expression output_in_graph_, bias_in_graph_;
 };
+
+// Word w has the characters of its number, 2 to 11 of them.
+class CharacterTagger : public TaggerModel<VanillaLSTMBuilder> {
+ public:
+  CharacterTagger(ParameterCollection& model, unsigned hidden, std::mt19937& random)
+      : TaggerModel(model, hidden, random),
+        characters_(model.add_lookup_parameters(kCharacters, {20})),
+        reader_(20, hidden / 2, model) {}
+
+  void begin(ComputationGraph& graph) override {
+    TaggerModel::begin(graph);
+    reader_.new_graph(graph);
+  }
+
+ protected:
+  Expression vector_of(ComputationGraph& graph, unsigned word) override {
+    vector<Expression> x;
+    for (unsigned i = 0; i < 2 + word % 10; ++i) {
+      x.push_back(lookup(graph, characters_, (word * (2 * i + 1) + i) % kCharacters));
+    }
+    const auto [left, right] = reader_.read(x);
+    return concatenate({left.back(), right.front()});
+  }
+
+ private:
+  static constexpr unsigned kCharacters = 60;
+  LookupParameter characters_;
+  BiLSTM<VanillaLSTMBuilder> reader_;
+};
+
+template <class Model>
+std::unique_ptr<Network> make(ParameterCollection& model, unsigned hidden, std::mt19937& random) {
+  return std::make_unique<Model>(model, hidden, random);
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   dynet::initialize(argc, argv);
-  if (argc != 6) {
-    std::fputs("usage: dynet tree|tagger HIDDEN BATCH train|run SECONDS\n", stderr);
+  const std::map<string, decltype(&make<TreeModel>)> makers = {
+      {"tree", make<TreeModel>},
+      {"tagger", make<TaggerModel<VanillaLSTMBuilder>>},
+      {"gates", make<TaggerModel<GateByGate>>},
+      {"characters", make<CharacterTagger>}};
+  if (argc != 6 || makers.count(argv[1]) == 0) {
+    std::fputs("usage: dynet tree|tagger|gates|characters HIDDEN BATCH train|run SECONDS\n",
+               stderr);
     return 1;
   }
   const unsigned hidden = static_cast<unsigned>(std::stoul(argv[2]));
   const unsigned batch = static_cast<unsigned>(std::stoul(argv[3]));
+  if (hidden < 2 || hidden > 4096 || batch == 0 || kSamples % batch != 0) {
+    std::fprintf(stderr, "need HIDDEN from 2 to 4096, and BATCH that divides %u; got %s and %s\n",
+                 kSamples, argv[2], argv[3]);
+    return 1;
+  }
   const bool trains = string(argv[4]) == "train";
   const double seconds = std::stod(argv[5]);
   ParameterCollection model;
   SimpleSGDTrainer trainer(model, 0.001f);
   trainer.clipping_enabled = false;
   std::mt19937 random(1);
-  std::unique_ptr<Network> network;
-  if (string(argv[1]) == "tree") {
-    network = std::make_unique<TreeModel>(model, hidden, random);
-  } else {
-    network = std::make_unique<TaggerModel>(model, hidden, random);
-  }
+  const std::unique_ptr<Network> network = makers.at(argv[1])(model, hidden, random);
   double begin = processor_seconds();
   float last_loss = 0;
   unsigned samples = 0;

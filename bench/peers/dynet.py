@@ -1,17 +1,22 @@
-"""DyNet's part of run.py: one program, dynet.cpp, compiled for DyNet's headers and for ours.
+#!/usr/bin/env python3
+"""One program for DyNet, dynet.cpp, in two builds by turns: run.py calls this for DyNet's and ours.
 
-It is written gate by gate or with DyNet's builders, and has data and weights of its own. Both batch
-automatically; for a minibatch of one, the better of with and without counts for DyNet.
+usage: dynet.py PROGRAM OTHER [ROUNDS [SECONDS]]
+prints the table for two builds of this library's dynet_peer: medians of so many rounds (5), each of
+so many seconds (0.5). Data and weights are the program's own. Both builds batch automatically; for
+a minibatch of one sample, the better of with and without counts for DyNet.
 """
 
 import pathlib
 import statistics
 import subprocess
+import sys
 
 import report
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODELS = (("tree", 64), ("tree", 128), ("tagger", 50), ("tagger", 256))
+MODELS = (("tree", 64), ("tree", 128), ("tagger", 50), ("tagger", 256), ("gates", 50),
+          ("gates", 256), ("characters", 128))
 ROWS = [(*model, batch, mode)
         for batch in (1, 16, 64) for model in MODELS for mode in ("train", "infer")]
 
@@ -43,20 +48,27 @@ def measure(program, row, seconds, batches=1):
     return float(done.stdout.split()[0])
 
 
-def table(theirs, ours, rounds, seconds, say):
+def table(theirs, ours, rounds, seconds, names=("here", "DyNet")):
     """Measures all rows once per round, by turns."""
     speeds = {row: {"ours": [], "batched": [], "plain": []} for row in ROWS}
     for number in range(rounds):
-        say(f"DyNet, round {number + 1} of {rounds}")
+        print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
         for row, of_row in speeds.items():
             of_row["ours"].append(measure(ours, row, seconds))
             of_row["batched"].append(measure(theirs, row, seconds))
-            if row[2] == 1:
+            if row[2] == 1 and "DyNet" in names:
                 of_row["plain"].append(measure(theirs, row, seconds, batches=0))
-    lines = [["program for DyNet", "here", "DyNet", "here : DyNet"]]
+    lines = [["program for DyNet", *names, " : ".join(names)]]
     for (model, hidden, batch, mode), of_row in speeds.items():
         here, peers = of_row.pop("ours"), filter(None, of_row.values())
         best = max(peers, key=statistics.median)
         lines.append([f"{model}/h{hidden}/b{batch}/{mode}", report.with_interval(here),
                       report.with_interval(best), report.ratio(here, best)])
     return report.table(lines)
+
+
+if __name__ == "__main__":
+    if not 3 <= len(sys.argv) <= 5:
+        sys.exit(__doc__)
+    program, other, rounds, seconds = (*sys.argv[1:], *("5", "0.5")[len(sys.argv) - 3:])
+    print(table(other, program, int(rounds), float(seconds), ("first", "second")))

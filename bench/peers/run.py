@@ -324,7 +324,7 @@ def main():
 
         theirs = dynet.build(arguments.dynet.resolve(), SCRATCH / "dynet")
         ours = arguments.build / "bin/dynet_peer"
-        print("\n" + dynet.table(theirs, ours, arguments.rounds, arguments.seconds, say))
+        print("\n" + dynet.table(theirs, ours, arguments.rounds, arguments.seconds))
 
 
 START = time.monotonic()

@@ -18,7 +18,7 @@ function(run status regex program)
   endif()
 endfunction()
 
-foreach(program IN ITEMS throughput by_hand dynet_style dump planner structured
+foreach(program IN ITEMS throughput by_hand dump planner structured
         transformer waves decoder encoder graph_networks formulas rnng long_runs long_text
         tokenize tokenizer_attacks products)
   run(0 "Options" ${program} --help)
@@ -27,7 +27,7 @@ foreach(program IN ITEMS throughput by_hand dynet_style dump planner structured
   run(0 "--device NAME" ${program} --help)
   run(1 "need one of \"cpu\".*; got \"abacus\"" ${program} --device abacus)
 endforeach()
-foreach(program IN ITEMS throughput by_hand dynet_style)
+foreach(program IN ITEMS throughput by_hand)
   foreach(seconds IN ITEMS -1 0 nan 1e9)
     run(2 "need a number from 0.001 to 3600 for --seconds; got" ${program} --seconds ${seconds})
   endforeach()
