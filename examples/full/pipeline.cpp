@@ -13,7 +13,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/serve/server.h"
-#include "examples/full/support/numbers.h"
+#include "dynet_like/core/option_number.h"
 #include "examples/full/support/program.h"
 #include "nn/data/text.h"
 #include "nn/pipeline/pipeline.h"
@@ -43,24 +43,25 @@ serve  answers POST requests, whose body is a text, with CoNLL-U, until Ctrl-C.
 template <class Number>
 class NumberValue final : public po::typed_value<Number> {
  public:
-  NumberValue(std::string option, const Range& range)
+  NumberValue(std::string option, const detail::NumberRange& range)
       : po::typed_value<Number>(nullptr), option_(std::move(option)), range_(range) {}
 
   void xparse(boost::any& value, const Strings& texts) const override {
+    using detail::NumberKind;
     constexpr auto kind = std::is_integral_v<Number> ? NumberKind::whole : NumberKind::real;
-    value = static_cast<Number>(number_in(range_, kind, option_, texts.at(0)));
+    value = static_cast<Number>(detail::option_number(option_, texts.at(0), kind, range_));
   }
 
  private:
   std::string option_;
-  Range range_;
+  detail::NumberRange range_;
 };
 
 po::options_description options_of_command(const std::string& command) {
   po::options_description all("Options");
   auto add = all.add_options();
-  const auto add_number = [&]<class Number>(const char* name, Number usual, const Range& range,
-                                            const char* help) {
+  const auto add_number = [&]<class Number>(const char* name, Number usual,
+                                            const detail::NumberRange& range, const char* help) {
     add(name, (new NumberValue<Number>(name, range))->default_value(usual), help);
   };
   add("help", "print this text");

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
-#include "examples/full/support/numbers.h"
+#include "dynet_like/core/option_number.h"
 #include "examples/full/support/program.h"
 #include "nn/nn.h"
 
@@ -115,9 +115,8 @@ int main(int argc, char** argv) {
     const bool has_threads = argc == 3 && std::strcmp(argv[1], "--threads") == 0;
     if (argc > 1 && !has_threads) throw UsageError("usage: reinforce [--threads N]");
     if (has_threads) {
-      using examples::number_in, examples::NumberKind;
-      options.threads =
-          static_cast<unsigned>(number_in({1, 256}, NumberKind::whole, "threads", argv[2]));
+      options.threads = static_cast<unsigned>(
+          detail::option_number("threads", argv[2], detail::NumberKind::whole, {1, 256}));
     }
     run(options);
     return 0;

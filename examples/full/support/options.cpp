@@ -30,8 +30,9 @@ constexpr unsigned kMostThreads = 8;  // by default: more would have too little 
 constexpr char kExample[] = "example", kCase[] = "case";
 
 std::string checked_number(const Option& option, const std::string& text) {
+  using detail::NumberKind;
   const NumberKind kind = option.kind == "N" ? NumberKind::whole : NumberKind::real;
-  const double value = number_in(option.range, kind, option.name, text);
+  const double value = detail::option_number(option.name, text, kind, option.range);
   return kind == NumberKind::whole
              ? fmt::to_string(static_cast<std::uint64_t>(value))
              : fmt::to_string(static_cast<float>(value));  // reads back as the same number

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
-#include "examples/full/support/numbers.h"
+#include "dynet_like/core/option_number.h"
 #include "nn/train.h"
 
 namespace dynet_like::examples {
@@ -33,7 +33,7 @@ struct Option {
   /// In the usual case, and in the special case.
   Default usual, special;
   std::string text;
-  Range range = {};
+  detail::NumberRange range = {};
   Saved saved = Saved::setting;
   bool for_apply = false;  ///< whether it may be given with --apply
 };
