@@ -1,14 +1,11 @@
 // Writes data, weights and losses of the models, so that other programs can do the same work.
 #include <fmt/core.h>
 
-#include <boost/program_options.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
-#include "bench/by_hand/sequence_model.h"
-#include "bench/by_hand/tree_lstm.h"
 #include "bench/models/models.h"
 #include "bench/support/data_files.h"
 #include "bench/support/program.h"
@@ -21,23 +18,20 @@ namespace {
 using namespace dynet_like;
 namespace fs = std::filesystem;
 
-constexpr const char* kHelp =
+constexpr const char* kAbout =
     "Writes all that another program needs to do the work of bench/throughput.\n"
     "\n"
     "  dump FOLDER      data, weights and losses.json\n"
     "  dump             prints losses.json only\n"
     "\n"
     "FOLDER/*.txt are the data sets, one instance per line; the first 64 lines are the first\n"
-    "minibatch. "
-    "bench/support/data_files.h describes the lines.\n"
+    "minibatch. bench/support/data_files.h describes the lines.\n"
     "FOLDER/MODEL_hHIDDEN.safetensors are the initial weights, float32 and row-major: a matrix is\n"
-    "[outputs, inputs], a table [rows, size]. Names are paths such as \"/tree_lstm/U_left\";\n"
-    "the headers in nn/ and bench/models/models.h give the formulas and the order of the rows.\n"
+    "[outputs, inputs], a table [rows, size]. Names are paths such as \"/tree_lstm/U_left\"; the\n"
+    "headers in nn/ and bench/models/models.h give the formulas and the order of the rows.\n"
     "losses.json has an object per model with \"data\", \"weights\" and \"losses\": by form, the "
     "sum\n"
-    "of all losses of the first minibatch divided by 64, before any update.\n"
-    "\n"
-    "Options";
+    "of all losses of the first minibatch divided by 64, before any update.";
 
 constexpr unsigned kFirst = 64;  // instances of the first minibatch
 
@@ -54,16 +48,9 @@ void write_lines(const fs::path& path, const Instances& instances, const Write& 
 void write_data(const fs::path& folder) {
   const auto write = [](std::ostream& out, const auto& instance) { bench::write(out, instance); };
   write_lines(folder / "trees.txt", bench::make_trees(bench::kTreeData), write);
-  write_lines(folder / "lattices.txt", bench::make_lattices(bench::kLatticeData), write);
-  write_lines(folder / "dags.txt", bench::make_dags(bench::kDagData), write);
+  write_lines(folder / "tagger.txt", bench::make_sentences(bench::kTaggerData), write);
   write_lines(folder / "language_model.txt", bench::make_sentences(bench::kLanguageData),
               bench::write_words);
-  const std::vector<bench::Sentence> sentences = bench::make_sentences(bench::kTaggerData);
-  write_lines(folder / "tagger.txt", sentences, write);
-  std::ostringstream out;
-  bench::write_rare_words(out, sentences, bench::make_spellings(bench::kTaggerData),
-                          bench::kRareCount);
-  detail::write_atomically(folder / "tagger_rare_words.txt", out.view());
 }
 
 double first_loss(const bench::Workload& workload) {
@@ -84,32 +71,18 @@ nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const st
       save_parameters(folder / (name + ".safetensors"), workload->parameters());
     }
   }
-  if (bench::by_hand::TreeLSTM::has(model.name)) {
-    const std::vector<bench::BinaryTree> trees = bench::make_trees(bench::kTreeData);
-    bench::by_hand::TreeLSTM by_hand(model.name, hidden);
-    entry["losses"]["by_hand"] = by_hand.forward({trees.data(), kFirst}, false) / kFirst;
-  }
-  if (bench::by_hand::has_sequence_model(model.name)) {
-    const auto by_hand = bench::by_hand::make_sequence_model(model.name, hidden);
-    const std::vector<bench::Sentence> sentences = bench::make_sentences(by_hand->data());
-    entry["losses"]["by_hand"] = by_hand->forward({sentences.data(), kFirst}, false) / kFirst;
-  }
   return entry;
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
   std::string filter, folder;
-  po::options_description options(kHelp);
-  options.add_options()(
-      "filter", po::value(&filter)->default_value(""),
-      "only models whose name, such as tree_lstm_h128, contains this regular expression");
+  bench::Options options(kAbout);
+  options
+      .text("filter", filter,
+            "only models whose name, such as tree_lstm_h128, contains this regular expression")
+      .argument(folder);
   bench::add_real_files(options);
-  po::positional_options_description positions;
-  positions.add("folder", 1);
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values, positions)) return;
-  if (values.contains("folder")) folder = values["folder"].as<std::string>();
+  if (!options.read(argc, argv)) return;
   if (!folder.empty()) {
     fs::create_directories(folder);
     write_data(folder);
@@ -117,6 +90,7 @@ void run(int argc, char** argv) {
   nlohmann::json losses;
   const std::regex wanted(filter);
   for (const bench::ModelKind& model : bench::all_models()) {
+    if (model.data == nullptr) continue;
     for (unsigned hidden : model.sizes) {
       const std::string name = fmt::format("{}_h{}", model.name, hidden);
       if (std::regex_search(name, wanted)) losses[name] = describe(model, hidden, name, folder);

@@ -1,8 +1,8 @@
 // A pretrained encoder: sentences per second in inference and in training, on sentences of mixed
 // lengths, with one thread. encoder_peer.py times PyTorch on the same ids.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -92,19 +92,6 @@ double train(const Batches& batches, const nn::Encoder& encoder, AdamTrainer& tr
   return loss;
 }
 
-// Sentences per second of processor time: the best of several runs.
-template <class F>
-double rate(std::size_t sentences, unsigned rounds, const F& run) {
-  double best = 0;
-  for (unsigned round = 0; round < rounds; ++round) {
-    const std::clock_t start = std::clock();
-    run();
-    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    best = std::max(best, static_cast<double>(sentences) / seconds);
-  }
-  return best;
-}
-
 nn::EncoderConfig small_config() {  // of MiniLM
   nn::EncoderConfig config;
   config.size = 384;
@@ -114,26 +101,22 @@ nn::EncoderConfig small_config() {  // of MiniLM
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
   std::string folder, file;
-  unsigned sentences = 512, rounds = 3, batch_size = 32;
-  po::options_description options(
+  unsigned sentences = 512, batch_size = 32;
+  double seconds = 10;
+  bool explains = false;
+  bench::Options options(
       "Prints sentences per second of processor time, with one thread, of an encoder whose "
       "columns\n"
       "are averaged: in inference, and in training with Adam. Without a model, one of MiniLM's\n"
-      "shape has random weights.\n\nOptions");
-  auto add = options.add_options();
-  add("model", po::value(&folder), "a folder with config.json and model.safetensors");
-  add("ids", po::value(&file), "a file with a line of ids for each sentence (default: random ids)");
-  add("sentences", po::value(&sentences)->default_value(512), "how many of them");
-  add("batch-size", po::value(&batch_size)->default_value(32), "sentences that run together");
-  add("rounds", po::value(&rounds)->default_value(3), "runs, of which the fastest counts");
-  add("explain", "show what ran in which batches");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("batch-size", batch_size, 1, 1000000);
-  bench::check_range("sentences", sentences, 1, 1000000);
-  bench::check_range("rounds", rounds, 1, 1000000);
+      "shape has random weights.");
+  options.text("model", folder, "a folder with config.json and model.safetensors")
+      .text("ids", file, "a file with a line of ids for each sentence (default: random ids)")
+      .number("sentences", sentences, 1, 1000000, "how many of them")
+      .number("batch-size", batch_size, 1, 1000000, "sentences that run together")
+      .seconds(seconds, "how long to measure; at least three runs of each")
+      .flag("explain", explains, "show what ran in which batches");
+  if (!options.read(argc, argv)) return;
 
   ParameterCollection model;
   const nn::Encoder encoder =
@@ -144,14 +127,14 @@ void run(int argc, char** argv) {
   std::size_t pieces = 0;
   for (const Ids& ids : batches.sentences) pieces += ids.size();
   const std::size_t count = batches.sentences.size();
-  std::printf("%zu sentences of %.1f pieces\n", count,
-              static_cast<double>(pieces) / static_cast<double>(count));
-  std::printf("inference %.1f sentences per second\n",
-              rate(count, rounds, [&] { infer(batches, encoder); }));
+  fmt::print("{} sentences of {:.1f} pieces\n", count,
+             static_cast<double>(pieces) / static_cast<double>(count));
   AdamTrainer trainer(model, 1e-5f);
-  std::printf("training %.1f sentences per second\n",
-              rate(count, rounds, [&] { train(batches, encoder, trainer); }));
-  if (!values.contains("explain")) return;
+  const std::vector<double> times = bench::seconds_by_turns(
+      {[&] { infer(batches, encoder); }, [&] { train(batches, encoder, trainer); }}, seconds);
+  fmt::print("inference {:.1f} sentences per second\ntraining {:.1f} sentences per second\n",
+             static_cast<double>(count) / times[0], static_cast<double>(count) / times[1]);
+  if (!explains) return;
   Minibatch batch;
   for (std::size_t i = 0; i < std::min<std::size_t>(batch_size, count); ++i) {
     batch.add_loss(squared_norm(embed(batch.new_graph(), encoder, batches.sentences[i])));

@@ -1,9 +1,8 @@
 // The cost of a user's own activation function compared with silu: declared by its formula,
 // composed of operations, and as kernels of plain loops.
-#include <algorithm>
-#include <chrono>
+#include <fmt/core.h>
+
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -68,32 +67,24 @@ std::vector<Activation> activations() {
            [](const Expression& x) { return apply_op(mish_of_loops(), std::span(&x, 1)); }}};
 }
 
-// Nanoseconds per element and application to record, run forward and run backward. Each follows a
-// product, if a matrix is given.
-double run_once(const Activation& activation, const Parameter& shift, const Parameter* matrix,
-                Minibatch& batch) {
+// Records, runs forward and runs backward. Each application follows a product, if a matrix is
+// given.
+void run_once(const Activation& activation, const Parameter& shift, const Parameter* matrix,
+              Minibatch& batch) {
   const auto size = static_cast<unsigned>(shift.dim().size());
   std::vector<float> numbers(size);
   for (unsigned i = 0; i < size; ++i) numbers[i] = static_cast<float>(i % 13) - 6;
-  const auto start = std::chrono::steady_clock::now();
   batch.clear();
   for (unsigned sample = 0; sample < kSamples; ++sample) {
     ComputationGraph& graph = batch.new_graph();
-    Expression x = input(graph, {size}, numbers) + parameter(graph, shift);
+    Expression x = input(graph, {size}, numbers) + shift;
     for (unsigned layer = 0; layer < kLayers; ++layer) {
-      x = activation.apply(matrix == nullptr ? x : parameter(graph, *matrix) * x);
+      x = activation.apply(matrix == nullptr ? x : *matrix * x);
     }
     batch.add_loss(sum_elems(x));
   }
   batch.forward();
   batch.backward();
-  const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
-  return time.count() / (kSamples * kLayers * size);
-}
-
-double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() / 2];
 }
 
 void measure(unsigned size, bool after_product, double seconds) {
@@ -102,38 +93,27 @@ void measure(unsigned size, bool after_product, double seconds) {
   const Parameter shift = model.add_parameters({size}, ParameterInitConst(0.1f));
   const Parameter matrix = model.add_parameters({size, size});
   std::vector<Minibatch> batches(all.size());
-  std::vector<std::vector<double>> times(all.size()), ratios(all.size());
-  const auto begin = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> limit(seconds);
-  for (int round = 0; std::chrono::steady_clock::now() - begin < limit || round < 6; ++round) {
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      const double time = run_once(all[k], shift, after_product ? &matrix : nullptr, batches[k]);
-      if (round < 3) continue;  // warm-up
-      times[k].push_back(time);
-      ratios[k].push_back(time / times[0].back());
-    }
-  }
+  std::vector<std::function<void()>> runs;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    std::printf("%5u  %-10s  %-16s %8.2f %8.2f\n", size, after_product ? "f(W x)" : "f(x)",
-                all[k].name.c_str(), median(times[k]), median(ratios[k]));
+    runs.push_back(
+        [&, k] { run_once(all[k], shift, after_product ? &matrix : nullptr, batches[k]); });
+  }
+  const std::vector<double> times = bench::seconds_by_turns(runs, seconds);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    fmt::print("{:>5}  {:<10}  {:<16} {:>8.2f} {:>8.2f}\n", size, after_product ? "f(W x)" : "f(x)",
+               all[k].name, 1e9 * times[k] / (kSamples * kLayers * size), times[k] / times[0]);
   }
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
   double seconds = 1;
-  po::options_description options(
+  bench::Options options(
       "A user's own activation function compared with silu: 64 samples with 4 applications in a\n"
-      "row, alone or each after a product, by turns. Prints nanoseconds per element and "
-      "application\n"
-      "to record, run forward and run backward, and the ratio to silu's in the same round "
-      "(medians).\n\n"
-      "Options");
-  options.add_options()("seconds", po::value(&seconds)->default_value(1, "1"), "seconds per size");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("seconds", seconds, 0.001, 3600);
-  std::printf("%5s  %-10s  %-16s %8s %8s\n", "size", "", "", "ns", "silu = 1");
+      "row, alone or each after a product, by turns. Prints nanoseconds of processor time per\n"
+      "element and application to record, run forward and run backward, and the ratio to silu's.");
+  options.seconds(seconds, "seconds per size");
+  if (!options.read(argc, argv)) return;
+  fmt::print("{:>5}  {:<10}  {:<16} {:>8} {:>8}\n", "size", "", "", "ns", "silu = 1");
   for (const unsigned size : {16u, 64u, 256u}) {
     for (const bool after_product : {false, true}) measure(size, after_product, seconds);
   }

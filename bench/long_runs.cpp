@@ -96,15 +96,17 @@ Step new_lengths() {
 }
 
 // A sentence at a time, without a minibatch: in a graph that is kept and cleared, or in a new one.
-Step sentences(bool keeps) {
+Step sentences(bool keeps, unsigned hidden) {
   struct Tagger {
+    explicit Tagger(unsigned size)
+        : words(model, 100, size), lstm(model, size, size), output(model, 2 * size, 10) {}
     ParameterCollection model{1};
-    nn::Embedding words{model, 100, 50};
-    nn::BidirectionalLSTM lstm{model, 50, 50};
-    nn::Linear output{model, 100, 10};
+    nn::Embedding words;
+    nn::BidirectionalLSTM lstm;
+    nn::Linear output;
     ComputationGraph kept;
   };
-  auto tagger = std::make_shared<Tagger>();
+  auto tagger = std::make_shared<Tagger>(hidden);
   return [tagger, keeps](Minibatch&, unsigned step) {
     const auto train = [&](ComputationGraph& graph) {
       std::vector<unsigned> ids(5 + step % 30), tags;
@@ -140,28 +142,23 @@ void measure(const char* name, const Step& step, unsigned steps) {
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
-  unsigned steps = 20000;
-  po::options_description options(
-      "One minibatch, cleared after every step. A step has a new model; or another factor, shape, "
-      "column of a\n"
-      "matrix or length of data than those before; shapes, columns and lengths begin again after "
-      "2,197 steps. Then sentences without a minibatch, in new graphs and in one.\n"
-      "Prints microseconds per step and MiB of the process, for each eighth of the "
-      "steps.\n\nOptions");
-  options.add_options()("steps", po::value(&steps)->default_value(20000),
-                        "number of steps of each kind");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("steps", steps, 8, 10000000);
+  unsigned steps = 20000, hidden = 50;
+  bench::Options options(
+      "One minibatch, cleared after every step. A step has a new model; or another factor, shape,\n"
+      "column of a matrix or length of data than those before; shapes, columns and lengths begin\n"
+      "again after 2,197 steps. Then sentences without a minibatch, in new graphs and in one.\n"
+      "Prints microseconds per step and MiB of the process, for each eighth of the steps.");
+  options.number("steps", steps, 8, 10000000, "number of steps of each kind")
+      .number("hidden", hidden, 1, 4096, "size of the layers that read sentences");
+  if (!options.read(argc, argv)) return;
   std::printf("%-11s %8s %10s %10s\n", "", "steps", "us", "MiB");
   measure("new models", new_model, steps);
   measure("new factors", new_factors(), steps);
   measure("new shapes", new_shapes, steps);
   measure("new columns", new_columns(), steps);
   measure("new lengths", new_lengths(), steps);
-  measure("new graphs", sentences(false), steps);
-  measure("one graph", sentences(true), steps);
+  measure("new graphs", sentences(false, hidden), steps);
+  measure("one graph", sentences(true, hidden), steps);
 }
 
 }  // namespace

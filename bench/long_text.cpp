@@ -60,32 +60,29 @@ double run_as(const std::string& way, const nn::TextEncoder& encoder,
         batch, 64, [&](bool) { return come < texts.size() ? std::optional(come++) : std::nullopt; },
         [&](ComputationGraph& graph, std::size_t i) { sum += read(graph, texts[i]); });
   } else {
-    throw boost::program_options::error("need value, predict, forward or arriving for --way; got " +
-                                        way);
+    throw UsageError("need value, predict, forward or arriving for --way; got " + way);
   }
   return sum;
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
-  std::string folder, way;
-  unsigned kilobytes = 0, count = 0, threads = 0;
-  po::options_description options("The most memory of a long text in an encoder.\n\nOptions");
-  options.add_options()("encoder", po::value(&folder), "its folder, see docs/encoders.md")(
-      "kilobytes", po::value(&kilobytes)->default_value(100), "of each text")(
-      "texts", po::value(&count)->default_value(1), "how many")(
-      "way", po::value(&way)->default_value("predict"), "value, predict, forward or arriving")(
-      "threads", po::value(&threads)->default_value(1), "0: one per processor")(
-      "dense", po::bool_switch(), "a text in which every byte is a piece");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  if (folder.empty()) throw po::error("need --encoder");
+  std::string folder, way = "predict";
+  unsigned kilobytes = 100, count = 1, threads = 1;
+  bool dense = false;
+  bench::Options options("The most memory of a long text in an encoder.");
+  options.text("encoder", folder, "its folder, see docs/encoders.md")
+      .number("kilobytes", kilobytes, 1, 1000000, "of each text")
+      .number("texts", count, 1, 1000000, "how many")
+      .text("way", way, "value, predict, forward or arriving")
+      .number("threads", threads, 0, 1024, "0: one per processor")
+      .flag("dense", dense, "a text in which every byte is a piece");
+  if (!options.read(argc, argv)) return;
+  if (folder.empty()) throw UsageError("need --encoder");
 
   ParameterCollection model;
   const nn::TextEncoder encoder = nn::TextEncoder::load(model, folder);
-  const std::vector<std::string> texts =
-      texts_of(count, std::size_t{kilobytes} * 1000, values["dense"].as<bool>());
-  const std::size_t pieces = texts.empty() ? 0 : encoder.tokenizer().encode(texts[0]).ids.size();
+  const std::vector<std::string> texts = texts_of(count, std::size_t{kilobytes} * 1000, dense);
+  const std::size_t pieces = encoder.tokenizer().encode(texts[0]).ids.size();
   const double before = resident_megabytes();
   const auto start = std::chrono::steady_clock::now();
   GraphOptions graph;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <numeric>
 #include <string>
@@ -68,36 +67,20 @@ Multiply one_dnn() {
   return {};
 }
 
-double processor_seconds() {
-  timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// Billions of operations per second, medians; each runs for `seconds`, by turns in seven rounds.
+// Billions of operations per second.
 std::vector<double> rates(const std::vector<std::function<void()>>& runs, double flops,
                           double seconds) {
-  constexpr int kRounds = 7;
-  const int at_once = static_cast<int>(1e6 / flops) + 1;  // reading the clock takes a microsecond
-  std::vector<std::vector<double>> all(runs.size());
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-      runs[r]();
-      const double begin = processor_seconds();
-      double count = 0, spent = 0;
-      for (; spent < seconds / kRounds; spent = processor_seconds() - begin) {
-        for (int i = 0; i < at_once; ++i) runs[r]();
-        count += at_once;
-      }
-      all[r].push_back(count * flops / spent / 1e9);
-    }
+  // Reading the clock takes a microsecond.
+  const int at_once = static_cast<int>(1e7 / flops) + 1;
+  std::vector<std::function<void()>> repeated;
+  for (const std::function<void()>& run : runs) {
+    repeated.push_back([&run, at_once] {
+      for (int i = 0; i < at_once; ++i) run();
+    });
   }
-  std::vector<double> medians;
-  for (std::vector<double>& of_run : all) {
-    std::nth_element(of_run.begin(), of_run.begin() + kRounds / 2, of_run.end());
-    medians.push_back(of_run[kRounds / 2]);
-  }
-  return medians;
+  std::vector<double> rates = bench::seconds_by_turns(repeated, seconds);
+  for (double& rate : rates) rate = at_once * flops / rate / 1e9;
+  return rates;
 }
 
 Numbers draw(Random& random, std::size_t count) {
@@ -181,17 +164,12 @@ class Table {
 };
 
 void run(int argc, char** argv) {
-  namespace options = boost::program_options;
   double seconds = 0.1;
-  options::options_description described(
+  bench::Options options(
       "Products of the library's sizes, with one thread, beside those of OpenBLAS and oneDNN (on\n"
-      "Debian: apt install libopenblas0-pthread libdnnl2; OMP_NUM_THREADS=1), in "
-      "GFLOP/s.\n\nOptions");
-  described.add_options()("seconds", options::value(&seconds)->default_value(seconds, "0.1"),
-                          "how long to run each product");
-  options::variables_map values;
-  if (!bench::read_command_line(argc, argv, described, values)) return;
-  bench::check_range("seconds", seconds, 0.001, 3600);
+      "Debian: apt install libopenblas0-pthread libdnnl2; OMP_NUM_THREADS=1), in GFLOP/s.");
+  options.seconds(seconds, "how long to run each product");
+  if (!options.read(argc, argv)) return;
   Table table(seconds);
   for (const unsigned hidden : {50u, 64u, 128u, 256u}) {
     for (const unsigned columns : {1u, 2u, 3u, 4u, 6u, 8u, 16u, 64u, 256u}) {

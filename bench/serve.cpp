@@ -269,33 +269,25 @@ void attack(const Settings& settings, const Writer& writer, const Questions& que
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
   Settings settings;
-  po::options_description all(
+  bench::Options options(
       "A server and its clients, in one process on loopback: an LSTM reads a text, and another\n"
       "writes words. Prints answers per second, and per second of processor time of the thread\n"
       "that runs handlers, and the median and 99th percentile of response times, one by one and\n"
       "together. With --connections instead: clients vanish, are slow or send garbage while "
       "others\n"
       "ask, and so many connections come one after the other. No answer may be lost, or differ by\n"
-      "a bit from the answer to its request alone.\n\nOptions");
-  all.add_options()("clients", po::value(&settings.clients)->default_value(settings.clients),
-                    "number of clients, each of which asks one question after the other")(
-      "seconds", po::value(&settings.seconds)->default_value(settings.seconds), "seconds per row")(
-      "hidden", po::value(&settings.hidden)->default_value(settings.hidden), "size of layers")(
-      "words", po::value(&settings.words)->default_value(settings.words), "size of the vocabulary")(
-      "batch", po::value(&settings.batch)->default_value(settings.batch),
-      "largest batch of requests")(
-      "connections", po::value(&settings.connections)->default_value(settings.connections),
-      "above 0: attack the server, with so many connections");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, all, values)) return;
-  bench::check_range("clients", settings.clients, 1, 2000);
-  bench::check_range("seconds", settings.seconds, 0.001, 3600);
-  bench::check_range("hidden", settings.hidden, 1, 4096);
-  bench::check_range("words", settings.words, 1, 1e6);
-  bench::check_range("batch", settings.batch, 1, 4096);
-  bench::check_range("connections", settings.connections, 0, 1e7);
+      "a bit from the answer to its request alone.");
+  options
+      .number("clients", settings.clients, 1, 2000,
+              "number of clients, each of which asks one question after the other")
+      .seconds(settings.seconds, "seconds per row")
+      .number("hidden", settings.hidden, 1, 4096, "size of layers")
+      .number("words", settings.words, 1, 1000000, "size of the vocabulary")
+      .number("batch", settings.batch, 1, 4096, "largest batch of requests")
+      .number("connections", settings.connections, 0, 10000000,
+              "above 0: attack the server, with so many connections");
+  if (!options.read(argc, argv)) return;
 
   const Writer writer(settings.hidden, settings.words);
   const Questions questions(writer);

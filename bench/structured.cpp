@@ -1,8 +1,8 @@
 // The cost of losses for structured prediction, and whether sentences of different lengths share
 // batches.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -105,64 +105,44 @@ class Models {
   nn::SemiMarkovCRF segments_;
 };
 
-struct Measured {
-  std::uint64_t batches = 0;
-  double nanoseconds = 0;  ///< per unit, recording, forward and backward; the median
-};
-
-Measured measure(const Model& model, const std::vector<unsigned>& lengths, double seconds) {
-  double units = 0;
-  for (const unsigned words : lengths) units += model.units(words);
-  Minibatch batch;
-  std::vector<double> times;
-  using Clock = std::chrono::steady_clock;
-  for (const auto begin = Clock::now();
-       Clock::now() - begin < std::chrono::duration<double>(seconds) || times.size() < 3;) {
-    const auto start = Clock::now();
-    batch.clear();
-    for (const unsigned words : lengths) batch.add_loss(model.loss(batch.new_graph(), words));
-    batch.forward();
-    batch.backward();
-    times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / units);
-  }
-  std::sort(times.begin(), times.end());
-  Minibatch counted;
-  for (const unsigned words : lengths) counted.add_loss(model.loss(counted.new_graph(), words));
-  counted.forward();
-  return {counted.explain().batches, times[times.size() / 2]};
-}
-
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
-  double seconds = 0.5;
+  double seconds = 1;
   std::string filter;
-  po::options_description options(
+  bench::Options options(
       "Losses of structured prediction for 32 sentences, with one thread. Prints the number of\n"
-      "batches of forward, and nanoseconds per unit to record, run forward and run backward, for\n"
-      "sentences of 36 words and of 5 to 36.\n\n"
-      "Options");
-  options.add_options()("seconds", po::value(&seconds)->default_value(0.5, "0.5"),
-                        "seconds per measurement")("filter", po::value(&filter)->default_value(""),
-                                                   "only models whose names contain this text");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("seconds", seconds, 0.001, 3600);
+      "batches of forward, and nanoseconds of processor time per unit to record, run forward and\n"
+      "run backward, for sentences of 36 words and of 5 to 36.");
+  options.seconds(seconds, "seconds per model")
+      .text("filter", filter, "only models whose names contain this text");
+  if (!options.read(argc, argv)) return;
 
-  const std::vector<unsigned> equal(kSentences, kLongest);
-  std::vector<unsigned> different;
-  for (unsigned i = 0; i < kSentences; ++i) different.push_back(5 + i * 13 % 32);
+  std::vector<unsigned> lengths[] = {std::vector<unsigned>(kSentences, kLongest), {}};
+  for (unsigned i = 0; i < kSentences; ++i) lengths[1].push_back(5 + i * 13 % 32);
   ParameterCollection parameters;
   const Models models(parameters);
-  std::printf("%-32s %18s   %s\n", "", "batches", "ns per");
-  std::printf("%-32s %8s %9s   %-8s %8s %9s\n", "", "equal", "different", "unit", "equal",
-              "different");
+  fmt::print("{:<32} {:>18}   {}\n", "", "batches", "ns per");
+  fmt::print("{:<32} {:>8} {:>9}   {:<8} {:>8} {:>9}\n", "", "equal", "different", "unit", "equal",
+             "different");
   for (const Model& model : models.all()) {
     if (model.name.find(filter) == std::string::npos) continue;
-    const Measured a = measure(model, equal, seconds), b = measure(model, different, seconds);
-    std::printf("%-32s %8llu %9llu   %-8s %8.0f %9.0f\n", model.name.c_str(),
-                static_cast<unsigned long long>(a.batches),
-                static_cast<unsigned long long>(b.batches), model.unit.c_str(), a.nanoseconds,
-                b.nanoseconds);
+    Minibatch batches[2];
+    std::vector<std::function<void()>> runs;
+    double units[2] = {};
+    for (const int i : {0, 1}) {
+      for (const unsigned words : lengths[i]) units[i] += model.units(words);
+      runs.push_back([&, i] {
+        batches[i].clear();
+        for (const unsigned words : lengths[i]) {
+          batches[i].add_loss(model.loss(batches[i].new_graph(), words));
+        }
+        batches[i].forward();
+        batches[i].backward();
+      });
+    }
+    const std::vector<double> times = bench::seconds_by_turns(runs, seconds);
+    fmt::print("{:<32} {:>8} {:>9}   {:<8} {:>8.0f} {:>9.0f}\n", model.name,
+               batches[0].explain().batches, batches[1].explain().batches, model.unit,
+               times[0] / units[0] * 1e9, times[1] / units[1] * 1e9);
   }
 }
 

@@ -10,29 +10,32 @@ constexpr const char* kAbout =
     "cell(f); Tree-LSTMs) or single (ops, no batching).\n"
     "\n"
     "Columns: instances per second, microseconds per instance, processor time as a share of the\n"
-    "time (less than 100 % per thread: the machine was busy), GFLOP/s of the matrix products and\n"
-    "their share of the peak of fused multiply-adds on as many cores, nanoseconds per node for\n"
-    "recording, planning and everything else outside of kernels, the share of a step outside of\n"
-    "kernels and update, and batches, their lower bound and kernel calls per minibatch.\n"
-    "bench/compare.py shows two files of --json side by side.\n"
+    "time (less than 1 per thread: the machine was busy), GFLOP/s of the matrix products and "
+    "their\n"
+    "share of the peak of fused multiply-adds on as many cores, nanoseconds per node for "
+    "recording,\n"
+    "planning and everything else outside of kernels, the share of a step outside of kernels and\n"
+    "update, and batches, their lower bound and kernel calls per minibatch. bench/compare.py "
+    "shows\n"
+    "two files of --json side by side.\n"
     "\n"
-    "With --device cuda or cuda-host a second table counts the device's work per minibatch, after\n"
-    "three others: kernels launched (and per batch), copies, kilobytes over the bus, waits of the\n"
-    "host, allocations, batches that ran on the CPU because the device has no kernel for them,\n"
-    "megabytes in use, and how long it was busy: from the first copy of a submission to its last\n"
-    "kernel, including gaps between launches. From these counts and the products it predicts the\n"
-    "time on an H100; bench/support/gpu_model.h has the formula and its constants, and "
-    "--constants\n"
-    "reads those that the program constants has measured. The host's time is that of recording "
-    "and\n"
-    "planning on this machine, or --host-us. cuda-host runs GPU kernels on the CPU: its counts "
-    "are\n"
-    "those of a GPU, its speed means nothing.";
+    "With --device cuda or cuda-host a second table counts the device's work per minibatch: "
+    "kernels\n"
+    "launched forward, backward and by the update, further steps of launches, copies to the "
+    "device\n"
+    "and back, kilobytes over the bus, waits of the host, allocations, batches that ran on the "
+    "CPU\n"
+    "for want of a kernel; microseconds of the host to record and plan, and of the device from "
+    "the\n"
+    "first copy of a submission to its last kernel; and the time that an H100 is predicted to "
+    "take\n"
+    "(bench/support/device_work.h). cuda-host runs GPU kernels on the CPU: its counts are those "
+    "of\n"
+    "a GPU, its speed means nothing.";
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace dynet_like::bench;
-  return run_table(argc, argv,
-                   {"throughput", kAbout, all_rows(), "/b64/.*/auto/t1", measure, true});
+  return run_table(argc, argv, {"throughput", kAbout, all_rows(), "/b64/.*/auto/t1", measure});
 }

@@ -1,8 +1,7 @@
 // How fast a tokenizer cuts lines into pieces, with one thread. bench/tokenizers_peer.py measures
 // Hugging Face's library in the same way.
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
+#include <fmt/core.h>
+
 #include <fstream>
 #include <string>
 #include <vector>
@@ -16,17 +15,14 @@ namespace {
 using namespace dynet_like;
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
   std::string path, text;
   double seconds = 2;
-  po::options_description options("Speed of a tokenizer for the lines of a text.\n\nOptions");
-  options.add_options()("tokenizer", po::value(&path), "a file tokenizer.json")(
-      "text", po::value(&text), "a file of lines")(
-      "seconds", po::value(&seconds)->default_value(2, "2"), "how long to measure");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("seconds", seconds, 0.001, 3600);
-  if (path.empty() || text.empty()) throw po::error("need --tokenizer and --text");
+  bench::Options options("Speed of a tokenizer for the lines of a text, with one thread.");
+  options.text("tokenizer", path, "a file tokenizer.json")
+      .text("text", text, "a file of lines")
+      .seconds(seconds, "how long to measure");
+  if (!options.read(argc, argv)) return;
+  if (path.empty() || text.empty()) throw UsageError("need --tokenizer and --text");
 
   const nn::Tokenizer tokenizer = nn::Tokenizer::load(path);
   std::ifstream stream(text);
@@ -35,18 +31,13 @@ void run(int argc, char** argv) {
   std::size_t bytes = 0, pieces = 0;
   for (std::string line; std::getline(stream, line); bytes += line.size()) lines.push_back(line);
 
-  using Clock = std::chrono::steady_clock;
-  double best = 0;  // lines that other programs of the machine slow down do not count
-  for (const auto begin = Clock::now();
-       best == 0 || Clock::now() - begin < std::chrono::duration<double>(seconds);) {
+  const auto run = [&] {
     pieces = 0;
-    const auto start = Clock::now();
     for (const std::string& line : lines) pieces += tokenizer.encode(line).ids.size();
-    const double took = std::chrono::duration<double>(Clock::now() - start).count();
-    best = best == 0 ? took : std::min(best, took);
-  }
-  std::printf("%.2f MB/s, %.2f million pieces/s\n", static_cast<double>(bytes) / best / 1e6,
-              static_cast<double>(pieces) / best / 1e6);
+  };
+  const double took = bench::seconds_by_turns({run}, seconds)[0];
+  fmt::print("{:.2f} MB/s, {:.2f} million pieces/s\n", static_cast<double>(bytes) / took / 1e6,
+             static_cast<double>(pieces) / took / 1e6);
 }
 
 }  // namespace

@@ -82,18 +82,15 @@ std::vector<Attack> all_attacks() {
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
-  std::vector<std::size_t> sizes;
-  po::options_description options("Time of texts that are made to be slow.\n\nOptions");
-  options.add_options()(
-      "kib", po::value(&sizes)->multitoken()->default_value({64, 1024, 16384}, "64 1024 16384"),
-      "sizes of the texts, in KiB");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
+  std::size_t most = 16384;
+  bench::Options options(
+      "Time of texts that are made to be slow: of 64 KiB, of 16 times as much, and so on.");
+  options.number("kib", most, 64, 1 << 20, "size of the largest text, in KiB");
+  if (!options.read(argc, argv)) return;
   for (const Attack& attack : all_attacks()) {
     const nn::Tokenizer tokenizer = nn::Tokenizer::from_text(attack.json);
     std::printf("%-32s", attack.name.c_str());
-    for (const std::size_t kib : sizes) {
+    for (std::size_t kib = 64; kib <= most; kib *= 16) {
       std::string text;
       while (text.size() < kib * 1024) text += attack.unit;
       const auto begin = std::chrono::steady_clock::now();

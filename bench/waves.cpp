@@ -1,8 +1,8 @@
 // The cost of samples that wait for each other's values, compared with the same program by hand.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <ctime>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -103,7 +103,6 @@ std::vector<Parse> in_lockstep(const Parser& parser, std::span<const Sentence> s
 struct Form {
   std::vector<Parse> (*run)(const Parser&, std::span<const Sentence>, Minibatch&);
   std::size_t together;
-  std::vector<double> speeds = {};
 };
 
 /// Runs a form. Returns all decisions for all sentences.
@@ -129,50 +128,36 @@ std::vector<unsigned> run_form(const Form& form, const Parser& parser,
 /// Prints the median speed of each form.
 void compare(const Parser& parser, std::span<const Sentence> sentences, std::size_t together,
              double seconds) {
-  Form forms[] = {{on_fibers, 1}, {in_lockstep, together}, {on_fibers, together}};
+  const Form forms[] = {{on_fibers, 1}, {in_lockstep, together}, {on_fibers, together}};
   const std::vector<unsigned> expected = run_form(forms[0], parser, sentences);
-  const auto begin = std::chrono::steady_clock::now();
-  do {
-    for (Form& form : forms) {
-      const std::clock_t start = std::clock();
+  std::vector<std::function<void()>> runs;
+  for (const Form& form : forms) {
+    runs.push_back([&] {
       if (run_form(form, parser, sentences) != expected)
         throw std::logic_error("the forms decide differently");
-      const auto ticks = static_cast<double>(std::clock() - start);
-      form.speeds.push_back(static_cast<double>(sentences.size()) * CLOCKS_PER_SEC / ticks);
-    }
-  } while (std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(seconds));
-  std::printf("%10s", parser.training ? "training" : "parsing");
-  for (Form& form : forms) {
-    std::sort(form.speeds.begin(), form.speeds.end());
-    std::printf(" %12.0f", form.speeds[form.speeds.size() / 2]);
+    });
   }
-  std::printf("\n");
+  fmt::print("{:>10}", parser.training ? "training" : "parsing");
+  for (const double time : bench::seconds_by_turns(runs, seconds)) {
+    fmt::print(" {:>12.0f}", static_cast<double>(sentences.size()) / time);
+  }
+  fmt::print("\n");
 }
 
 void run(int argc, char** argv) {
-  namespace po = boost::program_options;
   unsigned count = 256, together = 32, hidden = 128;
   double seconds = 2;
-  po::options_description options(
+  bench::Options options(
       "Transition-based parsers (arc-hybrid, LSTMs from both ends, random weights) that need "
       "their\n"
       "scores after every step. Prints sentences per second of processor time with one thread,\n"
       "the median of runs that take turns: one sentence at a time, together by hand in lockstep\n"
-      "(Minibatch::compute per step), and together as plain code per sentence "
-      "(for_each_sample).\n\n"
-      "Options");
-  options.add_options()("sentences", po::value(&count)->default_value(count),
-                        "number, of 2 to 41 words")(
-      "batch", po::value(&together)->default_value(together), "sentences per minibatch")(
-      "hidden", po::value(&hidden)->default_value(hidden), "size of all layers")(
-      "seconds", po::value(&seconds)->default_value(seconds),
-      "seconds of training, and of parsing");
-  po::variables_map values;
-  if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("seconds", seconds, 0.001, 3600);
-  bench::check_range("sentences", count, 1, 100000);
-  bench::check_range("batch", together, 1, 100000);
-  bench::check_range("hidden", hidden, 1, 4096);
+      "(Minibatch::compute per step), and together as plain code per sentence (for_each_sample).");
+  options.number("sentences", count, 1, 100000, "number, of 2 to 41 words")
+      .number("batch", together, 1, 100000, "sentences per minibatch")
+      .number("hidden", hidden, 1, 4096, "size of all layers")
+      .seconds(seconds, "seconds of training, and of parsing");
+  if (!options.read(argc, argv)) return;
 
   Random random(1);
   std::vector<Sentence> sentences(count);
@@ -180,7 +165,7 @@ void run(int argc, char** argv) {
     sentence.resize(3 + random.below(40));
     for (unsigned& word : sentence) word = random.below(1000);
   }
-  std::printf("%10s %12s %12s %12s\n", "", "alone", "lockstep", "fibers");
+  fmt::print("{:>10} {:>12} {:>12} {:>12}\n", "", "alone", "lockstep", "fibers");
   for (const bool training : {false, true})
     compare({hidden, training}, sentences, together, seconds);
 }

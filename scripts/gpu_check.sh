@@ -17,8 +17,8 @@
 #   smoke        1  every feature of a GPU that the library needs, once; if it fails, nothing else runs
 #   constants    4  times of launches, copies, waits and products; products against cuBLAS
 #   kernels      3  kernels and a training run against the CPU
-#   throughput   9  models of the benchmark, row by row, with predictions from the constants; after
-#                   two updates, the loss must be that of the CPU. The first row is there after at
+#   throughput   9  models of the benchmark, row by row, with predictions; after two updates, the
+#                   loss must be that of the CPU. The first row is there after at
 #                   most ten minutes
 #   ops          9  every op against its bound, and the tests of ops
 #   peers        9  the same work in PyTorch; skipped without PyTorch
@@ -227,9 +227,8 @@ compare_losses() {  # DEVICE CPU: files of throughput
 }
 
 run_row() {
-  local options=(--runs 3 --seconds 2) constants="$results/constants.json"
+  local options=(--runs 3 --seconds 2)
   [[ $device == cuda ]] || options=(--seconds 0.01)
-  ! grep -qs '"gpu"' "$constants" || options+=(--constants "$constants")
   child own throughput --device "$device" --filter "^$1\$" "${options[@]}" \
     --json "${file%.txt}.json" &&
     child own throughput --device cpu --filter "^$1\$" --seconds 0.001 --json "${file%.txt}_cpu.json" &&
@@ -276,7 +275,7 @@ run_step() {
     machine) part machine describe_machine ;;
     smoke) part smoke own smoke --device "$device" ;;
     constants)
-      part constants own constants --device "$device" --json "$results/constants.json"
+      part constants own constants --device "$device"
       ;;
     kernels) test_parts '^cuda_' ;;
     throughput) throughput_parts ;;

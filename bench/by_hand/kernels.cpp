@@ -32,14 +32,10 @@ void Weight::pack_transpose() {
                packed_transpose_.data());
 }
 
-void Weight::set_gradient(const Places& dy, const Places& x) { sum_products(dy, x, true); }
-
-void Weight::add_gradient(const Places& dy, const Places& x) { sum_products(dy, x, false); }
-
-void Weight::sum_products(const Places& dy, const Places& x, bool fresh) {
+void Weight::set_gradient(const Places& dy, const Places& x) {
   queue_->add_outer_products(
       DType::f32,
-      {gradient_.data(), dim_.rows(), dim_.cols(), {dy.data(), x.data(), dy.size()}, fresh});
+      {gradient_.data(), dim_.rows(), dim_.cols(), {dy.data(), x.data(), dy.size()}, true});
 }
 
 void Weight::set_gradient(const Places& dy) {

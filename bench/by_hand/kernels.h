@@ -63,9 +63,8 @@ class Weight {
   Operand operand(std::size_t columns = kWorthPacking);
   Operand transposed() const { return {nullptr, values_.data(), packed_transpose_.data()}; }
 
-  /// Sets the gradient to the sum of all dy_i x_i', or of all dy_i. After that, it may be added to.
+  /// Sets the gradient to the sum of all dy_i x_i', or of all dy_i.
   void set_gradient(const Places& dy, const Places& x);
-  void add_gradient(const Places& dy, const Places& x);
   void set_gradient(const Places& dy);
   /// gradient[first, first + size) += the sum of all dy_i.
   void add_gradient(std::size_t first, std::size_t size, const Places& dy);
@@ -77,7 +76,6 @@ class Weight {
   static constexpr std::size_t kWorthPacking = 32;
 
   void pack_transpose();
-  void sum_products(const Places& dy, const Places& x, bool fresh);
 
   Queue* queue_;
   std::string name_;

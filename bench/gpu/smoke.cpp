@@ -1,7 +1,6 @@
 // The first program to run on a GPU: every feature that the library needs, once.
 #include <fmt/core.h>
 
-#include <boost/program_options.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -25,9 +24,7 @@ constexpr const char* kHelp =
     "against numbers of the CPU and against cuBLAS, copies from and to pinned memory, events, and\n"
     "two steps of training. Prints a line per check with milliseconds. If a check fails, the\n"
     "program ends with status 1. Without libcublas.so.13 the check against cuBLAS is skipped:\n"
-    "training does not need it.\n"
-    "\n"
-    "Options";
+    "training does not need it.";
 
 void need(bool is_true, const std::string& what) {
   if (!is_true) throw DeviceError("need " + what);
@@ -159,9 +156,8 @@ std::string check_training(Access&) {
 }
 
 void run(int argc, char** argv) {
-  boost::program_options::options_description options(kHelp);
-  boost::program_options::variables_map values;
-  if (!read_command_line(argc, argv, options, values)) return;
+  Options options(kHelp);
+  if (!options.read(argc, argv)) return;
   Clock::time_point begin = Clock::now();
   const auto say = [&](const char* name, const std::string& what) {
     const std::chrono::duration<double, std::milli> took = Clock::now() - begin;

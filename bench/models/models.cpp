@@ -11,10 +11,10 @@ const std::vector<ModelKind>& all_models() {
       {"tree_lstm_own_forget", {50, 64, 128, 256}, "trees.txt", make_tree_lstm_own_forget, true},
       {"tagger", {50, 64, 128, 256}, "tagger.txt", make_tagger},
       {"language_model", {256}, "language_model.txt", make_language_model},
-      {"char_tagger", {128}, "tagger.txt", make_char_tagger},
-      {"tree_gru", {128}, "trees.txt", make_tree_gru},
-      {"lattice_lstm", {128}, "lattices.txt", make_lattice_lstm},
-      {"random_dag", {128}, "dags.txt", make_random_dag}};
+      {"char_tagger", {128}, nullptr, make_char_tagger},
+      {"tree_gru", {128}, nullptr, make_tree_gru},
+      {"lattice_lstm", {128}, nullptr, make_lattice_lstm},
+      {"random_dag", {128}, nullptr, make_random_dag}};
   return models;
 }
 

@@ -12,7 +12,7 @@ namespace dynet_like::bench {
 struct ModelKind {
   const char* name;
   std::vector<unsigned> sizes;  ///< hidden sizes that are measured
-  const char* data;             ///< the file that has its data, see data_files.h
+  const char* data;             ///< the file to which bench/dump writes its data, or null
   std::unique_ptr<Workload> (*make)(unsigned hidden, Form form);
   bool has_steps = false;  ///< whether Form::steps exists
 };

@@ -1,21 +1,16 @@
-// The work of a device for a minibatch, phase by phase.
+// The work of a device for minibatches, phase by phase, and how long a GPU would take for it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <memory>
 
-#include "bench/support/gpu_model.h"
 #include "dynet_like/device/queue.h"
 #include "dynet_like/dynet_like.h"
 
 namespace dynet_like::bench {
 
 enum class Phase : std::uint8_t { forward, backward, update };
-constexpr std::size_t kPhases = 3;
-
-/// The counts between two calls of Device::counts(). Bytes in use are those of the second.
-DeviceCounts difference(const DeviceCounts& before, const DeviceCounts& after);
 
 /// Adds up the work of a device in each phase of minibatches. No one else may use the device
 /// meanwhile.
@@ -32,39 +27,44 @@ class PhaseCounts {
   Device& device_;
   std::unique_ptr<detail::Queue> queue_;
   DeviceCounts last_;
-  std::array<DeviceCounts, kPhases> sums_;
+  std::array<DeviceCounts, 3> sums_;
 };
 
-/// One phase: means over minibatches.
-struct PhaseWork {
-  double launches = 0;
-  double copies_to_device = 0, bytes_to_device = 0, copies_to_host = 0, bytes_to_host = 0;
-  double synchronisations = 0, allocations = 0, fallbacks = 0;
-  double product_terms = 0, meetings = 0;
-};
-
-PhaseWork mean(const DeviceCounts& sum, double minibatches);
-PhaseWork operator+(const PhaseWork& a, const PhaseWork& b);
-
-/// One minibatch: counts, and predictions of the GPU model from them.
+/// All other figures are per minibatch; counts are sums.
 struct DeviceWork {
-  PhaseWork forward, backward, update;
-  double bytes_in_use = 0, peak_bytes = 0;  ///< of the device's memory
-  double forward_flops = 0;                 ///< of products; backward has twice as many
+  double minibatches = 1;
+  DeviceCounts forward, backward, update;
+  double forward_flops = 0;  ///< of products; backward has twice as many
   double value_bytes = 0, gradient_bytes = 0, weight_bytes = 0;
   double busy_seconds = 0;  ///< the device's, in submissions
   double host_seconds = 0;  ///< for recording and planning; of the fastest minibatch
 
-  PhaseWork all() const { return forward + backward + update; }
-  /// Predicted time on a GPU, if the host takes `host` seconds to record and plan a minibatch. The
-  /// memory that kernels read and write is estimated, without caches: forward writes every value,
-  /// reads it once, and reads the weights; backward reads values and weights, writes gradients, and
-  /// reads those of nodes once; an update reads weights and their gradients, and writes weights.
-  /// Tables are not counted, since few of their rows are used.
-  double predicted_seconds(const Gpu& gpu, double host) const;
+  /// A count of all phases, per minibatch.
+  double mean(std::uint64_t DeviceCounts::*count) const {
+    return static_cast<double>(forward.*count + backward.*count + update.*count) / minibatches;
+  }
 };
 
-/// Bytes of all parameters that are not tables.
-double weight_bytes(const ParameterCollection& parameters);
+/// Seconds per minibatch on an H100, from the best to the worst that documents and published
+/// measurements let us expect. Nothing of this was measured. If minibatches follow each other, and
+/// the loss is read after each forward pass:
+///
+///   max(asking(rest) + host, busy(rest)) + max(asking(forward), busy(forward)) + waits * wait
+///   asking = (launches + copies) * call + meetings * host_step
+///   busy   = (launches + copies) * launch + meetings * meeting + bus_bytes / bus
+///            + max(memory_bytes / bandwidth, flops / peak, product_terms * term)
+///
+/// When the loss is known, the host asks for the rest (backward and update), then records and plans
+/// the next minibatch, while the device works. Then both work on forward, since the device begins
+/// while the host still asks; and the host waits for the loss. Kernels follow each other in one
+/// stream, so their fixed costs add up. Inside a kernel memory and arithmetic work at the same
+/// time, and a product with few columns waits for one tile after the other. The memory that kernels
+/// read and write is estimated, without caches: forward writes every value, reads it once, and
+/// reads the weights; backward reads values and weights, writes gradients, and reads those of nodes
+/// once; an update reads weights and their gradients, and writes weights. Tables are not counted.
+struct Prediction {
+  double least, most;
+};
+Prediction predict(const DeviceWork& work);
 
 }  // namespace dynet_like::bench

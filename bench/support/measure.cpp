@@ -153,16 +153,16 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
                         &device.value_bytes, &device.gradient_bytes}) {
     *count /= minibatches;
   }
-  device.forward = mean(counts.of(Phase::forward), minibatches);
-  device.backward = mean(counts.of(Phase::backward), minibatches);
-  device.update = mean(counts.of(Phase::update), minibatches);
-  const DeviceCounts now = default_device()->counts();
-  device.bytes_in_use = static_cast<double>(now.bytes_in_use);
-  device.peak_bytes = static_cast<double>(now.peak_bytes);
-  device.busy_seconds = now.busy_seconds / minibatches;
+  device.minibatches = minibatches;
+  device.forward = counts.of(Phase::forward);
+  device.backward = counts.of(Phase::backward);
+  device.update = counts.of(Phase::update);
+  device.busy_seconds = default_device()->counts().busy_seconds / minibatches;
   default_device()->measure_busy_time(false);
   device.forward_flops = flops / (row.train ? 3 : 1) / minibatches;
-  device.weight_bytes = weight_bytes(run.parameters());
+  for (const auto& storage : run.parameters().storages()) {
+    if (!storage->is_table) device.weight_bytes += static_cast<double>(storage->values.size());
+  }
   return flops / (run.words() - before);
 }
 

@@ -18,7 +18,8 @@ struct Result {
   /// than 1, other programs used its core: then instances per second of processor time are the
   /// better figure.
   double cpu_share = 1;
-  double gflops = 0;  ///< of the matrix products
+  double gflops = 0;       ///< of the matrix products
+  double peak_gflops = 0;  ///< of fused multiply-adds on one core, if it was measured
   double record_ns = 0, plan_ns = 0, rest_ns = 0;
   double outside_share = 0;  ///< of the time, neither in kernels nor in the trainer
   double nodes = 0, batches = 0, bound = 0, kernel_calls = 0;

@@ -3,9 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <iostream>
 #include <system_error>
@@ -49,27 +52,44 @@ void use_device(const std::string& name) {
 
 }  // namespace
 
-bool read_command_line(int argc, char** argv, po::options_description& options,
-                       po::variables_map& values,
-                       const po::positional_options_description& positions) {
-  options.add_options()("help,h", "show this help")(
+void Options::add(const std::string& name, const std::string& value, const std::string& help,
+                  const std::function<void(const std::string&)>& set) {
+  auto* const semantic = po::value<std::string>()->notifier(set);
+  if (!value.empty()) semantic->default_value(value);
+  described_.add_options()(name.c_str(), semantic, help.c_str());
+}
+
+Options& Options::flag(const std::string& name, bool& value, const std::string& help) {
+  described_.add_options()(name.c_str(), po::bool_switch(&value), help.c_str());
+  return *this;
+}
+
+Options& Options::argument(std::string& value) {
+  argument_ = &value;
+  return *this;
+}
+
+bool Options::read(int argc, char** argv) {
+  described_.add_options()("help,h", "show this help")(
       "device", po::value<std::string>()->value_name("NAME"),
-      "where to compute: cpu, cuda (the first GPU), "
-      "cuda:1, or cuda-host, which runs GPU kernels on "
-      "the CPU ($DYNET_LIKE_DEVICE, or cpu)");
+      "where to compute: cpu, cuda (the first GPU), cuda:1, or cuda-host, which runs GPU kernels "
+      "on the CPU ($DYNET_LIKE_DEVICE, or cpu)");
   using Style = po::command_line_style::style_t;
   const auto style = static_cast<Style>(po::command_line_style::unix_style &
                                         ~po::command_line_style::allow_guessing);
   po::options_description all;
-  all.add(options);
-  for (unsigned i = 0; i < positions.max_total_count(); ++i) {
-    all.add_options()(positions.name_for_position(i).c_str(), po::value<std::string>());
+  all.add(described_);
+  po::positional_options_description positions;
+  if (argument_ != nullptr) {
+    positions.add("argument", 1);
+    all.add_options()("argument", po::value(argument_));
   }
+  po::variables_map values;
   po::store(
       po::command_line_parser(argc, argv).options(all).positional(positions).style(style).run(),
       values);
   if (values.contains("help")) {
-    std::cout << options;
+    std::cout << described_;
     return false;
   }
   po::notify(values);
@@ -77,10 +97,33 @@ bool read_command_line(int argc, char** argv, po::options_description& options,
   return true;
 }
 
-void check_range(const char* option, double number, double low, double high) {
-  if (number >= low && number <= high) return;
-  throw UsageError(
-      fmt::format("need a number from {} to {} for --{}; got {}", low, high, option, number));
+double processor_seconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median(std::vector<double> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
+std::vector<double> seconds_by_turns(const std::vector<std::function<void()>>& runs,
+                                     double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  std::vector<std::vector<double>> times(runs.size());
+  for (int round = 0; round < 3 || Clock::now() < end; ++round) {
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const double begin = processor_seconds();
+      runs[i]();
+      times[i].push_back(processor_seconds() - begin);
+    }
+  }
+  std::vector<double> medians;
+  for (const std::vector<double>& of_run : times) medians.push_back(median(of_run));
+  return medians;
 }
 
 }  // namespace dynet_like::bench

@@ -44,13 +44,12 @@ RealFiles& real_files() {
   return files;
 }
 
-void add_real_files(boost::program_options::options_description& options) {
-  namespace po = boost::program_options;
-  options.add_options()(
-      "trees", po::value(&real_files().trees)->value_name("FILE"),
-      "take the trees from this file, which has the format of the Stanford Sentiment Treebank")(
-      "sentences", po::value(&real_files().sentences)->value_name("FILE"),
-      "take the sentences from this file, CoNLL-U");
+void add_real_files(Options& options) {
+  options
+      .text(
+          "trees", real_files().trees,
+          "take the trees from this file, which has the format of the Stanford Sentiment Treebank")
+      .text("sentences", real_files().sentences, "take the sentences from this file, CoNLL-U");
 }
 
 std::vector<BinaryTree> read_trees(const std::string& file, const DataOptions& options) {

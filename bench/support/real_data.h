@@ -1,11 +1,11 @@
 // Real data for benchmarks, in place of the synthetic data of the same kind.
 #pragma once
 
-#include <boost/program_options.hpp>
 #include <string>
 #include <vector>
 
 #include "bench/support/data.h"
+#include "bench/support/program.h"
 
 namespace dynet_like::bench {
 
@@ -18,7 +18,7 @@ struct RealFiles {
 RealFiles& real_files();
 
 /// Adds --trees and --sentences, which set real_files().
-void add_real_files(boost::program_options::options_description& options);
+void add_real_files(Options& options);
 
 /// As many instances of a file as are drawn otherwise, in random order, or all if there are fewer.
 /// Sentences of one word are left out. The number of a word is its

@@ -4,11 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "bench/support/device_table.h"
 #include "bench/support/fma_peak.h"
 #include "bench/support/program.h"
 #include "bench/support/real_data.h"
@@ -19,154 +17,183 @@ namespace dynet_like::bench {
 
 namespace {
 
-namespace po = boost::program_options;
-
-struct Options {
+struct Chosen {
   std::string filter, mode, json_file;
   double seconds = 1;
-  int runs = 1;
-  double host_us = 0;  ///< 0: as measured
-  GpuRange range;
-  bool counts_devices = false;
+  unsigned runs = 1;
+  bool lists = false;
 };
 
-nlohmann::json to_json(const Row& row, const Result& r, int runs, double spread, double peak) {
-  return {{"row", row.name()},
-          {"model", row.model},
-          {"hidden", row.hidden},
-          {"batch", row.batch},
-          {"mode", row.train ? "train" : "infer"},
-          {"form", row.form},
-          {"policy", batching::name_of(row.policy)},
-          {"threads", row.threads},
-          {"runs", runs},
-          {"spread", spread},
-          {"instances_per_s", r.instances_per_s},
-          {"cpu_share", r.cpu_share},
-          {"instances_per_cpu_s", r.instances_per_s / r.cpu_share},
-          {"us_per_instance", 1e6 / r.instances_per_s},
-          {"gflops", r.gflops},
-          {"peak_gflops", peak},
-          {"peak_share", r.gflops / peak / row.threads},
-          {"record_ns_per_node", r.record_ns},
-          {"plan_ns_per_node", r.plan_ns},
-          {"rest_ns_per_node", r.rest_ns},
-          {"outside_kernels_share", r.outside_share},
-          {"nodes", r.nodes},
-          {"batches", r.batches},
-          {"bound", r.bound},
-          {"kernel_calls", r.kernel_calls},
-          {"early_loss", r.early_loss},
-          {"final_loss", r.loss}};
+/// A figure of a row: a key in JSON and, if it has a title, a column of the table.
+struct Column {
+  const char* key;
+  const char* title;
+  int places;
+  double (*value)(const Row& row, const Result& result);
+};
+
+constexpr Column kColumns[] = {
+    {"instances_per_s", "inst/s", 1, [](auto&, auto& r) { return r.instances_per_s; }},
+    {"us_per_instance", "us/inst", 1, [](auto&, auto& r) { return 1e6 / r.instances_per_s; }},
+    {"cpu_share", "cpu", 2, [](auto&, auto& r) { return r.cpu_share; }},
+    {"instances_per_cpu_s", nullptr, 0,
+     [](auto&, auto& r) { return r.instances_per_s / r.cpu_share; }},
+    {"gflops", "GFLOP/s", 1, [](auto&, auto& r) { return r.gflops; }},
+    {"peak_gflops", nullptr, 0, [](auto&, auto& r) { return r.peak_gflops; }},
+    {"peak_share", "of peak", 2,
+     [](auto& row, auto& r) { return r.gflops / r.peak_gflops / row.threads; }},
+    {"record_ns_per_node", "record", 0, [](auto&, auto& r) { return r.record_ns; }},
+    {"plan_ns_per_node", "plan", 0, [](auto&, auto& r) { return r.plan_ns; }},
+    {"rest_ns_per_node", "rest", 0, [](auto&, auto& r) { return r.rest_ns; }},
+    {"outside_kernels_share", "outside", 3, [](auto&, auto& r) { return r.outside_share; }},
+    {"nodes", nullptr, 0, [](auto&, auto& r) { return r.nodes; }},
+    {"batches", "batches", 1, [](auto&, auto& r) { return r.batches; }},
+    {"bound", "bound", 1, [](auto&, auto& r) { return r.bound; }},
+    {"kernel_calls", "calls", 1, [](auto&, auto& r) { return r.kernel_calls; }},
+    {"early_loss", nullptr, 0, [](auto&, auto& r) { return r.early_loss; }},
+    {"final_loss", nullptr, 0, [](auto&, auto& r) { return r.loss; }}};
+
+double mean(const Result& result, std::uint64_t DeviceCounts::*count) {
+  return result.device.mean(count);
+}
+double launches(const Result& result, const DeviceCounts& phase) {
+  return static_cast<double>(phase.launches) / result.device.minibatches;
 }
 
-void print_header() {
-  fmt::print("{:<48}{:>9}{:>9}{:>6}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}{:>9}{:>9}{:>9}\n", "row",
-             "inst/s", "us/inst", "cpu", "GFLOP/s", "peak", "record", "plan", "rest", "other",
-             "batches", "bound", "calls");
-  fmt::print("{:<48}{:>9}{:>9}{:>6}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}\n", "", "", "", "%", "", "%",
-             "ns/node", "", "", "%");
+constexpr Column kDeviceColumns[] = {
+    {"forward_launches", "forward", 0,
+     [](auto&, auto& r) { return launches(r, r.device.forward); }},
+    {"backward_launches", "backward", 0,
+     [](auto&, auto& r) { return launches(r, r.device.backward); }},
+    {"update_launches", "update", 0, [](auto&, auto& r) { return launches(r, r.device.update); }},
+    {"meetings", "steps", 0, [](auto&, auto& r) { return mean(r, &DeviceCounts::meetings); }},
+    {"copies_to_device", "copies", 1,
+     [](auto&, auto& r) { return mean(r, &DeviceCounts::copies_to_device); }},
+    {"copies_to_host", "back", 1,
+     [](auto&, auto& r) { return mean(r, &DeviceCounts::copies_to_host); }},
+    {"bus_kB", "bus kB", 1,
+     [](auto&, auto& r) {
+       return (mean(r, &DeviceCounts::bytes_to_device) + mean(r, &DeviceCounts::bytes_to_host)) /
+              1e3;
+     }},
+    {"synchronisations", "waits", 1,
+     [](auto&, auto& r) { return mean(r, &DeviceCounts::synchronisations); }},
+    {"allocations", "allocs", 1,
+     [](auto&, auto& r) { return mean(r, &DeviceCounts::allocations); }},
+    {"fallbacks", "on CPU", 1, [](auto&, auto& r) { return mean(r, &DeviceCounts::fallbacks); }},
+    {"host_us", "host us", 0, [](auto&, auto& r) { return r.device.host_seconds * 1e6; }},
+    {"busy_us", "busy us", 0, [](auto&, auto& r) { return r.device.busy_seconds * 1e6; }},
+    {"measured_us", "measured", 0,
+     [](auto& row, auto& r) { return row.batch / r.instances_per_s * 1e6; }},
+    {"predicted_us_least", "least us", 0,
+     [](auto&, auto& r) { return predict(r.device).least * 1e6; }},
+    {"predicted_us_most", "most us", 0,
+     [](auto&, auto& r) { return predict(r.device).most * 1e6; }}};
+
+nlohmann::json to_json(const Row& row, const Result& result, unsigned runs, double spread) {
+  nlohmann::json json = {{"row", row.name()},
+                         {"model", row.model},
+                         {"hidden", row.hidden},
+                         {"batch", row.batch},
+                         {"mode", row.train ? "train" : "infer"},
+                         {"form", row.form},
+                         {"policy", batching::name_of(row.policy)},
+                         {"threads", row.threads},
+                         {"runs", runs},
+                         {"spread", spread}};
+  for (const Column& column : kColumns) json[column.key] = column.value(row, result);
+  if (default_device()->is_cpu()) return json;
+  json["device"] = default_device()->name();
+  for (const Column& column : kDeviceColumns) json[column.key] = column.value(row, result);
+  return json;
 }
 
-void print(const nlohmann::json& j) {
-  const auto get = [&](const char* key) { return j.at(key).get<double>(); };
-  fmt::print(
-      "{:<48}{:>9.1f}{:>9.1f}{:>6.0f}{:>8.1f}{:>6.0f}{:>8.0f}{:>6.0f}{:>6.0f}{:>7.1f}{:>9.1f}{:>9."
-      "1f}"
-      "{:>9.1f}\n",
-      j.at("row").get<std::string>(), get("instances_per_s"), get("us_per_instance"),
-      100 * get("cpu_share"), get("gflops"), 100 * get("peak_share"), get("record_ns_per_node"),
-      get("plan_ns_per_node"), get("rest_ns_per_node"), 100 * get("outside_kernels_share"),
-      get("batches"), get("bound"), get("kernel_calls"));
+void print_titles(std::span<const Column> columns) {
+  fmt::print("{:<48}", "row");
+  for (const Column& column : columns) {
+    if (column.title != nullptr) fmt::print("{:>9}", column.title);
+  }
+  fmt::print("\n");
+}
+
+void print(std::span<const Column> columns, const Row& row, const Result& result) {
+  fmt::print("{:<48}", row.name());
+  for (const Column& column : columns) {
+    if (column.title != nullptr) {
+      fmt::print("{:>9.{}f}", column.value(row, result), column.places);
+    }
+  }
+  fmt::print("\n");
   std::fflush(stdout);
 }
 
 // The difference between the fastest and the slowest run, as a share of the median.
 double spread(const std::vector<Result>& runs) {
-  double slowest = runs[0].instances_per_s, fastest = slowest;
-  for (const Result& run : runs) {
-    slowest = std::min(slowest, run.instances_per_s);
-    fastest = std::max(fastest, run.instances_per_s);
-  }
-  return (fastest - slowest) / median(runs).instances_per_s;
+  const auto [slowest, fastest] =
+      std::ranges::minmax(runs, {}, [](const Result& run) { return run.instances_per_s; });
+  return (fastest.instances_per_s - slowest.instances_per_s) / median(runs).instances_per_s;
 }
 
 // The rows take turns, so that a busy period of the machine affects one run of each row, not all
 // runs of one.
-void measure_all(const std::vector<Row>& rows, const Options& options, const MeasureRow& measure) {
+void measure_all(const std::vector<Row>& rows, const Chosen& chosen, const TableProgram& program) {
   double peak = 0;
-  const bool on_device = options.counts_devices && !default_device()->is_cpu();
   nlohmann::json all = nlohmann::json::array();
   std::vector<std::vector<Result>> results(rows.size());
-  for (int run = 0; run < options.runs; ++run) {
+  std::vector<Result> medians;
+  for (unsigned run = 1; run <= chosen.runs; ++run) {
     peak = std::max(peak, measure_fma_peak());
-    if (run + 1 == options.runs) {
+    if (run == chosen.runs) {
       fmt::print("one core multiplies and adds {:.1f} GFLOP/s\n", peak);
-      print_header();
+      print_titles(kColumns);
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      results[i].push_back(measure(rows[i], options.seconds));
-      if (run + 1 < options.runs) continue;
-      const Result result = median(results[i]);
-      all.push_back(to_json(rows[i], result, options.runs, spread(results[i]), peak));
-      if (on_device) {
-        const double host =
-            options.host_us > 0 ? options.host_us / 1e6 : result.device.host_seconds;
-        all.back().update(device_columns(rows[i], result, host, options.range));
-      }
-      print(all.back());
-      if (!options.json_file.empty()) {
-        detail::write_atomically(options.json_file, all.dump(2) + '\n');
+      results[i].push_back(program.measure(rows[i], chosen.seconds));
+      if (run < chosen.runs) continue;
+      medians.push_back(median(results[i]));
+      medians.back().peak_gflops = peak;
+      print(kColumns, rows[i], medians.back());
+      all.push_back(to_json(rows[i], medians.back(), chosen.runs, spread(results[i])));
+      if (!chosen.json_file.empty()) {
+        detail::write_atomically(chosen.json_file, all.dump(2) + '\n');
       }
     }
   }
-  if (on_device) print_device_table(default_device()->name(), all, options.range);
+  if (default_device()->is_cpu()) return;
+  fmt::print(
+      "\nPer minibatch on {}. The last two columns are predicted, not measured: from the\n"
+      "best to the worst that can be expected of an H100.\n",
+      default_device()->name());
+  print_titles(kDeviceColumns);
+  for (std::size_t i = 0; i < rows.size(); ++i) print(kDeviceColumns, rows[i], medians[i]);
 }
 
 void run(int argc, char** argv, const TableProgram& program) {
-  Options chosen;
-  chosen.counts_devices = program.counts_devices;
-  po::options_description options(program.about + "\n\nOptions");
-  options.add_options()("list", "print the names of all rows")(
-      "filter", po::value(&chosen.filter)->default_value(program.default_filter),
-      "only rows whose name contains this regular expression")(
-      "mode", po::value(&chosen.mode), "only rows of this mode: train or infer")(
-      "json", po::value(&chosen.json_file),
-      "also write an array with one object per row to this file")(
-      "runs", po::value(&chosen.runs)->default_value(chosen.runs),
-      "take the median of so many runs of each row")(
-      "seconds", po::value(&chosen.seconds)->default_value(chosen.seconds), "how long a run takes");
-  if (program.counts_devices) {
-    options.add_options()("host-us", po::value(&chosen.host_us),
-                          "microseconds of the host per minibatch, for the prediction")(
-        "constants", po::value<std::string>()->value_name("FILE"),
-        "predict with constants that the program constants wrote to this file (default: the range "
-        "of an "
-        "H100 in bench/support/gpu_model.h)");
-  }
+  Chosen chosen;
+  chosen.filter = program.default_filter;
+  Options options(program.about);
+  options.flag("list", chosen.lists, "print the names of all rows")
+      .text("filter", chosen.filter, "only rows whose name contains this regular expression")
+      .text("mode", chosen.mode, "only rows of this mode: train or infer")
+      .text("json", chosen.json_file, "also write an array with one object per row to this file")
+      .number("runs", chosen.runs, 1, 1000, "take the median of so many runs of each row")
+      .seconds(chosen.seconds, "how long a run takes");
   add_real_files(options);
-  po::variables_map values;
-  if (!read_command_line(argc, argv, options, values)) return;
+  if (!options.read(argc, argv)) return;
   if (!chosen.mode.empty() && chosen.mode != "train" && chosen.mode != "infer") {
     throw UsageError("need train or infer for --mode; got " + chosen.mode);
-  }
-  check_range("seconds", chosen.seconds, 0.001, 3600);
-  check_range("runs", chosen.runs, 1, 1000);
-  if (values.contains("host-us")) check_range("host-us", chosen.host_us, 0.001, 1e9);
-  if (values.contains("constants")) {
-    chosen.range = read_constants(values["constants"].as<std::string>());
   }
   if (!chosen.json_file.empty()) detail::AtomicFile writable(chosen.json_file);
   std::vector<Row> rows;
   const std::regex wanted(chosen.filter);
   for (const Row& row : program.rows) {
-    if (values.contains("list")) fmt::print("{}\n", row.name());
+    if (chosen.lists) fmt::print("{}\n", row.name());
     const bool in_mode = chosen.mode.empty() || row.train == (chosen.mode == "train");
     if (in_mode && std::regex_search(row.name(), wanted)) rows.push_back(row);
   }
-  if (values.contains("list")) return;
+  if (chosen.lists) return;
   if (rows.empty()) throw UsageError("no row matches \"" + chosen.filter + "\"; see --list");
-  measure_all(rows, chosen, program.measure);
+  measure_all(rows, chosen, program);
 }
 
 }  // namespace

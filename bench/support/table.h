@@ -19,7 +19,6 @@ struct TableProgram {
   std::vector<Row> rows;
   std::string default_filter;
   MeasureRow measure;
-  bool counts_devices = false;  ///< whether results have a device's work
 };
 
 /// Parses the command line, measures the rows that it selects, and prints them. Returns the exit

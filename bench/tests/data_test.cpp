@@ -175,17 +175,6 @@ TEST(DataTest, TextOfInstances) {
   std::ostringstream words;
   write_words(words, sentence);
   EXPECT_EQ(words.str(), "17 3");
-  EXPECT_EQ(text_of(Lattice{{{0, 1, 7}, {1, 2, 5}, {0, 2, 9}}, {3, 1}}), "3 1 | 0/1/7 1/2/5 0/2/9");
-  RandomDag dag;
-  dag.nodes = {{RandomDag::Kind::word, 17, 0, false, 1},
-               {RandomDag::Kind::word, 4, 0, false, 2},
-               {RandomDag::Kind::gate, 1, 0, false, 0},
-               {RandomDag::Kind::gru, 2, 0, true, 3}};
-  EXPECT_EQ(text_of(dag), "word/17 word/4 gate/1/0 gru/2/0=3");
-  std::ostringstream rare;
-  write_rare_words(rare, {sentence, sentence, {{3}, {0}}},
-                   std::vector<std::vector<unsigned>>(20, {1, 2}), 2);
-  EXPECT_EQ(rare.str(), "17 1 2\n");
 }
 
 /// The text of a tree has the format of the sentiment treebank, whose reader finds the same tree.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-STEPS, ROWS = 320, 8
+STEPS, ROWS = 160, 8
 # Steps differ in size, and a table of types that is full is made anew.
 GROWTH = 1.3
 
@@ -21,7 +21,7 @@ def count(program):
         printed = subprocess.run(
             ["valgrind", "--tool=callgrind", "--toggle-collect=counted_steps",
              "--dump-after=counted_steps", f"--callgrind-out-file={folder}/out",
-             program, "--steps", str(STEPS)],
+             program, "--steps", str(STEPS), "--hidden", "4"],
             check=True, capture_output=True, text=True).stdout
         kinds = list(dict.fromkeys(re.findall(r"^((?:new|one) \w+)", printed, re.MULTILINE)))
         # The first dump, without a number, is of what follows the last step.
