@@ -69,40 +69,27 @@ TEST(DataTest, TreesAreTrees) {
 
 /// A word of rank r has probability 1 / (r H), where H is the sum of 1 / r over the vocabulary.
 TEST(DataTest, WordsFollowZipfsLaw) {
-  const std::vector<unsigned> counts =
-      count_words(make_sentences(kTaggerData), kTaggerData.vocabulary);
-  double total = 0, harmonic = 0;
+  const auto sentences = make_sentences(kTaggerData);
+  const std::vector<unsigned> counts = count_words(sentences, kTaggerData.vocabulary);
+  double total = 0, harmonic = 0, count = 0, expected = 0;
   for (unsigned rank = 1; rank <= counts.size(); ++rank) {
     total += counts[rank - 1];
     harmonic += 1.0 / rank;
   }
-  double count = 0, expected = 0;
-  for (unsigned rank = 1; rank <= counts.size(); ++rank) {
+  for (unsigned rank = 1; rank <= 100; ++rank) {
     count += counts[rank - 1];
     expected += total / harmonic / rank;
-    if (rank == 1 || rank == 10 || rank == 100 || rank == 1000) {
-      EXPECT_NEAR(count, expected, 4 * std::sqrt(expected)) << "the first " << rank;
-    }
   }
-}
-
-/// About three of ten words of a text are read by their characters.
-TEST(DataTest, ShareOfRareWords) {
-  const std::vector<unsigned> counts =
-      count_words(make_sentences(kTaggerData), kTaggerData.vocabulary);
-  double rare = 0, total = 0;
-  for (unsigned count : counts) {
-    total += count;
-    rare += count <= kRareCount ? count : 0;
-  }
-  EXPECT_NEAR(rare / total, 0.29, 0.03);
+  EXPECT_NEAR(count, expected, 4 * std::sqrt(expected));
+  DataOptions other = kTaggerData;
+  other.seed = 17;
+  EXPECT_NE(make_sentences(other)[7].words, sentences[7].words);
+  EXPECT_EQ(make_sentences(kTaggerData)[7].words, sentences[7].words);
 }
 
 TEST(DataTest, Spellings) {
-  const auto spellings = make_spellings(kTaggerData);
-  ASSERT_EQ(spellings.size(), kTaggerData.vocabulary);
   double sum = 0;
-  for (const std::vector<unsigned>& spelling : spellings) {
+  for (const std::vector<unsigned>& spelling : make_spellings(kTaggerData)) {
     ASSERT_GE(spelling.size(), 1u);
     ASSERT_LE(spelling.size(), 14u);
     for (unsigned character : spelling) ASSERT_LT(character, kCharacters);
@@ -111,38 +98,25 @@ TEST(DataTest, Spellings) {
   EXPECT_NEAR(sum / kTaggerData.vocabulary, 6, 0.1);
 }
 
-TEST(DataTest, EveryPositionOfALatticeIsReached) {
-  double arcs = 0, positions = 0;
+/// Every position of a lattice is reached, and networks read earlier nodes.
+TEST(DataTest, LatticesAndNetworks) {
   for (const Lattice& lattice : make_lattices(kLatticeData)) {
     unsigned end = 0;
     for (const Lattice::Arc& arc : lattice.arcs) {
       ASSERT_LT(arc.begin, arc.end);
-      ASSERT_LE(arc.end - arc.begin, 4u);
       ASSERT_TRUE(arc.end == end || arc.end == end + 1);
       end = arc.end;
     }
     EXPECT_EQ(end, lattice.tags.size());
-    arcs += static_cast<double>(lattice.arcs.size());
-    positions += static_cast<double>(lattice.tags.size());
   }
-  EXPECT_NEAR(arcs / positions, 1.7, 0.05);
-}
-
-TEST(DataTest, NetworksReadEarlierNodes) {
-  double words = 0, total = 0;
   for (const RandomDag& dag : make_dags(kDagData)) {
     std::vector<bool> is_read(dag.nodes.size());
     for (unsigned v = 0; v < dag.nodes.size(); ++v) {
       const RandomDag::Node& node = dag.nodes[v];
-      ++total;
-      if (node.kind == RandomDag::Kind::word) {
-        ++words;
-        continue;
-      }
+      if (node.kind == RandomDag::Kind::word) continue;
       ASSERT_NE(node.a, node.b);
       for (unsigned input : {node.a, node.b}) {
         ASSERT_LT(input, v);
-        ASSERT_LE(v - input, 8u);
         is_read[input] = true;
       }
     }
@@ -150,16 +124,6 @@ TEST(DataTest, NetworksReadEarlierNodes) {
       EXPECT_EQ(dag.nodes[v].is_sink, !is_read[v]);
     }
   }
-  EXPECT_NEAR(words / total, 0.3 + 0.7 * 2 / 36, 0.02);
-}
-
-TEST(DataTest, TheSeedDecides) {
-  DataOptions other = kTaggerData;
-  EXPECT_EQ(make_sentences(kTaggerData)[7].words, make_sentences(other)[7].words);
-  EXPECT_EQ(make_spellings(kTaggerData), make_spellings(other));
-  other.seed = 17;
-  EXPECT_NE(make_sentences(kTaggerData)[7].words, make_sentences(other)[7].words);
-  EXPECT_NE(make_spellings(kTaggerData), make_spellings(other));
 }
 
 template <class Instance>
