@@ -206,30 +206,6 @@ TEST(BeamSearchTest, NarrowBeamsWithLengthPenalties) {
   }
 }
 
-TEST(BeamSearchTest, GreedyTakesTheBestActionOfEveryStep) {
-  const Model model;
-  for (std::size_t sample = 0; sample < 12; ++sample) {
-    ComputationGraph graph;
-    const LSTM::State start = model.start(graph, sample);
-    const Steps<LSTM::State> steps = model.steps();
-    Actions actions;
-    LSTM::State state = start;
-    bool ended = false;
-    while (actions.size() < 9 && !ended) {
-      const auto best = static_cast<unsigned>(argmax(steps.scores(state).value()));
-      ended = best == kEnd;
-      if (ended) break;
-      actions.push_back(best);
-      state = steps.advance(state, best);
-    }
-    const Hypothesis<LSTM::State> found = greedy(
-        start, model.steps(), {.end = kEnd, .max_length = 9 + std::size_t{ended}, .beam = 7});
-    EXPECT_EQ(found.actions, actions);
-    EXPECT_EQ(found.is_complete, ended);
-    EXPECT_EQ(as_vector(found.state.h.value()), as_vector(state.h.value()));
-  }
-}
-
 // Scores that are the same everywhere: earlier hypotheses and lower actions come first.
 TEST(BeamSearchTest, EqualScores) {
   ComputationGraph graph;

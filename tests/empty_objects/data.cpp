@@ -79,31 +79,9 @@ void use_tokenizer(const nn::Tokenizer& tokenizer) {
 }
 
 void use_samples(Types& types) {
-  types.data<nn::ConlluColumns>("ConlluColumns");
-  types.data<nn::ConlluMultiword>("ConlluMultiword");
-  types.data<nn::ConlluEmptyNode>("ConlluEmptyNode");
   nn::ConlluSentence sentence;
   sentence.words.resize(2);
   types.use("ConlluSentence", sentence, use_sentence);
-  types.data<nn::TaggedSentence>("TaggedSentence");
-  types.data<nn::TaggedColumns>("TaggedColumns");
-  types.data<nn::TextPair>("TextPair");
-  types.data<nn::TextPairColumns>("TextPairColumns");
-  types.data<nn::LabelledText>("LabelledText");
-  types.data<nn::LabelledTextColumns>("LabelledTextColumns");
-  types.data<nn::Splits<int>>("Splits");
-  types.data<nn::TotalSize>("TotalSize");
-  types.data<nn::TextLimits>("TextLimits");
-  types.data<nn::TabSeparatedOptions>("TabSeparatedOptions");
-  types.data<nn::PennOptions>("PennOptions");
-  types.data<nn::TreebankOptions>("TreebankOptions");
-  types.data<nn::ListOpsFileOptions>("ListOpsFileOptions");
-  types.data<nn::ListOpsSizes>("ListOpsSizes");
-  types.data<nn::WordVectorOptions>("WordVectorOptions");
-  types.data<nn::PieceSource>("PieceSource");
-  types.data<nn::EncodedText>("EncodedText");
-  types.data<nn::EncodeOptions>("EncodeOptions");
-  types.data<nn::DecodeOptions>("DecodeOptions");
   types.use("Tokenizer",
             nn::Tokenizer::from_text(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"),
             use_tokenizer);
@@ -122,6 +100,7 @@ void use_samples(Types& types) {
 }  // namespace
 
 void use_data(Types& types) {
+  types.stay<nn::Prefetcher<int>, nn::WordVectorReader, nn::WordVectorWriter>();
   nn::Tree tree;
   tree.add_leaf(1, "a");
   tree.add_leaf(1, "b");
@@ -171,9 +150,6 @@ void use_data(Types& types) {
             });
   types.use("ListOpsGenerator", nn::ListOpsGenerator(random),
             [](nn::ListOpsGenerator& generator) { ATTEMPT(generator.generate()); });
-  types.stays<nn::Prefetcher<int>>("Prefetcher");
-  types.stays<nn::WordVectorReader>("WordVectorReader");
-  types.stays<nn::WordVectorWriter>("WordVectorWriter");
 }
 
 }  // namespace dynet_like

@@ -39,7 +39,6 @@ void use_files(Types& types) {
     EXPECT_THROW(file.texts("W"), FileError);
   });
   types.use("TensorEntries", TensorEntries(NumpyFile::read(path)), use_entries);
-  types.data<TensorEntry>("TensorEntry");
   types.use("LoadReport", LoadReport(), [](const LoadReport& report) {
     EXPECT_TRUE(report.is_complete());
     EXPECT_EQ(report.text(), "loaded 0 parameters\n");

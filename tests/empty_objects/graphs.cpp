@@ -146,19 +146,18 @@ void use_recursions(Types& types) {
               ATTEMPT(states[0].value());
               ATTEMPT(states.last().value());
             });
-  types.data<StateParts<Expression>>("StateParts");
   const auto use_cell = [&](const CellFunction<Expression(const Expression&)>& function) {
     ATTEMPT(function(columns).value());
     ATTEMPT(function(Expression()).value());
   };
   types.use("CellFunction", cell([](const Expression& x) { return tanh(x); }), use_cell);
   types.use("CellFunction", CellFunction<Expression(const Expression&)>(nullptr), use_cell);
-  types.data<CellState>("CellState");
 }
 
 }  // namespace
 
 void use_graphs(Types& types) {
+  types.stay<FormulaOp, Device, Reading>();
   ComputationGraph graph;
   const Expression x = input(graph, {2}, {1, 2});
   types.use("Expression", tanh(x), use_expression);
@@ -169,9 +168,6 @@ void use_graphs(Types& types) {
   });
   types.use_where_it_is<ComputationGraph>("ComputationGraph", use_graph);
   types.use_where_it_is<Minibatch>("Minibatch", use_minibatch);
-  types.stays<FormulaOp>("FormulaOp");
-  types.data<GraphOptions>("GraphOptions");
-  types.data<BatchPicture>("BatchPicture");
   types.use("Report", graph.explain(), [](const Report& report) {
     ATTEMPT(text_of(report));
     ATTEMPT(report.json());
@@ -204,9 +200,6 @@ void use_graphs(Types& types) {
     timeline.json();
     timeline.stop();
   });
-  types.stays<Device>("Device");
-  types.stays<Reading>("Reading");
-  types.data<DeviceCounts>("DeviceCounts");
 
   const auto what = [](const std::exception& error) { EXPECT_NE(error.what(), nullptr); };
   types.use("DeviceError", DeviceError("a"), what);

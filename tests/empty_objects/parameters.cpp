@@ -95,7 +95,6 @@ void use_initialisers(Types& types) {
     ATTEMPT(model.add_parameters({2, 2}, init));
     ATTEMPT(model.add_lookup_parameters(2, {2}, init));
   };
-  types.stays<ParameterInit>("ParameterInit");
   types.use("ParameterInitConst", ParameterInitConst(1), fill);
   types.use("ParameterInitFromVector", ParameterInitFromVector({1, 2, 3, 4}), fill);
   types.use("ParameterInitGlorot", ParameterInitGlorot(), fill);
@@ -110,15 +109,6 @@ void use_initialisers(Types& types) {
 }
 
 void use_trainers(Types& types) {
-  types.stays<Trainer>("Trainer");
-  types.stays<SimpleSGDTrainer>("SimpleSGDTrainer");
-  types.stays<MomentumSGDTrainer>("MomentumSGDTrainer");
-  types.stays<AdagradTrainer>("AdagradTrainer");
-  types.stays<AdadeltaTrainer>("AdadeltaTrainer");
-  types.stays<RMSPropTrainer>("RMSPropTrainer");
-  types.stays<AdamTrainer>("AdamTrainer");
-  types.stays<AdamWTrainer>("AdamWTrainer");
-  types.stays<AmsgradTrainer>("AmsgradTrainer");
   types.use("TrainerState", TrainerState(), [](const TrainerState& state) {
     ParameterCollection model;
     SimpleSGDTrainer trainer(model);
@@ -135,7 +125,6 @@ void use_trainers(Types& types) {
     group.check();
     ATTEMPT(trainer.set_groups({group}));
   });
-  types.data<GroupSettings>("GroupSettings");
   ParameterCollection model;
   model.add_parameters({2}, "W");
   types.use("ParameterGroups", ParameterGroups({{"*", 2.0f}}, model.storages()),
@@ -166,8 +155,6 @@ void use_trainers(Types& types) {
 }
 
 void use_ranks(Types& types) {
-  types.stays<Communicator>("Communicator");
-  types.stays<ParameterServer>("ParameterServer");
   types.use("RankError", RankError("a"),
             [](const RankError& error) { EXPECT_NE(error.what(), nullptr); });
   types.use("RankPart", RankPart{1, 2}, [](const RankPart& part) {
@@ -175,13 +162,14 @@ void use_ranks(Types& types) {
     EXPECT_EQ(common_part(part, {}).size(), 0u);
   });
   types.use("Relaxation", Relaxation(), [](const Relaxation& relaxation) { relaxation.check(1); });
-  types.data<Shards>("Shards");
-  types.stays<GradientExchange>("GradientExchange");
 }
 
 }  // namespace
 
 void use_parameters(Types& types) {
+  types.stay<ParameterInit, Trainer, SimpleSGDTrainer, MomentumSGDTrainer, AdagradTrainer,
+             AdadeltaTrainer, RMSPropTrainer, AdamTrainer, AdamWTrainer, AmsgradTrainer,
+             Communicator, ParameterServer, GradientExchange>();
   ParameterCollection model;
   const Parameter w = model.add_parameters({2}, "W");
   types.use("Parameter", w, use_parameter);

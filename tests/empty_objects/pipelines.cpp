@@ -45,6 +45,7 @@ void use_models(Types& types, ParameterCollection& model, ComputationGraph& grap
 }  // namespace
 
 void use_pipelines(Types& types) {
+  types.stay<nn::Pipeline, nn::RawUnits, nn::TextReader>();
   ParameterCollection model;
   ComputationGraph graph;
   use_models(types, model, graph);
@@ -66,18 +67,6 @@ void use_pipelines(Types& types) {
             [](const nn::JointParserVocabularies& all) { ATTEMPT(all.of({})); });
   types.use("SegmentationScores", nn::SegmentationScores(),
             [](const nn::SegmentationScores& scores) { ATTEMPT(scores.mean()); });
-  types.data<nn::DocumentOptions>("DocumentOptions");
-  types.data<nn::JointParserOptions>("JointParserOptions");
-  types.data<nn::PipelineOptions>("PipelineOptions");
-  types.data<nn::SegmenterOptions>("SegmenterOptions");
-  types.data<nn::SentenceEncoder>("SentenceEncoder");
-  types.data<nn::TextToken>("TextToken");
-  types.data<nn::TextWindow>("TextWindow");
-  types.data<nn::TokenSpaces>("TokenSpaces");
-  types.data<nn::WordEncoderOptions>("WordEncoderOptions");
-  types.stays<nn::Pipeline>("Pipeline");
-  types.stays<nn::RawUnits>("RawUnits");
-  types.stays<nn::TextReader>("TextReader");
 }
 
 }  // namespace dynet_like

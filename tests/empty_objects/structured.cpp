@@ -32,30 +32,10 @@ void use_parser(nn::ParserState& state) {
   ATTEMPT(state.system().transition(0));
 }
 
-void use_crfs(Types& types, ParameterCollection& model, ComputationGraph& graph) {
-  const Expression emissions = input(graph, {3, 2}, std::vector<float>(6, 1));
+void use_parts_of_crfs(Types& types, ParameterCollection& model, ComputationGraph& graph) {
   const std::vector<unsigned> gold = {0, 1};
-  types.use("LinearChainCRF", nn::LinearChainCRF(model, 3), [&](const nn::LinearChainCRF& crf) {
-    ATTEMPT(crf.tags());
-    ATTEMPT(crf.loss(emissions, gold).value());
-    ATTEMPT(crf.log_partition(emissions).value());
-    ATTEMPT(crf.score(emissions, gold).value());
-    ATTEMPT(crf.best(emissions).value());
-    ATTEMPT(crf.best(Expression()));
-  });
   const std::vector<Expression> scores = {input(graph, Dim({2}, 2), {1, 2, 3, 4}),
                                           input(graph, Dim({2}, 1), {1, 2})};
-  const std::vector<nn::LabelledSpan> spans = {{0, 1, 0}, {1, 2, 1}};
-  types.data<nn::SemiMarkovCRFOptions>("SemiMarkovCRFOptions");
-  types.use("SemiMarkovCRF", nn::SemiMarkovCRF(model, 2, {.max_length = 2}),
-            [&](const nn::SemiMarkovCRF& crf) {
-              ATTEMPT(crf.labels() + crf.max_length());
-              ATTEMPT(crf.loss(scores, spans).value());
-              ATTEMPT(crf.log_partition(scores).value());
-              ATTEMPT(crf.score(scores, spans).value());
-              ATTEMPT(crf.best(scores));
-              ATTEMPT(crf.best({}));
-            });
   types.use("LabelChain", nn::LabelChain(model.add_subcollection("chain"), 3),
             [&](const nn::LabelChain& chain) {
               ATTEMPT(chain.labels());
@@ -76,11 +56,10 @@ void use_crfs(Types& types, ParameterCollection& model, ComputationGraph& graph)
 void use_structured(Types& types) {
   ParameterCollection model;
   ComputationGraph graph;
-  use_crfs(types, model, graph);
+  use_parts_of_crfs(types, model, graph);
   types.use("ArcScores", nn::ArcScores("test", {1, 2}),
             [](const nn::ArcScores& scores) { ATTEMPT(scores(0, scores.words())); });
   types.use("Best", nn::Best(), [](nn::Best& best) { best.offer(1, 2); });
-  types.data<nn::LabelledSpan>("LabelledSpan");
   ATTEMPT(nn::constituents(nn::Tree()));
   ATTEMPT(nn::binarised({}, 0, 0));
   ATTEMPT(nn::to_tree({}, {}, {}, 0));
@@ -96,8 +75,6 @@ void use_structured(Types& types) {
     ATTEMPT(system.transition(9));
     ATTEMPT(system.number(nn::TransitionKind::reduce));
   });
-  types.data<nn::TransitionStep>("TransitionStep");
-  types.data<nn::LabelledTransition>("LabelledTransition");
 }
 
 void use_decoding(Types& types) {
@@ -127,13 +104,10 @@ void use_decoding(Types& types) {
   types.use("BatchedSteps", Batched{scores, batched.advance, nullptr}, use_steps);
   types.use("SearchOptions", nn::SearchOptions(),
             [](const nn::SearchOptions& empty) { ATTEMPT(nn::check(empty)); });
-  types.data<nn::Choice>("Choice");
   types.use("Trail", nn::Trail(), [](nn::Trail& trail) {
     ATTEMPT(trail.actions(0));
     ATTEMPT(trail.actions(trail.add(0, 1)));
   });
-  types.data<nn::Hypothesis<Expression>>("Hypothesis");
-  types.data<nn::Open>("Open");
   // What a search is made of, which refers to the steps and options of its caller.
   types.use("SeparateStates", nn::SeparateStates<Expression>(words),
             [&](nn::SeparateStates<Expression>& states) {

@@ -41,8 +41,6 @@ void use_schedules(Types& types) {
     plateau.after_epoch({}, true);
     plateau.description();
   });
-  types.stays<nn::GroupSchedule>("GroupSchedule");
-  types.data<nn::GroupsFrom>("GroupsFrom");
 }
 
 void use_metrics(Types& types) {
@@ -63,7 +61,6 @@ void use_metrics(Types& types) {
     EXPECT_EQ(perplexity.value(), 1);
     EXPECT_EQ(perplexity.nats(), 0);
   });
-  types.data<nn::Arc>("Arc");
   types.use("AttachmentScores", nn::AttachmentScores(), [](nn::AttachmentScores& scores) {
     EXPECT_EQ(scores.unlabelled() + scores.labelled(), 0);
     ATTEMPT(scores.add(std::span<const nn::Arc>(), {}));
@@ -75,7 +72,6 @@ void use_metrics(Types& types) {
     ATTEMPT(bleu.brevity_penalty());
     ATTEMPT(bleu.add({}, std::vector<std::string>()));
   });
-  types.data<nn::TypedSpan>("TypedSpan");
   types.use("SpanScores", nn::SpanScores(), [](nn::SpanScores& scores) {
     ATTEMPT(scores.f1());
     ATTEMPT(scores.add(std::vector<std::string>(), {}));
@@ -93,7 +89,6 @@ void use_learning_curve(nn::LearningCurve& curve) {
 }
 
 void use_runs(Types& types, const ParameterCollection& model) {
-  types.stays<nn::TrainingRun>("TrainingRun");
   types.use("TrainingOptions", nn::TrainingOptions(), [&](nn::TrainingOptions& options) {
     ATTEMPT(options.updates(3));
     SimpleSGDTrainer trainer(model);
@@ -106,8 +101,6 @@ void use_runs(Types& types, const ParameterCollection& model) {
     ATTEMPT(progress.add_to(metadata));
     ATTEMPT(nn::TrainingProgress::from(metadata, "file"));
   });
-  types.data<nn::PredictionOptions>("PredictionOptions");
-  types.data<nn::Prediction>("Prediction");
   const std::vector<int> none;
   types.use("NumberedSamples", nn::NumberedSamples(none),
             [](const auto& samples) { EXPECT_EQ(samples.size(), 0u); });
@@ -131,22 +124,15 @@ void use_runs(Types& types, const ParameterCollection& model) {
     attempt_file([&] { saved.vocabulary("size"); });
     attempt_file([&] { saved.load(model); });
   });
-  types.stays<nn::TrainingState>("TrainingState");
-  types.stays<nn::TrainingEpoch>("TrainingEpoch");
-  types.stays<nn::TrainingRanks>("TrainingRanks");
-  types.stays<nn::TrainingLog>("TrainingLog");
-  types.stays<nn::Checkpoints>("Checkpoints");
-  types.stays<nn::Updater>("Updater");
-  types.stays<nn::LocalUpdater>("LocalUpdater");
-  types.data<nn::Evaluation>("Evaluation");
-  types.data<nn::RankNumbers>("RankNumbers");
   types.use("RankWord", nn::RankWord(), [](const nn::RankWord&) {});
-  types.data<nn::AllWords>("AllWords");
 }
 
 }  // namespace
 
 void use_training(Types& types) {
+  types.stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingState, nn::TrainingEpoch,
+             nn::TrainingRanks, nn::TrainingLog, nn::Checkpoints, nn::Updater, nn::LocalUpdater,
+             nn::EventFile, nn::ProgressBar, nn::TimedMinibatches>();
   ParameterCollection model;
   model.add_parameters({2}, "W");
   use_schedules(types);
@@ -155,15 +141,12 @@ void use_training(Types& types) {
   curve.add({{"loss", 1}});
   types.use("LearningCurve", curve, use_learning_curve);
   use_runs(types, model);
-  types.stays<nn::EventFile>("EventFile");
-  types.stays<nn::ProgressBar>("ProgressBar");
   types.use_where_it_is<nn::InterruptWatch>(
       "InterruptWatch", [](const nn::InterruptWatch& watch) { watch.interrupted(); });
   types.use("Fingerprint", nn::Fingerprint(), [](nn::Fingerprint& fingerprint) {
     fingerprint.add_words({});
     fingerprint.value();
   });
-  types.stays<nn::TimedMinibatches>("TimedMinibatches");
 }
 
 }  // namespace dynet_like

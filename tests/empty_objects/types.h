@@ -1,36 +1,30 @@
 // Uses objects that have nothing in them: made by default, or moved from.
 #pragma once
 
+#include <cxxabi.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <memory>
 #include <set>
 #include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
-#include "dynet_like/core/errors.h"
+#include "tests/support/attempt.h"
 
 namespace dynet_like {
 
-/// Does something with an object that may have nothing in it: that gives the answer of an empty
-/// object, or the object is refused by an exception of the library that says what it needs.
-template <class F>
-void attempt(const F& f) {
-  const auto check = [](const std::exception& error) {
-    EXPECT_NE(std::string(error.what()).find("need"), std::string::npos) << error.what();
-  };
-  try {
-    f();
-  } catch (const UsageError& error) {
-    check(error);
-  } catch (const StateError& error) {
-    check(error);
-  } catch (const ShapeError& error) {
-    check(error);
-  }
+/// The name of a class without its namespaces and arguments.
+template <class T>
+std::string name_of_class() {
+  const std::unique_ptr<char, decltype(&std::free)> whole(
+      abi::__cxa_demangle(typeid(T).name(), nullptr, nullptr, nullptr), &std::free);
+  std::string name = whole.get();
+  name = name.substr(0, name.find('<'));
+  return name.substr(name.rfind(':') + 1);
 }
-
-#define ATTEMPT(...) attempt([&] { static_cast<void>(__VA_ARGS__); })
 
 /// The public classes that were used.
 class Types {
@@ -64,21 +58,11 @@ class Types {
     T made;
     use_it(made);
   }
-  /// A class of members that anyone may set, without functions that could read what is not there.
-  template <class T>
-  void data(const char* name) {
-    static_assert(std::is_aggregate_v<T> || std::is_empty_v<T>);
-    if constexpr (std::is_default_constructible_v<T>) {
-      use(name, T(), [](const T&) {});
-    } else {
-      names_.insert(name);
-    }
-  }
-  /// A class whose objects are made of something, and stay where they are.
-  template <class T>
-  void stays(const char* name) {
-    static_assert(!std::is_default_constructible_v<T> && !std::is_move_constructible_v<T>);
-    names_.insert(name);
+  /// Classes whose objects are made of something, and stay where they are.
+  template <class... T>
+  void stay() {
+    static_assert(((!std::is_default_constructible_v<T> && !std::is_move_constructible_v<T>)&&...));
+    (names_.insert(name_of_class<T>()), ...);
   }
 
  private:
@@ -90,7 +74,6 @@ void use_graphs(Types& types);
 void use_parameters(Types& types);
 void use_pipelines(Types& types);
 void use_files(Types& types);
-void use_layers(Types& types);
 void use_decoding(Types& types);
 void use_structured(Types& types);
 void use_data(Types& types);

@@ -93,35 +93,6 @@ void expect_close(const Expression& got, const Doubles& expected) {
   for (unsigned i = 0; i < expected.size(); ++i) EXPECT_NEAR(values.at(i), expected[i], 1e-6) << i;
 }
 
-TEST(AttentionTest, FollowsTheFormula) {
-  ComputationGraph graph(double_options());
-  const Expression k = drawn_matrix(graph, 6, 5, 1), v = drawn_matrix(graph, 4, 5, 2);
-  const Expression q = drawn_matrix(graph, 6, 3, 3), one = drawn_matrix(graph, 6, 1, 4);
-  for (const unsigned heads : {1u, 2u}) {
-    expect_close(attention(q, k, v, {.heads = heads}),
-                 plain_attention(plain(q), plain(k), plain(v), heads, false).values);
-    for (const unsigned queries : {3u, 5u, 7u}) {
-      const Expression each = drawn_matrix(graph, 6, queries, 5);
-      expect_close(attention(each, k, v, {.heads = heads, .causal = true}),
-                   plain_attention(plain(each), plain(k), plain(v), heads, true).values);
-    }
-    const Expression vector = reshape(one, {6});
-    expect_close(attention(vector, k, v, {.heads = heads}),
-                 plain_attention(plain(one), plain(k), plain(v), heads, false).values);
-  }
-  EXPECT_EQ(attention(q, k, v, {.heads = 2}).dim(), Dim({4, 3}));
-}
-
-TEST(AttentionTest, ShapesThatDoNotFit) {
-  ComputationGraph graph;
-  const Expression q = ones(graph, {6, 3}), k = ones(graph, {6, 5}), v = ones(graph, {4, 5});
-  EXPECT_THROW(attention(q, k, v, {.heads = 0}), ShapeError);
-  EXPECT_THROW(attention(q, k, v, {.heads = 3}), ShapeError);
-  EXPECT_THROW(attention(q, k, v, {.heads = 4}), ShapeError);
-  EXPECT_THROW(attention(q, k, ones(graph, {4, 6})), ShapeError);
-  EXPECT_THROW(attention(q, ones(graph, {5, 5}), v), ShapeError);
-}
-
 // --------------------------------------------------------------------------- kinds of scores
 
 constexpr unsigned kStates = 4, kQueries = 3;
@@ -304,50 +275,6 @@ TEST(MultiHeadAttentionTest, SizesThatDoNotFit) {
 }
 
 // --------------------------------------------------------------------------------- all kinds
-
-struct AllKinds {
-  explicit AllKinds(ParameterCollection& model)
-      : bilinear(model, 4, 4),
-        additive(model, 4, 4, {.hidden = 3}),
-        heads(model, 4, {.heads = 2, .causal = true}) {}
-
-  Expression loss(const Expression& states, const Expression& query) const {
-    return squared_norm(dot(dot.read(states), query)) +
-           squared_norm(bilinear(bilinear.read(states), query)) +
-           squared_norm(additive(additive.read(states), query)) +
-           squared_norm(dot.attend(dot.read(states), query).mean) +
-           squared_norm(dot.weights(dot.read(states), query)) +
-           squared_norm(bilinear.weights(bilinear.read(states), query)) +
-           squared_norm(additive.weights(additive.read(states), query)) +
-           squared_norm(heads(heads(states))) +
-           squared_norm(heads.weights(heads.read(states), states));
-  }
-
-  DotAttention dot;
-  BilinearAttention bilinear;
-  AdditiveAttention additive;
-  MultiHeadAttention heads;
-};
-
-TEST(AttentionTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const AllKinds kinds(model);
-  const Parameter states = model.add_parameters({4, 3}), query = model.add_parameters({4});
-  randomise(model, 5);
-  expect_gradients(model, [&](ComputationGraph& graph) {
-    return kinds.loss(parameter(graph, states), parameter(graph, query));
-  });
-}
-
-TEST(AttentionTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const AllKinds kinds(model);
-  randomise(model, 6);
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    const Expression query = reshape(drawn_matrix(graph, 4, 1, sample), {4});
-    return kinds.loss(drawn_matrix(graph, 4, 1 + sample / 2, 10 + sample), query);
-  });
-}
 
 }  // namespace
 }  // namespace dynet_like::nn

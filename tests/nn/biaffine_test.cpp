@@ -100,36 +100,9 @@ struct Scorers {
   explicit Scorers(ParameterCollection& model)
       : arcs(model, kSize), labels(model, kSize, kLabels) {}
 
-  Expression loss(const Expression& heads, const Expression& words) const {
-    const Expression chosen = pick_range(heads, 0, words.dim().cols(), 1);
-    return sum_elems(log_softmax(arcs(heads, words))) + squared_norm(labels(chosen, words)) +
-           squared_norm(labels.all_pairs(heads, words));
-  }
-
   BiaffineArcs arcs;
   BiaffineLabels labels;
 };
-
-TEST(BiaffineTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const Scorers scorers(model);
-  const Parameter heads = model.add_parameters({kSize, 4}),
-                  words = model.add_parameters({kSize, 3});
-  randomise(model, 3);
-  expect_gradients(model, [&](ComputationGraph& graph) {
-    return scorers.loss(parameter(graph, heads), parameter(graph, words));
-  });
-}
-
-TEST(BiaffineTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const Scorers scorers(model);
-  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
-    const unsigned words = 1 + sample / 2;
-    return scorers.loss(drawn_matrix(graph, kSize, words + 1, sample),
-                        drawn_matrix(graph, kSize, words, 10 + sample));
-  });
-}
 
 /// Batches of a minibatch of 32 sentences: words as columns, a loss per word.
 std::size_t batches_of(const Scorers& scorers, const std::function<unsigned(unsigned)>& words_of) {

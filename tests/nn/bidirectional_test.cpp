@@ -84,46 +84,6 @@ TEST(BidirectionalLSTMTest, HasTheBitsOfTwoLSTMsPerLayer) {
   }
 }
 
-TEST(BidirectionalLSTMTest, EveryOutputSeesEveryInput) {
-  ParameterCollection model;
-  const BidirectionalLSTM bilstm(model, kInputs, kHidden);
-  const Embedding inputs(model, 5, kInputs);
-  randomise(model, 3);
-  for (unsigned output = 0; output < 5; ++output) {
-    ComputationGraph graph;
-    const std::vector<Expression> xs = sentence(graph, inputs, 5);
-    const Gradients& gradients = graph.backward(sum_elems(bilstm(xs)[output]));
-    for (unsigned input = 0; input < 5; ++input) {
-      double size = 0;
-      for (const float g : gradients.values(inputs.table(), input)) size += std::abs(g);
-      EXPECT_GT(size, 0) << output << ' ' << input;
-    }
-  }
-}
-
-TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const BidirectionalLSTM bilstm(model, kInputs, kHidden, {.layers = 2});
-  const Embedding inputs(model, 4, kInputs);
-  const Linear output(model, 2 * kHidden, 3);
-  randomise(model, 4);
-  const auto loss_in = [&](ComputationGraph& graph) {
-    const std::vector<Expression> xs = sentence(graph, inputs, 4);
-    std::vector<Expression> losses = {cross_entropy(output(bilstm.final_states(xs)), 2)};
-    for (const Expression& h : bilstm(xs)) {
-      losses.push_back(cross_entropy(output(h), 1));
-    }
-    return sum(losses);
-  };
-  ComputationGraph graph(double_options());
-  Gradients gradients;
-  graph.backward(loss_in(graph), gradients);
-  expect_slopes(model, gradients, [&] {
-    ComputationGraph again(double_options());
-    return loss_in(again).value().at(0);
-  });
-}
-
 TEST(BidirectionalGRUTest, HasTheBitsOfTwoGRUs) {
   ParameterCollection model(3), same(3);
   const BidirectionalGRU bigru(model, kInputs, kHidden);
@@ -139,20 +99,6 @@ TEST(BidirectionalGRUTest, HasTheBitsOfTwoGRUs) {
   }
   EXPECT_EQ(as_vector(bigru.final_states(xs).value()),
             as_vector(concatenate({left[3], right[3]}).value()));
-}
-
-TEST(BidirectionalGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
-  ParameterCollection model(3), in_double(1, DType::f64);
-  const BidirectionalGRU bigru(model, kInputs, kHidden, {.layers = 2, .dropout = 0.3f}),
-      small(in_double, 2, 3, {.layers = 2});
-  const Embedding inputs(model, 5, kInputs), few(in_double, 3, 2);
-  expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(bigru.final_states(sentence(graph, inputs, 1 + sample)));
-  });
-  randomise(in_double, 7);
-  expect_gradients(in_double, [&](ComputationGraph& graph) {
-    return sum_elems(small.final_states(sentence(graph, few, 3)));
-  });
 }
 
 TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {

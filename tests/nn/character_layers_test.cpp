@@ -65,39 +65,6 @@ TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
   EXPECT_EQ(as_vector(layer(graph, Word{2, 0}).value()), as_vector(lstm.final_states(xs).value()));
 }
 
-/// Both kinds.
-struct Readers {
-  explicit Readers(ParameterCollection& model)
-      : cnn(model, kCharacters, kSize, {.filters = kFilters}),
-        lstm(model, kCharacters, kSize, {.hidden = 4}) {}
-
-  Expression loss(ComputationGraph& graph, const Word& word) const {
-    return squared_norm(cnn(graph, word)) + squared_norm(lstm(graph, word));
-  }
-
-  CharacterCNN cnn;
-  CharacterLSTM lstm;
-};
-
-TEST(CharacterLayersTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const Readers readers(model);
-  randomise(model, 3);
-  expect_gradients(model, [&](ComputationGraph& graph) {
-    return readers.loss(graph, {1, 4, 0}) + readers.loss(graph, {2});
-  });
-}
-
-TEST(CharacterLayersTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const Readers readers(model);
-  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
-    Word word;
-    for (unsigned i = 0; i <= sample / 2; ++i) word.push_back((sample + i) % kCharacters);
-    return readers.loss(graph, word);
-  });
-}
-
 TEST(CharacterLayersTest, Errors) {
   ParameterCollection model;
   EXPECT_THROW(CharacterCNN(model, 0, kSize, {.filters = kFilters}), ShapeError);
@@ -107,12 +74,13 @@ TEST(CharacterLayersTest, Errors) {
   EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{2, 0}}}), ShapeError);
   EXPECT_THROW(CharacterLSTM(model, 0, kSize, {.hidden = 2}), ShapeError);
   EXPECT_THROW(CharacterLSTM(model, kCharacters, kSize, {}), UsageError);
-  const Readers readers(model);
+  const CharacterCNN cnn(model, kCharacters, kSize, {.filters = kFilters});
+  const CharacterLSTM lstm(model, kCharacters, kSize, {.hidden = 4});
   ComputationGraph graph;
-  EXPECT_THROW(readers.cnn(graph, Word{}), UsageError);
-  EXPECT_THROW(readers.lstm(graph, Word{}), UsageError);
-  EXPECT_THROW(readers.cnn(graph, Word{kCharacters}), UsageError);
-  EXPECT_THROW(readers.lstm(graph, Word{kCharacters}), UsageError);
+  EXPECT_THROW(cnn(graph, Word{}), UsageError);
+  EXPECT_THROW(lstm(graph, Word{}), UsageError);
+  EXPECT_THROW(cnn(graph, Word{kCharacters}), UsageError);
+  EXPECT_THROW(lstm(graph, Word{kCharacters}), UsageError);
 }
 
 }  // namespace

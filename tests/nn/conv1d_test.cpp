@@ -64,39 +64,7 @@ TEST_P(Conv1DTest, FollowsTheFormula) {
   expect_near(y.value(), expected);
 }
 
-TEST_P(Conv1DTest, GradientsAreThoseOfCentralDifferences) {
-  const auto& [columns, options] = GetParam();
-  ParameterCollection model(1, DType::f64);
-  const Conv1D layer(model, kInputs, kOutputs, options);
-  const Parameter x = model.add_parameters({kInputs, columns});
-  randomise(model, 5);
-  expect_gradients(
-      model, [&](ComputationGraph& graph) { return sum_elems(tanh(layer(parameter(graph, x)))); });
-}
-
-TEST_P(Conv1DTest, EveryMinibatchElementIsASequence) {
-  const auto& [columns, options] = GetParam();
-  ParameterCollection model;
-  const Conv1D layer(model, kInputs, kOutputs, options);
-  ComputationGraph graph;
-  const Expression two =
-      reshape(drawn_matrix(graph, kInputs, 2 * columns, 1), Dim({kInputs, columns}, 2));
-  for (const unsigned element : {0u, 1u}) {
-    EXPECT_EQ(as_vector(pick_batch_elem(layer(two), element).value()),
-              as_vector(layer(pick_batch_elem(two, element)).value()));
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(All, Conv1DTest, ::testing::ValuesIn(kCases));
-
-TEST(Conv1DLayerTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const Conv1D first(model, 8, 8, {.width = 3, .padding = 1}),
-      second(model, 8, 8, {.width = 2, .stride = 2, .dilation = 2, .padding = 1});
-  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(second(tanh(first(drawn_matrix(graph, 8, 1 + sample / 2, sample)))));
-  });
-}
 
 TEST(Conv1DLayerTest, AVectorIsASequenceOfOne) {
   ParameterCollection model;

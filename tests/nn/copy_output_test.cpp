@@ -179,59 +179,8 @@ TEST(CoverageTest, TheLossIsWhatIsLookedAtAgain) {
   }
   EXPECT_NEAR(coverage_loss(all).value().at(0), expected, 1e-12);
   EXPECT_EQ(coverage_loss(std::span(all).first(1)).value().at(0), 0);
-  expect_gradients(model, [&](ComputationGraph& again) { return coverage_loss(weights(again)); });
   EXPECT_THROW(coverage_loss({}), UsageError);
   EXPECT_THROW(coverage_loss(std::vector<Expression>{all[0], zeros(graph, {3})}), ShapeError);
-}
-
-struct Model {
-  explicit Model(ParameterCollection& model)
-      : attention(model, kMeans, kStates, {.hidden = 5}),
-        cover(model, 5),
-        output(model, kStates, kWords, {.means = kMeans}) {}
-
-  // Two queries, of which the second knows what the first found.
-  Expression loss(const Expression& states, const Expression& state, const Words& source) const {
-    const AttentionMemory memory = attention.read(states);
-    const Attended first = attention.attend(memory, state);
-    const Attended second = attention.attend(cover(memory, first.weights), tanh(state));
-    const std::vector<Expression> weights = {first.weights, second.weights};
-    return squared_norm(output(state, first, source)) + output.loss(state, second, source, 2) +
-           output.loss(state, first, with_own_words(source), with_own_words(source)[0]) +
-           coverage_loss(weights);
-  }
-
-  static Words with_own_words(Words source) {
-    for (unsigned& word : source) word = kWords + word % static_cast<unsigned>(source.size());
-    return source;
-  }
-
-  AdditiveAttention attention;
-  Coverage cover;
-  CopyOutput output;
-};
-
-TEST(CopyOutputTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const Model layers(model);
-  const Parameter states = model.add_parameters({kMeans, 4}),
-                  state = model.add_parameters({kStates});
-  randomise(model, 5);
-  expect_gradients(model, [&](ComputationGraph& graph) {
-    return layers.loss(parameter(graph, states), parameter(graph, state), {2, 5, 2, 0});
-  });
-}
-
-TEST(CopyOutputTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const Model layers(model);
-  randomise(model, 6);
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    Words source(1 + sample);
-    for (unsigned k = 0; k <= sample; ++k) source[k] = (k * k + sample) % kWords;
-    return layers.loss(drawn_matrix(graph, kMeans, 1 + sample, 10 + sample),
-                       reshape(drawn_matrix(graph, kStates, 1, sample), {kStates}), source);
-  });
 }
 
 // Scores that exceed all powers, a gate that is shut, and a weight of nothing.

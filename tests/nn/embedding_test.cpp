@@ -105,47 +105,6 @@ Expression tied_loss(ComputationGraph& graph, const Embedding& embedding, const 
   return sum(losses);
 }
 
-TEST(TiedLinearTest, GradientsAreThoseOfBothUses) {
-  ParameterCollection model(1, DType::f64);
-  const Embedding embedding(model, 4, 3);
-  const TiedLinear output(model, embedding);
-  randomise(model, 3);
-  const auto loss = [&] {
-    ComputationGraph graph(double_options());
-    return tied_loss(graph, embedding, output, {0, 2, 1, 2}).value().at(0);
-  };
-  ComputationGraph graph(double_options());
-  Gradients gradients;
-  graph.backward(tied_loss(graph, embedding, output, {0, 2, 1, 2}), gradients);
-  expect_slopes(model, gradients, loss);
-  for (unsigned word = 0; word < 4; ++word) {
-    const std::vector<float> gradient = gradients.values(embedding.table(), word);
-    for (unsigned i = 0; i < 3; ++i) {
-      const Tensor values = embedding.table().values(word);
-      const double before = values.at(i);
-      const auto loss_at = [&](double value) {
-        embedding.table().values(word).set(i, value);
-        return loss();
-      };
-      const double slope = (loss_at(before + 1e-5) - loss_at(before - 1e-5)) / 2e-5;
-      loss_at(before);
-      EXPECT_NEAR(static_cast<double>(gradient[i]), slope, 1e-6) << word << ' ' << i;
-    }
-  }
-}
-
-TEST(TiedLinearTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const Embedding embedding(model, 6, 4);
-  const TiedLinear output(model, embedding);
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    Rows words;
-    for (unsigned i = 0; i < 2 + sample; ++i) words.push_back((5 * i + sample) % 6);
-    return tied_loss(graph, embedding, output, words) + squared_norm(embedding.mean(graph, words)) +
-           squared_norm(output(embedding.columns(graph, words)));
-  });
-}
-
 TEST(TiedLinearTest, TheTableIsTransposedOncePerMinibatch) {
   ParameterCollection model;
   const Embedding embedding(model, 6, 4);

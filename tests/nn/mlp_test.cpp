@@ -69,38 +69,6 @@ TEST(HighwayTest, FollowsTheFormula) {
   expect_near(highway(parameter(graph, input)).value(), y);
 }
 
-TEST(HighwayTest, ColumnsOfAMatrixAreByThemselves) {
-  ParameterCollection model;
-  const Highway highway(model, 3);
-  const MLP mlp(model, 3, {5, 2});
-  ComputationGraph graph;
-  const Expression x = drawn_matrix(graph, 3, 4, 1);
-  for (unsigned j = 0; j < 4; ++j) {
-    EXPECT_EQ(as_vector(pick(highway(x), j, 1).value()), as_vector(highway(pick(x, j, 1)).value()));
-    EXPECT_EQ(as_vector(pick(mlp(x), j, 1).value()), as_vector(mlp(pick(x, j, 1)).value()));
-  }
-}
-
-TEST(MLPTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const MLP mlp(model, 3, {5, 3}, {.activation = gelu});
-  const Highway highway(model, 3, {.layers = 2, .activation = tanh});
-  const Parameter x = model.add_parameters({3, 2});
-  randomise(model, 3);
-  expect_gradients(model, [&](ComputationGraph& graph) {
-    return squared_norm(highway(mlp(parameter(graph, x))));
-  });
-}
-
-TEST(MLPTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const MLP mlp(model, 3, {5, 4}, {.dropout = 0.3f});
-  const Highway highway(model, 4, {.layers = 2});
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(highway(mlp(drawn_matrix(graph, 3, 1 + sample / 2, sample))));
-  });
-}
-
 TEST(MLPTest, SizesThatDoNotFit) {
   ParameterCollection model;
   EXPECT_THROW(MLP(model, 3, {}), UsageError);

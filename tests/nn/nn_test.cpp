@@ -147,30 +147,6 @@ TEST(NnTest, LayersOfOneNameGetTheirOwnParameters) {
 
 // -------------------------------------------------------------------- all layers in one model
 
-/// A tree and a sentence, with every layer.
-struct AllLayers {
-  explicit AllLayers(ParameterCollection& model)
-      : embedding(model, 6, 3), tree_lstm(model, 3, 4), lstm(model, 4, 5), linear(model, 5, 3) {}
-
-  Expression loss(ComputationGraph& graph, const Tree& tree, float dropout_rate = 0) const {
-    std::vector<Expression> words, hidden, losses;
-    for (const std::string& word : tree.words()) {
-      words.push_back(
-          dropout(embedding(graph, static_cast<unsigned>(word[0] - 'a')), dropout_rate));
-    }
-    for (const TreeLSTM::State& state : tree_lstm(tree, words)) hidden.push_back(state.h);
-    for (const LSTM::State& state : lstm(hidden)) {
-      losses.push_back(cross_entropy(linear(state.h), 1));
-    }
-    return sum(losses);
-  }
-
-  Embedding embedding;
-  TreeLSTM tree_lstm;
-  LSTM lstm;
-  Linear linear;
-};
-
 std::vector<Tree> some_trees() {
   std::vector<Tree> trees;
   for (const char* text : {"(0 a)", "(0 (0 a) (0 b))", "(0 (0 c) (0 (0 a) (0 d)))",
@@ -178,70 +154,6 @@ std::vector<Tree> some_trees() {
     trees.push_back(parse_tree(text, "", 1));
   }
   return trees;
-}
-
-TEST(NnTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const AllLayers layers(model);
-  randomise(model, 3);
-  const Tree tree = some_trees()[3];
-  const auto loss = [&] {
-    ComputationGraph graph(double_options());
-    return layers.loss(graph, tree).value().at(0);
-  };
-  ComputationGraph graph(double_options());
-  Gradients gradients;
-  graph.backward(layers.loss(graph, tree), gradients);
-  expect_slopes(model, gradients, loss);
-  EXPECT_EQ(gradients.find_rows(layers.embedding.table().get_storage())->rows,
-            (std::vector<std::uint32_t>{1, 5, 4}));
-}
-
-/// The losses and all gradients of some trees, as bytes.
-std::vector<float> outcome(const ParameterCollection& model, const AllLayers& layers,
-                           batching::Policy policy, unsigned threads) {
-  GraphOptions options;
-  options.policy = policy;
-  options.threads = threads;
-  options.seed = 7;
-  Minibatch minibatch(options);
-  std::vector<Expression> losses;
-  for (const Tree& tree : some_trees()) {
-    losses.push_back(layers.loss(minibatch.new_graph(), tree, 0.3f));
-    minibatch.add_loss(losses.back());
-  }
-  std::vector<float> all{minibatch.forward()};
-  const Gradients& gradients = minibatch.backward();
-  for (const Expression& loss : losses) all.push_back(as_scalar(loss.value()));
-  for (const auto& storage : model.storages()) {
-    if (storage->is_table) {
-      const LookupParameter table(storage);
-      for (unsigned i = 0; i < table.rows(); ++i) {
-        const std::vector<float> values = gradients.values(table, i);
-        all.insert(all.end(), values.begin(), values.end());
-      }
-    } else {
-      const std::vector<float> values = gradients.values(Parameter(storage));
-      all.insert(all.end(), values.begin(), values.end());
-    }
-  }
-  return all;
-}
-
-TEST(NnTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const AllLayers layers(model);
-  randomise(model, 4);
-  using batching::Policy;
-  const std::vector<float> expected = outcome(model, layers, Policy::none, 1);
-  for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
-    for (const unsigned threads : {1u, 2u}) {
-      const std::vector<float> got = outcome(model, layers, policy, threads);
-      ASSERT_EQ(got.size(), expected.size());
-      EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0)
-          << batching::name_of(policy) << ", " << threads << " threads";
-    }
-  }
 }
 
 TEST(NnTest, NodesOfAllTreesBatch) {
@@ -318,20 +230,6 @@ TEST(NnTest, SizesThatDoNotFit) {
   EXPECT_THROW(embedding(graph, 6), UsageError);
 }
 
-TEST(NnTest, ExpressionsThatAreNotThereAnyMore) {
-  ParameterCollection model;
-  const Linear linear(model, 3, 2);
-  const LSTM lstm(model, 3, 2);
-  ComputationGraph graph;
-  const Expression x = ones(graph, {3});
-  const LSTM::State start = lstm.start(graph);
-  graph.clear();
-  EXPECT_THROW(linear(x), StateError);
-  EXPECT_THROW(linear(Expression()), StateError);
-  EXPECT_THROW(lstm.step(start, x), StateError);
-  EXPECT_THROW(lstm(std::vector<Expression>(1)), StateError);
-}
-
 TEST(NnTest, TreesThatDoNotFit) {
   ParameterCollection model;
   const TreeLSTM tree_lstm(model, 3, 2);
@@ -380,28 +278,6 @@ TEST(NnTest, LSTMLearnsParity) {
     }
   });
   EXPECT_LT(loss / 16, 0.05);
-}
-
-TEST(NnTest, TreeLSTMLearnsWhichSideIsDeeper) {
-  ParameterCollection model;
-  const Embedding word(model, 1, 4);
-  const TreeLSTM tree_lstm(model, 4, 8);
-  const Linear output(model, 8, 2);
-  std::vector<Tree> trees;
-  for (const char* text : {"(0 (0 (0 a) (0 a)) (0 a))", "(1 (0 a) (0 (0 a) (0 a)))",
-                           "(0 (0 (0 a) (0 (0 a) (0 a))) (0 (0 a) (0 a)))",
-                           "(1 (0 (0 a) (0 a)) (0 (0 (0 a) (0 a)) (0 a)))"}) {
-    trees.push_back(parse_tree(text, "", 1));
-  }
-  const double loss = train(model, 200, [&](Minibatch& minibatch) {
-    for (const Tree& tree : trees) {
-      ComputationGraph& graph = minibatch.new_graph();
-      const std::vector<Expression> words(tree.leaf_count(), word(graph, 0));
-      const Expression scores = output(tree_lstm(tree, words).back().h);
-      minibatch.add_loss(cross_entropy(scores, static_cast<unsigned>(tree.label(tree.root()))));
-    }
-  });
-  EXPECT_LT(loss / 4, 0.05);
 }
 
 }  // namespace

@@ -57,24 +57,6 @@ TEST(PositionsTest, APartIsThatOfTheWhole) {
   }
 }
 
-TEST(PositionsTest, GradientsAndBatches) {
-  ParameterCollection model;
-  const SinusoidalPositions sines(6, 3);
-  const LearnedPositions learned(model, 6, 3);
-  const auto loss = [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(learned(sines(drawn_matrix(graph, 3, 1 + sample / 2, sample))));
-  };
-  expect_same_bits_in_batches(model, 6, loss);
-  // The gradient of a sum is 1 for every position that was used.
-  ComputationGraph graph;
-  const Gradients& gradients = graph.backward(sum_elems(learned(zeros(graph, {3, 2}), 1)));
-  const LookupParameter table(model.find("/positions/E"));
-  for (unsigned position = 0; position < 6; ++position) {
-    const bool used = position == 1 || position == 2;
-    EXPECT_EQ(gradients.values(table, position), std::vector<float>(3, used ? 1.0f : 0.0f));
-  }
-}
-
 TEST(PositionsTest, Errors) {
   ParameterCollection model;
   const SinusoidalPositions sines(6, 3);

@@ -75,27 +75,6 @@ TEST(StackStateTest, BeginsWithAnyState) {
   EXPECT_EQ(as_vector(stack.state().c.value()), as_vector(lstm(both).back().c.value()));
 }
 
-TEST(StackStateTest, GradientsAreRightAndBatchingChangesNoBit) {
-  ParameterCollection model(1), in_double(1, DType::f64);
-  const LSTM lstm(model, 4, 5), small(in_double, 2, 3);
-  const auto run = [](const LSTM& layer, ComputationGraph& graph, unsigned steps, unsigned size) {
-    Random random(steps);
-    StackState stack(layer, layer.start(graph));
-    std::vector<Expression> tops;
-    for (unsigned i = 0; i < steps; ++i) {
-      if (!stack.empty() && random.below(3) == 0) stack.pop();
-      stack.push(drawn(graph, random, size));
-      tops.push_back(squared_norm(stack.top()));
-    }
-    return sum(tops);
-  };
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    return run(lstm, graph, 3 + 2 * sample, 4);
-  });
-  randomise(in_double, 7);
-  expect_gradients(in_double, [&](ComputationGraph& graph) { return run(small, graph, 7, 2); });
-}
-
 /// Pops where the value says so, and returns all values.
 std::vector<float> follow(const LSTM& lstm, ComputationGraph& graph, std::size_t sample) {
   Random random(sample);

@@ -74,21 +74,6 @@ TEST(StackedLSTMTest, StepsAreTheSequence) {
   EXPECT_TRUE(lstm({}).empty());
 }
 
-TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
-  ParameterCollection model(1, DType::f64);
-  const StackedLSTM lstm(model, 2, 3, {.layers = 2});
-  randomise(model, 7);
-  const auto record = [&](ComputationGraph& graph) {
-    return sum_elems(lstm(some_inputs(graph, 3, 2)).back().back().h);
-  };
-  ComputationGraph graph(double_options());
-  const Gradients& gradients = graph.backward(record(graph));
-  expect_slopes(model, gradients, [&] {
-    ComputationGraph plain(double_options());
-    return record(plain).value().at(0);
-  });
-}
-
 TEST(StackedGRUTest, IsTheCompositionOfItsLayers) {
   ParameterCollection model(3), same(3);
   const StackedGRU stacked(model, 4, 5, {.layers = 2});
@@ -102,20 +87,6 @@ TEST(StackedGRUTest, IsTheCompositionOfItsLayers) {
     EXPECT_EQ(as_vector(states[i][0].value()), as_vector(below[i].value()));
     EXPECT_EQ(as_vector(StackedGRU::output(states[i]).value()), as_vector(expected[i].value()));
   }
-}
-
-TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
-  ParameterCollection model(3), in_double(1, DType::f64);
-  const StackedGRU gru(model, 4, 5, {.layers = 2, .dropout = 0.3f}),
-      small(in_double, 2, 3, {.layers = 2});
-  expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
-    const auto states = gru(some_inputs(graph, 1 + sample, 4));
-    return squared_norm(StackedGRU::output(states.back()));
-  });
-  randomise(in_double, 7);
-  expect_gradients(in_double, [&](ComputationGraph& graph) {
-    return sum_elems(StackedGRU::output(small(some_inputs(graph, 3, 2)).back()));
-  });
 }
 
 /// A recurrent network of a program's own (Elman 1990).

@@ -82,43 +82,6 @@ TEST_P(TransformerDecoderTest, StepsHaveTheBitsOfAWholeTarget) {
   }
 }
 
-TEST_P(TransformerDecoderTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const TransformerDecoder decoder(
-      model, {.size = 4, .hidden = 3, .heads = 2, .activation = tanh, .norm_first = GetParam()});
-  const Parameter x = model.add_parameters({4, 3}), source = model.add_parameters({4, 2});
-  randomise(model, 5);
-  expect_gradients(model, [&](ComputationGraph& graph) {
-    const Expression target = parameter(graph, x), read = parameter(graph, source);
-    const Expression last = states_of(decoder, target, read).back().h;
-    return cross_entropy(sum_cols(decoder(target, read)), 1) + cross_entropy(last, 2);
-  });
-}
-
-TEST_P(TransformerDecoderTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const TransformerDecoder decoder(
-      model,
-      {.size = 8, .hidden = 6, .heads = 2, .layers = 2, .dropout = 0.2f, .norm_first = GetParam()});
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    const Expression x = drawn_matrix(graph, 8, 1 + sample / 2, sample),
-                     source = drawn_matrix(graph, 8, 1 + sample % 3, 20 + sample);
-    return squared_norm(decoder(x, source)) + squared_norm(states_of(decoder, x, source).back().h);
-  });
-}
-
-TEST(TransformerDecoderLayersTest, NamesOfParameters) {
-  ParameterCollection model;
-  const TransformerDecoder first(model, {.size = 4, .hidden = 6, .heads = 2, .layers = 2}),
-      last(model, {.size = 4, .hidden = 6, .heads = 2, .norm_first = false, .name = "post"});
-  for (const char* name :
-       {"layer_1/attention/query/W", "layer_1/attention_norm/g", "layer_1/source_attention/value/b",
-        "layer_1/source_norm/b", "layer_0/network/layer_0/W", "layer_0/network_norm/g", "norm/g"}) {
-    EXPECT_NO_THROW(model.find(std::string("/transformer_decoder/") + name));
-  }
-  EXPECT_THROW(model.find("/post/norm/g"), UsageError);
-}
-
 /// A decoder over symbols, one hypothesis at a time or all of a beam at once.
 struct Writer {
   static constexpr unsigned kSymbols = 7, kSize = 8;
@@ -179,25 +142,6 @@ TEST(TransformerDecoderBeamTest, AllHypothesesAtOnceFindTheSame) {
       EXPECT_EQ(alone.first[0].sum, together[i].first[0].sum);
     }
   }
-}
-
-TEST(TransformerDecoderBeamTest, FollowsWhatItWasTaught) {
-  Writer writer;
-  AdamTrainer trainer(writer.model, 0.01f);
-  const std::vector<unsigned> words = {4, 2, 2, 5, 3, 1};  // 1 ends it
-  for (int step = 0; step < 150; ++step) {
-    ComputationGraph graph;
-    const Expression source = drawn_matrix(graph, Writer::kSize, 2, 9);
-    const std::vector<unsigned> read = {0, 4, 2, 2, 5, 3};
-    const Expression x = writer.positions(writer.symbols.columns(graph, read));
-    const Expression scores = 3.0f * writer.output(writer.decoder(x, source));
-    trainer.update(graph.backward(sum_batches(cross_entropy(scores, words))));
-  }
-  ComputationGraph graph;
-  const auto found = beam_search(writer.start(graph, 0), writer.batched(graph),
-                                 {.end = 1, .max_length = 9, .beam = 3});
-  EXPECT_EQ(found.at(0).actions, (std::vector<unsigned>{4, 2, 2, 5, 3}));
-  EXPECT_TRUE(found[0].is_complete);
 }
 
 TEST(TransformerDecoderLayersTest, WhatDoesNotFit) {

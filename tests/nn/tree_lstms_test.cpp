@@ -188,20 +188,6 @@ TEST(NaryTreeLSTMTest, FollowsTheFormula) {
                plain_nary(model, nullptr, {plain_two, plain_leaf}));
 }
 
-TEST(NaryTreeLSTMTest, IsOneNodeAlongAStructure) {
-  ParameterCollection model;
-  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, {.children = 3});
-  ComputationGraph graph;
-  const Expression xs = drawn_matrix(graph, kInputs, 3, 1);
-  const Structure::Vertex vertices[] = {{{}, 1, 0}, {{}, 0, 0}, {{0, 1}, 2, 0}, {{2, 1}}};
-  const auto states = tree_lstm(Structure(vertices), xs);
-  const CellState first = tree_lstm.node(pick(xs, 1, 1)), second = tree_lstm.node(pick(xs, 0, 1));
-  const CellState third = tree_lstm.node(pick(xs, 2, 1), std::vector{first, second});
-  const CellState last = tree_lstm.node(std::vector{third, second});
-  EXPECT_EQ(as_vector(states[2].c.value()), as_vector(third.c.value()));
-  EXPECT_EQ(as_vector(states.last().h.value()), as_vector(last.h.value()));
-}
-
 /// With two children and inputs at the leaves it has the formula of TreeLSTM.
 TEST(NaryTreeLSTMTest, OfTwoChildrenIsTheTreeLSTM) {
   ParameterCollection model;
@@ -223,50 +209,6 @@ TEST(NaryTreeLSTMTest, OfTwoChildrenIsTheTreeLSTM) {
             as_vector(binary.inner(leaf, other).h.value()));
 }
 
-/// Both kinds over a small tree.
-struct BothKinds {
-  explicit BothKinds(ParameterCollection& model)
-      : child_sum(model, kInputs, kHidden), nary(model, kInputs, kHidden, {.children = 3}) {}
-
-  /// Every word is the child of the one before it or, where `wide`, of the first.
-  Expression loss(const std::vector<Expression>& xs, bool wide) const {
-    std::vector<std::uint32_t> heads;
-    for (std::uint32_t word = 0; word < xs.size(); ++word) heads.push_back(wide ? word > 0 : word);
-    const CellState root = child_sum(heads_bottom_up(heads), concatenate_cols(xs))[0];
-    std::vector<CellState> states;
-    for (const Expression& x : xs) {
-      if (states.size() == 3) states = {nary.node(states)};
-      states.push_back(nary.node(x, states));
-    }
-    return squared_norm(root.h) + sum_elems(root.c) + squared_norm(states.back().h);
-  }
-
-  ChildSumTreeLSTM child_sum;
-  NaryTreeLSTM nary;
-};
-
-TEST(TreeLSTMsTest, GradientsAreThoseOfCentralDifferences) {
-  ParameterCollection model(1, DType::f64);
-  const BothKinds kinds(model);
-  const Inputs inputs(model, 5);
-  randomise(model, 3);
-  for (const bool wide : {false, true}) {
-    expect_gradients(model,
-                     [&](ComputationGraph& graph) { return kinds.loss(inputs.in(graph), wide); });
-  }
-}
-
-TEST(TreeLSTMsTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const BothKinds kinds(model);
-  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
-    const Expression all = drawn_matrix(graph, kInputs, 1 + sample, sample);
-    std::vector<Expression> xs;
-    for (unsigned word = 0; word <= sample; ++word) xs.push_back(pick(all, word, 1));
-    return kinds.loss(xs, sample % 2 == 0);
-  });
-}
-
 TEST(TreeLSTMsTest, SizesThatDoNotFit) {
   ParameterCollection model;
   EXPECT_THROW(ChildSumTreeLSTM(model, 0, 3), ShapeError);
@@ -274,19 +216,20 @@ TEST(TreeLSTMsTest, SizesThatDoNotFit) {
   EXPECT_THROW(NaryTreeLSTM(model, 0, 3, {.children = 2}), ShapeError);
   EXPECT_THROW(NaryTreeLSTM(model, 3, 3, {.children = 0}), UsageError);
   EXPECT_THROW(NaryTreeLSTM(model, 3, 3, {.children = 16}), UsageError);
-  const BothKinds kinds(model);
+  const ChildSumTreeLSTM child_sum(model, kInputs, kHidden);
+  const NaryTreeLSTM nary(model, kInputs, kHidden, {.children = 3});
   ComputationGraph graph;
   const Expression x = ones(graph, {kInputs}), wrong = ones(graph, {kInputs + 2}),
                    xs = ones(graph, {kInputs, 2});
-  const auto states = kinds.nary(heads_bottom_up(std::vector<std::uint32_t>{0, 1}), xs);
+  const auto states = nary(heads_bottom_up(std::vector<std::uint32_t>{0, 1}), xs);
   EXPECT_EQ(states.size(), 2u);
-  EXPECT_THROW(kinds.nary(heads_bottom_up(std::vector<std::uint32_t>{0}), xs), ShapeError);
-  EXPECT_THROW(kinds.child_sum.node(wrong), ShapeError);
-  EXPECT_THROW(kinds.child_sum.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
-  EXPECT_THROW(kinds.nary.node(wrong), ShapeError);
-  EXPECT_THROW(kinds.nary.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
-  EXPECT_THROW(kinds.nary.node(x, std::vector<CellState>(4, kinds.nary.node(x))), UsageError);
-  EXPECT_THROW(kinds.nary.node(std::vector<CellState>()), UsageError);
+  EXPECT_THROW(nary(heads_bottom_up(std::vector<std::uint32_t>{0}), xs), ShapeError);
+  EXPECT_THROW(child_sum.node(wrong), ShapeError);
+  EXPECT_THROW(child_sum.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
+  EXPECT_THROW(nary.node(wrong), ShapeError);
+  EXPECT_THROW(nary.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
+  EXPECT_THROW(nary.node(x, std::vector<CellState>(4, nary.node(x))), UsageError);
+  EXPECT_THROW(nary.node(std::vector<CellState>()), UsageError);
   const NaryTreeLSTM most(model, 3, 2, {.children = 15});
   EXPECT_NO_THROW(most.node(x, std::vector<CellState>(15, most.node(x))).h.value());
 }

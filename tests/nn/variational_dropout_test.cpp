@@ -57,21 +57,5 @@ TEST(VariationalDropoutTest, Errors) {
   EXPECT_THROW(mask(ones(graph, {3, 2, 2})), ShapeError);
 }
 
-/// As in the paper: one mask for the inputs and one for the states of an LSTM.
-TEST(VariationalDropoutTest, BatchingChangesNoBit) {
-  ParameterCollection model;
-  const LSTM lstm(model, 4, 5);
-  const VariationalDropout dropout(0.4f);
-  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    const auto inputs = dropout.start(graph, 4), states = dropout.start(graph, 5);
-    const Expression xs = inputs(drawn_matrix(graph, 4, 1 + sample, sample));
-    LSTM::State state = lstm.start(graph);
-    for (unsigned i = 0; i <= sample; ++i) {
-      state = lstm.step({states(state.h), state.c}, pick(xs, i, 1));
-    }
-    return squared_norm(state.h);
-  });
-}
-
 }  // namespace
 }  // namespace dynet_like::nn

@@ -167,13 +167,6 @@ TEST_P(ConstituentsLossTest, AgreesWithAllTreesOneByOne) {
   EXPECT_NEAR(loss.value().at(0), span_log_partition(all).value().at(0) - fitting.value(), 1e-12);
 }
 
-TEST_P(ConstituentsLossTest, GradientsAreThoseOfCentralDifferences) {
-  const Scores scores(5, 3);
-  expect_loss_has_slopes(scores.model, [&](ComputationGraph& graph) {
-    return constituents_loss(scores.in(graph), GetParam(), kNone);
-  });
-}
-
 // A binary tree has one way to be split.
 TEST(ConstituentsTest, TheLossOfABinaryTreeIsThatOfItsSpans) {
   const Scores scores(4, 3);
@@ -182,20 +175,6 @@ TEST(ConstituentsTest, TheLossOfABinaryTreeIsThatOfItsSpans) {
   const std::vector<Expression> all = scores.in(graph);
   EXPECT_NEAR(constituents_loss(all, constituents(binary, kNone), kNone).value().at(0),
               span_loss(all, binary).value().at(0), 1e-12);
-}
-
-TEST(ConstituentsTest, BatchingChangesNoBit) {
-  std::vector<Scores> all;
-  for (unsigned words = 1; words <= 6; ++words) all.emplace_back(words, 3, DType::f32);
-  expect_batching_changes_no_bit(all[5].model, 6, [&](ComputationGraph& graph, unsigned i) {
-    std::vector<Expression> scores;
-    for (unsigned width = 1; width <= i + 1; ++width) {
-      const Expression whole = own_copy(graph, all[5].widths[width - 1]);
-      const unsigned count = i + 2 - width;
-      scores.push_back(reshape(pick_range(whole, 0, count, 1), Dim({3}, count)));
-    }
-    return constituents_loss(scores, Spans{{0, i + 1, 1 + i % 2}}, kNone);
-  });
 }
 
 TEST(ConstituentsTest, WhatIsRefused) {

@@ -19,14 +19,6 @@ namespace {
 
 using Labels = std::vector<unsigned>;
 
-Labels spelled(const Labels& path, unsigned blank) {
-  Labels labels;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != blank && (i == 0 || path[i] != path[i - 1])) labels.push_back(path[i]);
-  }
-  return labels;
-}
-
 /// ln of the probabilities of all classes in every step, a column each.
 Doubles log_probabilities(const Doubles& scores, unsigned classes) {
   Doubles result;
@@ -36,24 +28,6 @@ Doubles log_probabilities(const Doubles& scores, unsigned classes) {
     for (unsigned i = 0; i < classes; ++i) result.push_back(scores[first + i] - sum.value());
   }
   return result;
-}
-
-/// ln of the probability of everything that paths can spell, path by path.
-std::map<Labels, double> all_spellings(const Doubles& scores, unsigned classes) {
-  const Doubles logs = log_probabilities(scores, classes);
-  const std::size_t steps = scores.size() / classes;
-  std::map<Labels, double> sums;
-  for (Labels path(steps, 0);;) {
-    double log_probability = 0;
-    for (std::size_t t = 0; t < steps; ++t) log_probability += logs[path[t] + classes * t];
-    sums[spelled(path, classes - 1)] += std::exp(log_probability);
-    std::size_t t = 0;
-    while (t < steps && path[t] == classes - 1) path[t++] = 0;
-    if (t == steps) break;
-    ++path[t];
-  }
-  for (auto& [labels, sum] : sums) sum = std::log(sum);
-  return sums;
 }
 
 /// The same of some labels, by the recursion of the paper, state by state.
@@ -89,24 +63,6 @@ struct Fixture {
   ParameterCollection model;
   Parameter scores;
 };
-
-TEST(CtcTest, AgreesWithAllPathsOneByOne) {
-  for (const unsigned classes : {2u, 3u, 4u}) {
-    for (unsigned steps = 1; steps <= 5; ++steps) {
-      const Fixture fixture(classes, steps);
-      ComputationGraph graph(double_options());
-      const Expression scores = parameter(graph, fixture.scores);
-      double total = 0;
-      for (const auto& [labels, expected] : all_spellings(fixture.doubles(), classes)) {
-        const Expression loss = ctc_loss(scores, labels);
-        EXPECT_EQ(loss.dim(), Dim({1}));
-        EXPECT_NEAR(loss.value().at(0), -expected, 1e-12);
-        total += std::exp(expected);
-      }
-      EXPECT_NEAR(total, 1, 1e-12);
-    }
-  }
-}
 
 /// Labels of which some repeat.
 Labels labels_of(unsigned count, unsigned labels) {
@@ -177,24 +133,8 @@ TEST(CtcTest, StepsMayBeExpressionsOfTheirOwn) {
   EXPECT_EQ(ctc_loss(steps, labels).value().at(0), ctc_loss(scores, labels).value().at(0));
 }
 
-TEST(CtcTest, GradientsAreThoseOfCentralDifferences) {
-  const Fixture fixture(4, 12);
-  for (const Labels& labels : {Labels{}, Labels{2, 2, 0, 1}, labels_of(9, 3)}) {
-    expect_loss_has_slopes(fixture.model, [&](ComputationGraph& graph) {
-      return ctc_loss(parameter(graph, fixture.scores), labels);
-    });
-  }
-}
-
 Expression first_steps(ComputationGraph& graph, const Fixture& fixture, unsigned steps) {
   return pick_range(own_copy(graph, fixture.scores), 0, steps, 1);
-}
-
-TEST(CtcTest, BatchingChangesNoBit) {
-  const Fixture fixture(4, 40, DType::f32);
-  expect_batching_changes_no_bit(fixture.model, 12, [&](ComputationGraph& graph, unsigned i) {
-    return ctc_loss(first_steps(graph, fixture, 3 * i + 1), labels_of(i, 3));
-  });
 }
 
 TEST(CtcTest, SequencesOfAllLengthsShareBatches) {
@@ -229,20 +169,6 @@ TEST(CtcTest, GreedyFollowsTheBestPath) {
   EXPECT_EQ(ctc_greedy(Tensor(Dim({2, 2}), blanks.data())), (Labels{}));
 }
 
-TEST(CtcTest, AWideBeamFindsAllLabels) {
-  for (const unsigned steps : {1u, 3u, 5u}) {
-    const Fixture fixture(3, steps);
-    const auto expected = all_spellings(fixture.doubles(), 3);
-    const std::vector<CtcLabels> found = ctc_beam(fixture.scores.values(), 1000);
-    ASSERT_EQ(found.size(), expected.size());
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_NEAR(found[i].log_probability, expected.at(found[i].labels), 1e-12);
-      EXPECT_LE(found[i].log_probability, found[i > 0 ? i - 1 : 0].log_probability);
-    }
-    EXPECT_EQ(ctc_beam(fixture.scores.values(), 2).size(), 2u);
-  }
-}
-
 // The best path spells nothing, yet one label is likelier: 0.36 against 0.64 in three paths.
 TEST(CtcTest, ABeamFindsWhatTheBestPathDoesNot) {
   std::vector<double> scores;
@@ -265,23 +191,6 @@ TEST(CtcTest, EqualScoresAreEquallyLikelyHoweverLarge) {
     }
     EXPECT_NEAR(probability, 1, 1e-12) << size;
   }
-}
-
-TEST(CtcTest, ForbiddenClassesAreInNoPath) {
-  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-  std::vector<float> scores = {0, kForbidden, 0, 0, kForbidden, 0};
-  for (const CtcLabels& each : ctc_beam(Tensor(Dim({3, 2}), scores.data()), 100)) {
-    EXPECT_EQ(std::ranges::count(each.labels, 1u), 0);
-  }
-  // Label 0 and the blank are equally likely: 0 0, 0 - and - 0 of four paths.
-  ComputationGraph graph;
-  const Expression x = input(graph, {3, 2}, scores);
-  const Expression loss = ctc_loss(x, Labels{0});
-  EXPECT_NEAR(loss.value().at(0), std::log(4.0 / 3), 1e-6);
-  graph.backward(loss, true);
-  EXPECT_TRUE(x.gradient().is_valid());
-  const Expression impossible = ctc_loss(x, Labels{1});
-  EXPECT_EQ(impossible.value().at(0), std::numeric_limits<float>::infinity());
 }
 
 TEST(CtcTest, Errors) {

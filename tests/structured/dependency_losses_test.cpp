@@ -31,43 +31,6 @@ struct Fixture {
   Parameter scores;
 };
 
-void expect_sums_over(const std::vector<Heads>& trees, unsigned words, Roots roots,
-                      LogPartition log_partition, Loss loss) {
-  const Fixture fixture(words);
-  const std::vector<double> numbers = as_doubles(fixture.scores.values());
-  LogSum partition;
-  for (const Heads& heads : trees) partition.add(score_of(numbers, heads));
-  std::vector<double> marginals(numbers.size());
-  for (const Heads& heads : trees) {
-    const double p = std::exp(score_of(numbers, heads) - partition.value());
-    for (unsigned i = 0; i < words; ++i) marginals[heads[i] + (words + 1) * i] += p;
-  }
-  ComputationGraph graph(double_options());
-  const Expression scores = parameter(graph, fixture.scores);
-  const Expression sum = log_partition(scores, roots);
-  EXPECT_EQ(sum.dim(), Dim({1}));
-  EXPECT_NEAR(sum.value().at(0), partition.value(), 1e-11);
-  for (std::size_t i = 0; i < trees.size(); i += 1 + trees.size() / 9) {
-    EXPECT_NEAR(tree_score(scores, trees[i], roots).value().at(0), score_of(numbers, trees[i]),
-                1e-12);
-    EXPECT_NEAR(loss(scores, trees[i], roots).value().at(0),
-                partition.value() - score_of(numbers, trees[i]), 1e-11);
-  }
-  graph.backward(sum);
-  expect_near(scores.gradient(), marginals);
-}
-
-TEST(DependencyLossesTest, AgreeWithAllTreesOneByOne) {
-  for (const Roots roots : {Roots::one, Roots::any}) {
-    for (unsigned words = 1; words <= 5; ++words) {
-      expect_sums_over(all_projective_trees(words, roots), words, roots, projective_log_partition,
-                       projective_tree_loss);
-      expect_sums_over(all_trees(words, roots), words, roots, matrix_tree_log_partition,
-                       matrix_tree_loss);
-    }
-  }
-}
-
 // Cayley: n^(n - 1) trees with one root, (n + 1)^(n - 1) with any number.
 TEST(DependencyLossesTest, ThereAreAsManyTreesAsIsKnown) {
   for (const unsigned n : {1u, 7u, 8u, 9u, 16u, 17u}) {
@@ -77,17 +40,6 @@ TEST(DependencyLossesTest, ThereAreAsManyTreesAsIsKnown) {
                 1e-9);
     EXPECT_NEAR(matrix_tree_log_partition(scores, Roots::any).value().at(0),
                 (n - 1) * std::log(n + 1), 1e-9);
-  }
-}
-
-TEST(DependencyLossesTest, GradientsAreThoseOfCentralDifferences) {
-  const Fixture fixture(5);
-  for (const Roots roots : {Roots::one, Roots::any}) {
-    for (const Loss loss : {projective_tree_loss, matrix_tree_loss}) {
-      expect_loss_has_slopes(fixture.model, [&](ComputationGraph& graph) {
-        return loss(parameter(graph, fixture.scores), Heads{2, 0, 5, 3, 2}, roots);
-      });
-    }
   }
 }
 
@@ -104,18 +56,6 @@ Expression scores_of(ComputationGraph& graph, const Fixture& fixture, unsigned w
   const Expression all = own_copy(graph, fixture.scores);
   return reshape(pick_range(reshape(all, Dim({all.dim().size()})), 0, size),
                  Dim({words + 1, words}));
-}
-
-TEST(DependencyLossesTest, BatchingChangesNoBit) {
-  const Fixture fixture(8, DType::f32);
-  for (const Roots roots : {Roots::one, Roots::any}) {
-    for (const Loss loss : {projective_tree_loss, matrix_tree_loss}) {
-      expect_batching_changes_no_bit(fixture.model, 16, [&](ComputationGraph& graph, unsigned i) {
-        const unsigned words = 1 + i % 8;
-        return loss(scores_of(graph, fixture, words), chain(words), roots);
-      });
-    }
-  }
 }
 
 TEST(DependencyLossesTest, SentencesOfAllLengthsShareBatches) {
@@ -147,35 +87,6 @@ TEST(DependencyLossesTest, LargeScoresDoNotOverflow) {
       const double trees = log_partition == projective_log_partition ? 7 : 9;
       EXPECT_NEAR(log_partition(scores, Roots::one).value().at(0), 3 * size + std::log(trees),
                   1e-2);
-    }
-  }
-}
-
-TEST(DependencyLossesTest, ArcsOfWordsToThemselvesAreNotRead) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  ComputationGraph graph;
-  const Expression scores = input(graph, {3, 2}, {0, nan, 0, 0, 0, nan});
-  for (const Roots roots : {Roots::one, Roots::any}) {
-    const double trees = roots == Roots::one ? 2 : 3;
-    EXPECT_NEAR(projective_log_partition(scores, roots).value().at(0), std::log(trees), 1e-6);
-    EXPECT_NEAR(matrix_tree_log_partition(scores, roots).value().at(0), std::log(trees), 1e-6);
-  }
-}
-
-TEST(DependencyLossesTest, ForbiddenArcsAreInNoTree) {
-  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-  for (const LogPartition log_partition : {projective_log_partition, matrix_tree_log_partition}) {
-    for (const Roots roots : {Roots::one, Roots::any}) {
-      ComputationGraph graph;
-      // Of the trees 0 1, 2 0 and 0 0, that with the arc from 1 to 2 is none.
-      const Expression scores = input(graph, {3, 2}, {1, 0, 2, 3, kForbidden, 0});
-      const double expected = roots == Roots::one ? 5 : std::log(std::exp(5) + std::exp(4));
-      const Expression sum = log_partition(scores, roots);
-      EXPECT_NEAR(sum.value().at(0), expected, 1e-5);
-      graph.backward(sum, true);
-      EXPECT_TRUE(scores.gradient().is_valid());
-      EXPECT_EQ(scores.gradient().at(4), 0);
-      EXPECT_NEAR(scores.gradient().at(3), 1, 1e-6);
     }
   }
 }

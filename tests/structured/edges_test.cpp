@@ -236,7 +236,8 @@ Problem span_problem(unsigned words, unsigned labels, DType dtype) {
     return span_log_partition(spans.scores(graph));
   };
   problem.loss = [=](ComputationGraph& graph, std::size_t i) {
-    return span_loss(spans.scores(graph), all[i]);
+    const Spans backwards(all[i].rbegin(), all[i].rend());  // in any order
+    return span_loss(spans.scores(graph), backwards);
   };
   problem.best = [=](ComputationGraph& graph) { return places(best_spans(spans.scores(graph))); };
   return problem;

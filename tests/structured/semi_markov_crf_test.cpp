@@ -19,22 +19,6 @@ namespace {
 
 using Segments = std::vector<LabelledSpan>;
 
-/// All segmentations of the words from `start` on.
-std::vector<Segments> all_segmentations(unsigned start, unsigned words, unsigned labels,
-                                        unsigned max_length) {
-  if (start == words) return {{}};
-  std::vector<Segments> all;
-  for (unsigned end = start + 1; end <= std::min(words, start + max_length); ++end) {
-    for (const Segments& rest : all_segmentations(end, words, labels, max_length)) {
-      for (unsigned label = 0; label < labels; ++label) {
-        all.push_back({{start, end, label}});
-        all.back().insert(all.back().end(), rest.begin(), rest.end());
-      }
-    }
-  }
-  return all;
-}
-
 /// A CRF with drawn scores, and scores of segments that are parameters {labels, n - l + 1}.
 struct Fixture {
   Fixture(unsigned words, unsigned labels, unsigned max_length, DType dtype = DType::f64)
@@ -73,96 +57,11 @@ struct Fixture {
   std::vector<Parameter> lengths;
 };
 
-TEST(SemiMarkovCRFTest, AgreesWithAllSegmentationsOneByOne) {
-  for (const unsigned labels : {1u, 2u, 3u}) {
-    for (const unsigned max_length : {1u, 2u, 3u, 9u}) {
-      for (unsigned words = 1; words <= (labels == 3 ? 4u : 6u); ++words) {
-        const Fixture fixture(words, labels, max_length);
-        const auto all = all_segmentations(0, words, labels, max_length);
-        LogSum partition;
-        double largest = -1e9;
-        Segments best;
-        for (const Segments& segments : all) {
-          const double score = fixture.score(segments);
-          partition.add(score);
-          if (score > largest) best = segments;
-          largest = std::max(largest, score);
-        }
-        ComputationGraph graph(double_options());
-        const std::vector<Expression> scores = fixture.scores(graph, words);
-        const Expression log_partition = fixture.crf.log_partition(scores);
-        EXPECT_EQ(log_partition.dim(), Dim({1}));
-        EXPECT_NEAR(log_partition.value().at(0), partition.value(), 1e-12);
-        EXPECT_NEAR(fixture.crf.loss(scores, best).value().at(0), partition.value() - largest,
-                    1e-12);
-        EXPECT_EQ(fixture.crf.best(scores), best);
-        for (std::size_t i = 0; i < all.size(); i += 1 + all.size() / 20) {
-          EXPECT_NEAR(fixture.crf.score(scores, all[i]).value().at(0), fixture.score(all[i]),
-                      1e-12);
-        }
-        graph.backward(log_partition, true);
-        std::map<std::vector<unsigned>, double> expected;
-        for (const Segments& segments : all) {
-          const double p = std::exp(fixture.score(segments) - partition.value());
-          for (const auto& [start, end, label] : segments) expected[{start, end, label}] += p;
-        }
-        for (unsigned length = 1; length <= scores.size(); ++length) {
-          const Tensor marginals = scores[length - 1].gradient();
-          for (unsigned i = 0; i < marginals.d.size(); ++i) {
-            const unsigned start = i / labels;
-            EXPECT_NEAR(marginals.at(i), (expected[{start, start + length, i % labels}]), 1e-9);
-          }
-        }
-      }
-    }
-  }
-}
-
-// With segments of one word it is the CRF over a chain.
-TEST(SemiMarkovCRFTest, OfSingleWordsIsTheLinearChain) {
-  const Fixture fixture(5, 3, 1);
-  ParameterCollection model(1, DType::f64);
-  const LinearChainCRF chain(model, 3);
-  for (const char* name : {"/transitions", "/start", "/end"}) {
-    const Tensor to = Parameter(model.find(std::string("/crf") + name)).values();
-    const Doubles from = numbers(fixture.model, std::string("/semi_markov_crf") + name);
-    for (std::size_t i = 0; i < from.size(); ++i) to.set(i, from[i]);
-  }
-  ComputationGraph graph(double_options());
-  const std::vector<Expression> scores = fixture.scores(graph, 5);
-  const Expression emissions = reshape(scores[0], {3, 5});
-  EXPECT_NEAR(fixture.crf.log_partition(scores).value().at(0),
-              chain.log_partition(emissions).value().at(0), 1e-12);
-}
-
-TEST(SemiMarkovCRFTest, OfEqualSegmentationsTheOneWithTheFirstLabelsAndShortSegments) {
-  ParameterCollection model;
-  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
-  ComputationGraph graph;
-  const std::vector<Expression> zero = {zeros(graph, Dim({2}, 3)), zeros(graph, Dim({2}, 2))};
-  EXPECT_EQ(crf.best(zero), (Segments{{0, 1, 0}, {1, 2, 0}, {2, 3, 0}}));
-}
-
-TEST(SemiMarkovCRFTest, GradientsAreThoseOfCentralDifferences) {
-  const Fixture fixture(6, 2, 3);
-  const Segments gold = {{0, 2, 1}, {2, 3, 0}, {3, 6, 1}};
-  expect_loss_has_slopes(fixture.model, [&](ComputationGraph& graph) {
-    return fixture.crf.loss(fixture.scores(graph, 6), gold);
-  });
-}
-
 /// Words one by one.
 Segments single_words(unsigned words) {
   Segments segments;
   for (unsigned i = 0; i < words; ++i) segments.push_back({i, i + 1, i % 3});
   return segments;
-}
-
-TEST(SemiMarkovCRFTest, BatchingChangesNoBit) {
-  const Fixture fixture(9, 3, 4, DType::f32);
-  expect_batching_changes_no_bit(fixture.model, 9, [&](ComputationGraph& graph, unsigned i) {
-    return fixture.crf.loss(fixture.scores(graph, i + 1), single_words(i + 1));
-  });
 }
 
 TEST(SemiMarkovCRFTest, SentencesOfAllLengthsShareBatches) {
@@ -191,32 +90,6 @@ TEST(SemiMarkovCRFTest, LargeScoresDoNotOverflow) {
   const std::vector<Expression> scores = {constant(graph, Dim({2}, 3), 1e4f),
                                           constant(graph, Dim({2}, 2), -1e4f)};
   EXPECT_NEAR(crf.log_partition(scores).value().at(0), 3e4 + std::log(8), 1e-2);
-}
-
-TEST(SemiMarkovCRFTest, ForbiddenSegmentsAreInNone) {
-  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-  ParameterCollection model;
-  const SemiMarkovCRF crf(model, 1, {.max_length = 2});
-  ComputationGraph graph;
-  const std::vector<Expression> scores = {input(graph, Dim({1}, 2), {0, kForbidden}),
-                                          input(graph, -3.0f)};
-  EXPECT_EQ(crf.best(scores), (Segments{{0, 2, 0}}));
-  EXPECT_NEAR(crf.log_partition(scores).value().at(0), -3, 1e-6);
-  EXPECT_THROW(crf.best(std::vector{input(graph, kForbidden)}), UsageError);
-}
-
-TEST(SemiMarkovCRFTest, ForbiddenTransitionsAreInNone) {
-  ParameterCollection model;
-  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
-  const Tensor transitions = Parameter(model.find("/semi_markov_crf/transitions")).values();
-  for (const unsigned same : {0u, 3u}) {
-    transitions.set(same, -std::numeric_limits<double>::infinity());
-  }
-  ComputationGraph graph;
-  const std::vector<Expression> scores = {zeros(graph, Dim({2}, 2)), zeros(graph, {2})};
-  // Both words with labels 0 1 or 1 0, or in one segment.
-  EXPECT_NEAR(crf.loss(scores, Segments{{0, 2, 0}}).value().at(0), std::log(4), 1e-6);
-  EXPECT_NEAR(crf.loss(scores, Segments{{0, 1, 0}, {1, 2, 1}}).value().at(0), std::log(4), 1e-6);
 }
 
 TEST(SemiMarkovCRFTest, Errors) {

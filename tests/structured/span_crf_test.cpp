@@ -18,28 +18,6 @@ namespace {
 
 using Spans = std::vector<LabelledSpan>;
 
-/// All binary trees over these words, each span with each label.
-std::vector<Spans> all_trees(unsigned start, unsigned end, unsigned labels) {
-  std::vector<Spans> bodies;
-  if (end - start == 1) bodies.push_back({});
-  for (unsigned middle = start + 1; middle < end; ++middle) {
-    for (const Spans& left : all_trees(start, middle, labels)) {
-      for (const Spans& right : all_trees(middle, end, labels)) {
-        bodies.push_back(left);
-        bodies.back().insert(bodies.back().end(), right.begin(), right.end());
-      }
-    }
-  }
-  std::vector<Spans> trees;
-  for (const Spans& body : bodies) {
-    for (unsigned label = 0; label < labels; ++label) {
-      trees.push_back({{start, end, label}});
-      trees.back().insert(trees.back().end(), body.begin(), body.end());
-    }
-  }
-  return trees;
-}
-
 /// Scores that are parameters, one of {labels, n - w + 1} for each width w.
 struct Fixture {
   Fixture(unsigned words, unsigned labels, DType dtype = DType::f64)
@@ -73,65 +51,6 @@ struct Fixture {
   std::vector<Parameter> widths;
 };
 
-TEST(SpanCRFTest, AgreesWithAllTreesOneByOne) {
-  for (const unsigned labels : {1u, 2u, 3u}) {
-    for (unsigned words = 1; words <= (labels == 3 ? 3u : labels == 2 ? 4u : 7u); ++words) {
-      const Fixture fixture(words, labels);
-      LogSum partition;
-      double largest = -1e9;
-      Spans best;
-      const std::vector<Spans> trees = all_trees(0, words, labels);
-      for (const Spans& tree : trees) {
-        partition.add(fixture.score(tree));
-        if (fixture.score(tree) > largest) best = tree;
-        largest = std::max(largest, fixture.score(tree));
-      }
-      ComputationGraph graph(double_options());
-      const std::vector<Expression> scores = fixture.scores(graph, words);
-      const Expression log_partition = span_log_partition(scores);
-      EXPECT_EQ(log_partition.dim(), Dim({1}));
-      EXPECT_NEAR(log_partition.value().at(0), partition.value(), 1e-12);
-      EXPECT_NEAR(span_loss(scores, best).value().at(0), partition.value() - largest, 1e-12);
-      EXPECT_EQ(best_spans(scores), best) << words << ' ' << labels;
-      // Scores of trees, their spans in any order.
-      for (std::size_t i = 0; i < trees.size(); i += 7) {
-        const Spans backwards(trees[i].rbegin(), trees[i].rend());
-        EXPECT_NEAR(span_score(scores, backwards).value().at(0), fixture.score(trees[i]), 1e-12);
-      }
-      // Probabilities of labelled spans are gradients.
-      graph.backward(log_partition, true);
-      std::map<std::vector<unsigned>, double> expected;
-      for (const Spans& tree : trees) {
-        const double p = std::exp(fixture.score(tree) - partition.value());
-        for (const auto& [start, end, label] : tree) expected[{start, end, label}] += p;
-      }
-      for (unsigned width = 1; width <= words; ++width) {
-        const Tensor marginals = scores[width - 1].gradient();
-        for (unsigned i = 0; i < marginals.d.size(); ++i) {
-          const unsigned start = i / labels;
-          EXPECT_NEAR(marginals.at(i), (expected[{start, start + width, i % labels}]), 1e-9);
-        }
-      }
-    }
-  }
-}
-
-TEST(SpanCRFTest, OfEqualTreesTheFirst) {
-  ComputationGraph graph;
-  const std::vector<Expression> zero = {zeros(graph, Dim({2}, 3)), zeros(graph, Dim({2}, 2)),
-                                        zeros(graph, Dim({2}))};
-  EXPECT_EQ(best_spans(zero), (Spans{{0, 3, 0}, {0, 1, 0}, {1, 3, 0}, {1, 2, 0}, {2, 3, 0}}));
-}
-
-TEST(SpanCRFTest, GradientsAreThoseOfCentralDifferences) {
-  const Fixture fixture(5, 2);
-  const Spans gold = {{0, 5, 1}, {0, 2, 0}, {0, 1, 1}, {1, 2, 0}, {2, 5, 1},
-                      {2, 4, 1}, {2, 3, 0}, {3, 4, 0}, {4, 5, 1}};
-  expect_loss_has_slopes(fixture.model, [&](ComputationGraph& graph) {
-    return span_loss(fixture.scores(graph, 5), gold);
-  });
-}
-
 /// A tree whose left parts are words.
 Spans right_branching(unsigned words) {
   Spans tree;
@@ -140,13 +59,6 @@ Spans right_branching(unsigned words) {
     if (start + 1 < words) tree.push_back({start, start + 1, 1});
   }
   return tree;
-}
-
-TEST(SpanCRFTest, BatchingChangesNoBit) {
-  const Fixture fixture(9, 3, DType::f32);
-  expect_batching_changes_no_bit(fixture.model, 9, [&](ComputationGraph& graph, unsigned i) {
-    return span_loss(fixture.scores(graph, i + 1), right_branching(i + 1));
-  });
 }
 
 TEST(SpanCRFTest, SentencesOfAllLengthsShareBatches) {
@@ -178,17 +90,6 @@ TEST(SpanCRFTest, LargeScoresDoNotOverflow) {
                                           constant(graph, Dim({2}, 2), -1e4f),
                                           constant(graph, Dim({2}), 1e4f)};
   EXPECT_NEAR(span_log_partition(scores).value().at(0), 3e4 + std::log(2 * 32), 1e-2);
-}
-
-TEST(SpanCRFTest, ForbiddenSpansAreInNoTree) {
-  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-  ComputationGraph graph;
-  const std::vector<Expression> scores = {
-      zeros(graph, Dim({1}, 3)), input(graph, Dim({1}, 2), {kForbidden, -5}), zeros(graph, {1})};
-  EXPECT_EQ(best_spans(scores)[2], (LabelledSpan{1, 3, 0}));
-  EXPECT_NEAR(span_log_partition(scores).value().at(0), -5, 1e-6);
-  const std::vector<Expression> none = {input(graph, kForbidden)};
-  EXPECT_THROW(best_spans(none), UsageError);
 }
 
 TEST(SpanCRFTest, Errors) {

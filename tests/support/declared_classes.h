@@ -19,7 +19,8 @@ inline std::string code_of(const std::string& text) {
   return std::regex_replace(text, rest, "\n");
 }
 
-/// The names of classes that have a body, directly in one of these namespaces; "a::b" for b in a.
+/// The names of classes, but not of structs, that have a body, directly in one of these namespaces;
+/// "a::b" for b in a.
 inline std::set<std::string> classes_in(const std::string& text,
                                         const std::set<std::string>& namespaces) {
   static const std::regex word(R"([A-Za-z_][A-Za-z_0-9]*|::|[{};:<>(),=]|\S)");
@@ -38,8 +39,8 @@ inline std::set<std::string> classes_in(const std::string& text,
         name.clear();
         for (std::size_t k = i + 1; k < since.size(); ++k) name += since[k];
       }
-      const bool is_class = since[i] == "class" || since[i] == "struct";
-      if (!is_class || i + 1 >= since.size() || (i > 0 && since[i - 1] == "enum")) continue;
+      if (since[i] != "class" || i + 1 >= since.size() || (i > 0 && since[i - 1] == "enum"))
+        continue;
       const std::string next = i + 2 < since.size() ? since[i + 2] : "{";
       const bool is_declared = next == "{" || next == ":" || next == "final" || next == "<";
       if (is_declared && namespaces.contains(path())) {

@@ -17,6 +17,7 @@ using Doubles = std::vector<double>;
 inline GraphOptions double_options() {
   GraphOptions options;
   options.dtype = DType::f64;
+  options.seed = 7;
   return options;
 }
 
@@ -51,30 +52,29 @@ inline void expect_near(const Tensor& got, const Doubles& expected) {
 
 inline Doubles row(const LookupParameter& table, unsigned i) { return as_doubles(table.values(i)); }
 
-/// Expects that every dense gradient is the slope of loss(), which reads the current parameters.
+/// Expects that gradients are the slopes of loss(), which reads the current parameters.
 template <class Loss>
 void expect_slopes(const ParameterCollection& model, const Gradients& gradients, const Loss& loss) {
+  constexpr double kStep = 1e-5;
   for (const auto& storage : model.storages()) {
-    if (storage->is_table) continue;
-    const void* const dense = gradients.find_dense(*storage);
-    ASSERT_NE(dense, nullptr) << storage->name;
-    Doubles gradient(storage->size());
-    storage->device().read(gradient.data(), dense, gradient.size() * sizeof(double));
+    Doubles gradient = gradients.all_doubles(*storage);
+    gradient.resize(storage->size());  // if there is none, it is zero
     for (unsigned i = 0; i < storage->size(); ++i) {
-      constexpr double kStep = 1e-5;
-      const double before = Parameter(storage).values().at(i);
+      const double before = storage->tensor().at(i);
       const auto loss_at = [&](double value) {
-        Parameter(storage).values().set(i, value);
+        storage->tensor().set(i, value);
+        storage->values_written();
         return loss();
       };
       const double slope = (loss_at(before + kStep) - loss_at(before - kStep)) / (2 * kStep);
       loss_at(before);
-      EXPECT_NEAR(gradient[i], slope, 1e-8) << storage->name << ' ' << i;
+      EXPECT_NEAR(gradient[i], slope, 1e-8 * std::max(1.0, std::abs(slope)))
+          << storage->name << ' ' << i;
     }
   }
 }
 
-/// The same for record(graph), which returns a loss. Also checks inputs that are parameters.
+/// The same for record(graph), which returns a loss.
 template <class Record>
 void expect_gradients(const ParameterCollection& model, const Record& record) {
   ComputationGraph graph(double_options());
@@ -89,10 +89,7 @@ void expect_gradients(const ParameterCollection& model, const Record& record) {
 /// The losses record(graph, 0), record(graph, 1), ... of one minibatch, and all gradients.
 template <class Record>
 std::vector<float> losses_and_gradients(const ParameterCollection& model, unsigned samples,
-                                        const Record& record, batching::Policy policy) {
-  GraphOptions options;
-  options.policy = policy;
-  options.seed = 7;
+                                        const Record& record, const GraphOptions& options) {
   Minibatch minibatch(options);
   std::vector<Expression> losses;
   for (unsigned sample = 0; sample < samples; ++sample) {
@@ -103,25 +100,28 @@ std::vector<float> losses_and_gradients(const ParameterCollection& model, unsign
   const Gradients& gradients = minibatch.backward();
   for (const Expression& loss : losses) testing::append(all, loss.value());
   for (const auto& storage : model.storages()) {
-    for (unsigned row = 0; row < storage->rows(); ++row) {
-      const std::vector<float> values = storage->is_table
-                                            ? gradients.values(LookupParameter(storage), row)
-                                            : gradients.values(Parameter(storage));
-      all.insert(all.end(), values.begin(), values.end());
-    }
+    const std::vector<float> values = gradients.all_values(*storage);
+    all.insert(all.end(), values.begin(), values.end());
   }
   return all;
 }
 
-/// Expects that all policies give the same bits as without batching.
+/// Expects that all policies and numbers of threads give the same bits as without batching.
 template <class Record>
 void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samples,
                                  const Record& record) {
   using batching::Policy;
-  const auto alone = losses_and_gradients(model, samples, record, Policy::none);
+  GraphOptions options;
+  options.seed = 7;
+  options.policy = Policy::none;
+  const auto alone = losses_and_gradients(model, samples, record, options);
   for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
-    EXPECT_TRUE(testing::same(alone, losses_and_gradients(model, samples, record, policy)))
-        << batching::name_of(policy);
+    for (const unsigned threads : {1u, 2u}) {
+      options.policy = policy;
+      options.threads = threads;
+      EXPECT_TRUE(testing::same(alone, losses_and_gradients(model, samples, record, options)))
+          << batching::name_of(policy) << ", " << threads << " threads";
+    }
   }
 }
 

@@ -28,18 +28,6 @@ class LogSum {
   std::vector<double> terms_;
 };
 
-/// Expects that all dense gradients of the recorded loss are its slopes, in double.
-inline void expect_loss_has_slopes(const ParameterCollection& model,
-                                   const std::function<Expression(ComputationGraph&)>& record) {
-  ComputationGraph graph(double_options());
-  Gradients gradients;
-  graph.backward(record(graph), gradients);
-  expect_slopes(model, gradients, [&] {
-    ComputationGraph again(double_options());
-    return record(again).value().at(0);
-  });
-}
-
 /// A parameter's values as data of a sample. (Values of parameters alone are shared by all
 /// samples.)
 inline Expression own_copy(ComputationGraph& graph, const Parameter& values) {
@@ -48,41 +36,6 @@ inline Expression own_copy(ComputationGraph& graph, const Parameter& values) {
 
 /// Records the loss of sample i.
 using RecordLoss = std::function<Expression(ComputationGraph&, unsigned sample)>;
-
-/// The losses of samples, and all dense gradients.
-inline std::vector<float> bits_of(const ParameterCollection& model, unsigned samples,
-                                  const RecordLoss& record, batching::Policy policy,
-                                  unsigned threads) {
-  GraphOptions options;
-  options.policy = policy;
-  options.threads = threads;
-  Minibatch minibatch(options);
-  std::vector<Expression> losses;
-  for (unsigned i = 0; i < samples; ++i) {
-    losses.push_back(record(minibatch.new_graph(), i));
-    minibatch.add_loss(losses.back());
-  }
-  std::vector<float> all = {minibatch.forward()};
-  const Gradients& gradients = minibatch.backward();
-  for (const Expression& loss : losses) testing::append(all, loss.value());
-  for (const auto& storage : model.storages()) {
-    const std::vector<float> values = gradients.values(Parameter(storage));
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
-inline void expect_batching_changes_no_bit(const ParameterCollection& model, unsigned samples,
-                                           const RecordLoss& record) {
-  using batching::Policy;
-  const std::vector<float> expected = bits_of(model, samples, record, Policy::none, 1);
-  for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
-    for (const unsigned threads : {1u, 2u}) {
-      EXPECT_TRUE(testing::same(bits_of(model, samples, record, policy, threads), expected))
-          << batching::name_of(policy) << ", " << threads << " threads";
-    }
-  }
-}
 
 /// The number of batches of forward for the losses of sentences with these lengths.
 inline double batches_of(const std::vector<unsigned>& lengths, const RecordLoss& record) {
