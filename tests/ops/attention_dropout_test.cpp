@@ -1,11 +1,9 @@
 // Dropout of attention's weights.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/train/gradient_check.h"
-#include "tests/support/same_bits.h"
+#include "tests/support/layers.h"
 
 namespace dynet_like {
 namespace {
@@ -61,29 +59,15 @@ TEST(AttentionDropoutTest, HasItsGradient) {
 
 // Samples drop the same weights alone and in any minibatch.
 TEST(AttentionDropoutTest, DoesNotDependOnTheBatch) {
-  constexpr unsigned kRows = 16, kHeads = 4;
   ParameterCollection model(1);
-  const LookupParameter table = model.add_lookup_parameters(11, {kRows});
-  const auto numbers_of = [&](batching::Policy policy) {
-    GraphOptions options;
-    options.policy = policy;
-    options.seed = 11;
-    Minibatch batch(options);
-    for (const unsigned length : {5u, 1u, 9u, 17u, 2u, 9u, 30u, 3u}) {
-      ComputationGraph& graph = batch.new_graph();
-      std::vector<unsigned> rows(length);
-      std::iota(rows.begin(), rows.end(), length % 3);
-      for (unsigned& row : rows) row %= 11;
-      const Expression x = reshape(lookup(graph, table, rows), Dim({kRows, length}));
-      batch.add_loss(squared_norm(attention(x, x, x, {.heads = kHeads, .dropout = 0.3f})));
-    }
-    std::vector<float> numbers{batch.forward()};
-    const std::vector<float> slopes = batch.backward().all_values(*model.storages()[0]);
-    numbers.insert(numbers.end(), slopes.begin(), slopes.end());
-    return numbers;
-  };
-  EXPECT_TRUE(
-      testing::same(numbers_of(batching::Policy::automatic), numbers_of(batching::Policy::none)));
+  const LookupParameter table = model.add_lookup_parameters(11, {16});
+  const std::vector<unsigned> lengths = {5, 1, 9, 17, 2, 9, 30, 3};
+  nn::expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
+    std::vector<unsigned> rows(lengths[sample]);
+    for (unsigned i = 0; i < rows.size(); ++i) rows[i] = (i + sample) % 11;
+    const Expression x = reshape(lookup(graph, table, rows), Dim({16, lengths[sample]}));
+    return squared_norm(attention(x, x, x, {.heads = 4, .dropout = 0.3f}));
+  });
 }
 
 }  // namespace

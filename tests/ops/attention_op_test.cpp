@@ -130,48 +130,6 @@ class AttentionTest : public ::testing::Test {
                                        {.heads = kHeads, .causal = causal});
     return sum_elems(square(tanh(y)));
   }
-  // The gradients of all parameters, and the loss of every sample.
-  struct Numbers {
-    std::vector<float> sums, values;
-  };
-  static void expect_same(const Numbers& a, const Numbers& b) {
-    EXPECT_TRUE(testing::same_sums(a.sums, b.sums));
-    EXPECT_TRUE(testing::same(a.values, b.values));
-  }
-  Numbers run(GraphOptions options, bool causal = false) const {
-    Minibatch batch(options);
-    std::vector<Expression> losses;
-    for (const unsigned length : lengths) {
-      losses.push_back(record(batch.new_graph(), length, causal));
-      batch.add_loss(losses.back());
-    }
-    batch.forward();
-    Numbers numbers;
-    if (!options.inference) append_gradients(batch.backward(), numbers.sums);
-    for (const Expression& loss : losses) testing::append(numbers.values, loss.value());
-    return numbers;
-  }
-  Numbers alone(bool causal = false) const {
-    Gradients gradients;
-    Numbers numbers;
-    for (const unsigned length : lengths) {
-      Minibatch batch;
-      const Expression loss = record(batch.new_graph(), length, causal);
-      batch.add_loss(loss);
-      batch.forward();
-      batch.backward(gradients);
-      testing::append(numbers.values, loss.value());
-    }
-    append_gradients(gradients, numbers.sums);
-    return numbers;
-  }
-  void append_gradients(const Gradients& gradients, std::vector<float>& numbers) const {
-    for (const auto& storage : model.storages()) {
-      const std::vector<float> all = gradients.all_values(*storage);
-      numbers.insert(numbers.end(), all.begin(), all.end());
-    }
-  }
-
   ParameterCollection model{7};
   LookupParameter table = model.add_lookup_parameters(11, {kRows});
   std::vector<Parameter> weights{model.add_parameters({kRows, kRows}),
@@ -204,25 +162,10 @@ TEST_F(AttentionTest, AnyNumbersOfPositionsAreOneBatch) {
 
 TEST_F(AttentionTest, HasTheSameBitsInEveryBatch) {
   for (const bool causal : {false, true}) {
-    const Numbers expected = alone(causal);
-    for (const auto policy : {batching::Policy::automatic, batching::Policy::agenda,
-                              batching::Policy::depth, batching::Policy::none}) {
-      GraphOptions options;
-      options.policy = policy;
-      expect_same(run(options, causal), expected);
-    }
-    for (const unsigned threads : {2u, 3u}) {
-      GraphOptions options;
-      options.threads = threads;
-      expect_same(run(options, causal), expected);
-    }
-    GraphOptions options;
-    options.memory_limit = 100'000;
-    expect_same(run(options, causal), expected);
-    options = {};
-    options.verify_batching = true;
-    options.detect_anomaly = true;
-    expect_same(run(options, causal), expected);
+    nn::expect_same_bits_in_batches(model, static_cast<unsigned>(lengths.size()),
+                                    [&](ComputationGraph& graph, unsigned sample) {
+                                      return record(graph, lengths[sample], causal);
+                                    });
   }
 }
 
@@ -355,58 +298,34 @@ TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
 }
 
 TEST_F(AttentionTest, HasTheSameBitsInInference) {
-  std::vector<float> values;
+  Minibatch batch({.inference = true});
+  std::vector<Expression> losses;
   for (const unsigned length : lengths) {
-    ComputationGraph graph;
-    testing::append(values, record(graph, length).value());
+    losses.push_back(record(batch.new_graph(), length));
+    batch.add_output(losses.back());
   }
-  GraphOptions options;
-  options.inference = true;
-  EXPECT_TRUE(testing::same(run(options).values, values));
+  batch.forward();
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    ComputationGraph graph;
+    EXPECT_EQ(as_vector(losses[i].value()), as_vector(record(graph, lengths[i]).value()));
+  }
 }
 
 // Keys and values that follow from parameters alone are computed once; their gradients come from
-// all samples.
+// all queries.
 TEST_F(AttentionTest, TakesKeysThatAreParameters) {
-  ParameterCollection memory{3};
-  const Parameter keys = memory.add_parameters({4, 6}), values = memory.add_parameters({3, 6});
-  const Parameter bias_of_keys = memory.add_parameters({4, 6});
-  const auto losses = [&](Minibatch& batch) {
+  ParameterCollection memory(3, DType::f64);
+  const Parameter keys = memory.add_parameters({4, 6}), values = memory.add_parameters({3, 6}),
+                  bias_of_keys = memory.add_parameters({4, 6});
+  nn::expect_gradients(memory, [&](ComputationGraph& graph) {
+    std::vector<Expression> losses;
     for (unsigned sample = 0; sample < 3; ++sample) {
-      ComputationGraph& graph = batch.new_graph();
-      std::vector<float> numbers(4 * (sample + 1));
-      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.25f * static_cast<float>(i);
       const Expression k = tanh(parameter(graph, keys) + parameter(graph, bias_of_keys));
-      const Expression y = attention(input(graph, Dim({4, sample + 1}), numbers), k,
-                                     parameter(graph, values), {.causal = sample == 1});
-      batch.add_loss(squared_norm(y));
+      losses.push_back(squared_norm(attention(nn::drawn_matrix(graph, 4, sample + 1, sample), k,
+                                              parameter(graph, values), {.causal = sample == 1})));
     }
-  };
-  GraphOptions options;
-  options.dtype = DType::f64;
-  ParameterCollection doubles{3, DType::f64};
-  Minibatch batch(GraphOptions{});
-  losses(batch);
-  batch.forward();
-  const Gradients& gradients = batch.backward();
-  for (const Parameter& p : {keys, values, bias_of_keys}) {
-    const std::vector<float> slopes = gradients.values(p);
-    for (std::size_t i = 0; i < slopes.size(); ++i) {
-      const Tensor numbers = p.get_storage().tensor();
-      const double x = numbers.at(i);
-      double sides[2];
-      for (int side = 0; side < 2; ++side) {
-        numbers.set(i, x + (side == 0 ? 1e-2 : -1e-2));
-        p.get_storage().values_written();
-        Minibatch other;
-        losses(other);
-        sides[side] = static_cast<double>(other.forward());
-      }
-      numbers.set(i, x);
-      p.get_storage().values_written();
-      EXPECT_NEAR(slopes[i], (sides[0] - sides[1]) / 2e-2, 2e-3);
-    }
-  }
+    return sum(losses);
+  });
 }
 
 TEST_F(AttentionTest, RefusesWhatDoesNotFit) {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
-#include "tests/support/same_bits.h"
+#include "tests/support/layers.h"
 
 namespace dynet_like {
 namespace {
@@ -103,48 +103,9 @@ TEST_F(ColumnsTest, EachColumnIsAsIfItWereAlone) {
 }
 
 TEST_F(ColumnsTest, HaveTheSameBitsInEveryBatch) {
-  const auto record = [&](Minibatch& batch, unsigned sample) {
-    const Expression output = layer(layer(matrix(batch.new_graph(), length(sample), sample)));
-    batch.add_loss(sum_elems(square(output)));
-    return output;
-  };
-  const auto pass = [&](GraphOptions options, unsigned begin, unsigned end, Gradients& gradients,
-                        std::vector<float>& result) {
-    options.seed = 11;
-    Minibatch batch(options);
-    for (unsigned before = 0; before < begin; ++before) batch.new_graph();
-    std::vector<Expression> outputs;
-    for (unsigned sample = begin; sample < end; ++sample) outputs.push_back(record(batch, sample));
-    batch.forward();
-    batch.backward(gradients);
-    for (const Expression& output : outputs) testing::append(result, output.value());
-  };
-  struct Numbers {
-    std::vector<float> values, sums;
-  };
-  const auto run = [&](const GraphOptions& options, bool alone) {
-    Numbers result;
-    Gradients gradients;
-    if (!alone) pass(options, 0, 6, gradients, result.values);
-    for (unsigned i = 0; alone && i < 6; ++i) pass(options, i, i + 1, gradients, result.values);
-    for (const auto& storage : model.storages()) {
-      for (const float number : gradients.all_values(*storage)) result.sums.push_back(number);
-    }
-    return result;
-  };
-  const Numbers expected = run({}, true);
-  for (const auto policy : {batching::Policy::automatic, batching::Policy::agenda,
-                            batching::Policy::depth, batching::Policy::none}) {
-    for (const unsigned threads : {1u, 2u, 3u}) {
-      GraphOptions options;
-      options.policy = policy;
-      options.threads = threads;
-      options.verify_batching = threads == 1;
-      const Numbers found = run(options, false);
-      EXPECT_TRUE(testing::same(found.values, expected.values));
-      EXPECT_TRUE(testing::same_sums(found.sums, expected.sums));
-    }
-  }
+  nn::expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
+    return squared_norm(layer(layer(matrix(graph, length(sample), sample))));
+  });
 }
 
 TEST_F(ColumnsTest, OfAMinibatchAreThoseOfItsElements) {

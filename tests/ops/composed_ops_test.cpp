@@ -98,28 +98,6 @@ std::vector<Function> functions() {
        {matrix},
        [](const Xs& x) { return l2_norm(x[0]); },
        [](Inputs x) { return Doubles{std::sqrt(12 * moment(x[0], 2))}; }},
-      {"layer_norm",
-       {matrix, Dim({3}), Dim({3})},
-       [](const Xs& x) { return layer_norm(x[0], x[1], x[2]); },
-       [](Inputs x) {
-         Doubles result;
-         for (int i = 0; i < 12; ++i) {
-           const Doubles own = column(x[0], 3, i / 3);
-           result.push_back((x[0][i] - mean(own)) / deviation(own) * x[1][i % 3] + x[2][i % 3]);
-         }
-         return result;
-       }},
-      {"rms_norm",
-       {matrix, Dim({3})},
-       [](const Xs& x) { return rms_norm(x[0], x[1], 0.5f); },
-       [](Inputs x) {
-         Doubles result;
-         for (int i = 0; i < 12; ++i) {
-           const double divisor = std::sqrt(moment(column(x[0], 3, i / 3), 2) + 0.5);
-           result.push_back(x[0][i] / divisor * x[1][i % 3]);
-         }
-         return result;
-       }},
       {"weight_norm",
        {matrix, Dim({1})},
        [](const Xs& x) { return weight_norm(x[0], x[1]); },
@@ -227,18 +205,6 @@ std::vector<Function> functions() {
          for (int i = 0; i < 24; ++i) result[i % 2] += x[0][i] * x[1][i / 6] * x[2][i % 6 / 2];
          return result;
        }},
-      {"select_cols_twice",
-       {matrix},
-       [](const Xs& x) {
-         return select_cols(x[0], {2, 0, 2});
-       },
-       [](Inputs x) {
-         Doubles result;
-         for (int c : {2, 0, 2}) {
-           for (double each : column(x[0], 3, c)) result.push_back(each);
-         }
-         return result;
-       }},
       {"segment_mean",
        {matrix},
        [](const Xs& x) {
@@ -248,33 +214,6 @@ std::vector<Function> functions() {
          Doubles result(9);
          for (int i = 0; i < 9; ++i) result[i % 3] += x[0][i] / 3;
          for (int i = 0; i < 3; ++i) result[6 + i] = x[0][9 + i];
-         return result;
-       }},
-      {"segment_softmax",
-       {matrix},
-       [](const Xs& x) {
-         return segment_softmax(x[0], {1, 3});
-       },
-       [](Inputs x) {
-         Doubles result;
-         for (int i = 0; i < 12; ++i) {
-           double sum = 0;
-           for (int c = i < 3 ? 0 : 1; c < (i < 3 ? 1 : 4); ++c)
-             sum += std::exp(x[0][3 * c + i % 3]);
-           result.push_back(std::exp(x[0][i]) / sum);
-         }
-         return result;
-       }},
-      {"gather_along_rows",
-       {matrix},
-       [](const Xs& x) {
-         return gather(x[0], {2, 0, 2, 1});
-       },
-       [](Inputs x) {
-         Doubles result;
-         for (int c = 0; c < 4; ++c) {
-           for (int r : {2, 0, 2, 1}) result.push_back(x[0][3 * c + r]);
-         }
          return result;
        }},
       {"strided_select",

@@ -73,40 +73,6 @@ TEST(FormulaOpTest, IsWhatItsOperationsAreComposed) {
               results_of(composed_choices, 3));
 }
 
-// Matrices of any number of columns, in training as in inference.
-TEST(FormulaOpTest, SameBitsAsAloneUnderEveryPolicy) {
-  static const FormulaOp mish("mish", [](Term x) { return x * tanh(softplus(x)); });
-  ParameterCollection model;
-  const Parameter shift = model.add_parameters({9, 1});
-  const auto record = [&](ComputationGraph& graph, unsigned columns) {
-    const Expression x = input(graph, {9, columns}, some_numbers(9 * columns));
-    return mish(mish(x + parameter(graph, shift)));
-  };
-  const std::vector<unsigned> columns = {1, 40, 3, 7, 1};
-  for (const auto policy :
-       {batching::Policy::none, batching::Policy::depth, batching::Policy::agenda,
-        batching::Policy::descent, batching::Policy::automatic}) {
-    for (const bool inference : {false, true}) {
-      GraphOptions options;
-      options.policy = policy;
-      options.inference = inference;
-      options.verify_batching = true;
-      Minibatch batch(options);
-      std::vector<Expression> outputs;
-      for (const unsigned n : columns) {
-        outputs.push_back(record(batch.new_graph(), n));
-        inference ? batch.add_output(outputs.back()) : batch.add_loss(sum_elems(outputs.back()));
-      }
-      batch.forward();
-      if (!inference) batch.backward();
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        ComputationGraph alone;
-        EXPECT_EQ(as_vector(outputs[i].value()), as_vector(record(alone, columns[i]).value()));
-      }
-    }
-  }
-}
-
 // What the backward pass would read is not kept where there is none.
 TEST(FormulaOpTest, InferenceKeepsNothingOfTheFirstLayers) {
   static const FormulaOp mish("mish", [](Term x) { return x * tanh(softplus(x)); });

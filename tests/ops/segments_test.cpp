@@ -200,48 +200,6 @@ TEST_F(GraphNetworkTest, HasTheSameBitsInEveryBatch) {
                                   });
 }
 
-TEST_F(GraphNetworkTest, HasTheSameBitsOtherwise) {
-  const auto losses = [&](const GraphOptions& options) {
-    Minibatch batch(options);
-    std::vector<Expression> all;
-    for (const Graph& graph : graphs) {
-      all.push_back(squared_norm(run(batch.new_graph(), graph, network)));
-      batch.add_loss(all.back());
-    }
-    batch.forward();
-    std::vector<float> numbers;
-    if (!options.inference) {
-      const Gradients& gradients = batch.backward();
-      for (const auto& storage : model.storages()) {
-        const std::vector<float> slopes = gradients.all_values(*storage);
-        numbers.insert(numbers.end(), slopes.begin(), slopes.end());
-      }
-    }
-    for (const Expression& loss : all) testing::append(numbers, loss.value());
-    return numbers;
-  };
-  GraphOptions options;
-  options.policy = batching::Policy::none;
-  const std::vector<float> alone = losses(options);
-  for (const unsigned threads : {2u, 3u}) {
-    options = {};
-    options.threads = threads;
-    EXPECT_TRUE(testing::same_sums(losses(options), alone));
-  }
-  options = {};
-  options.memory_limit = 100'000;
-  EXPECT_TRUE(testing::same_sums(losses(options), alone));
-  options = {};
-  options.verify_batching = true;
-  options.detect_anomaly = true;
-  EXPECT_TRUE(testing::same_sums(losses(options), alone));
-  options = {};
-  options.inference = true;
-  const std::vector<float> values(alone.end() - static_cast<std::ptrdiff_t>(graphs.size()),
-                                  alone.end());
-  EXPECT_TRUE(testing::same(losses(options), values));
-}
-
 // What all columns contribute to a parameter is one addend.
 TEST_F(GraphNetworkTest, ReadsParametersAsNodes) {
   ParameterCollection doubles(3, DType::f64);

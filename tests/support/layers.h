@@ -106,7 +106,8 @@ std::vector<float> losses_and_gradients(const ParameterCollection& model, unsign
   return all;
 }
 
-/// Expects that all policies and numbers of threads give the same bits as without batching.
+/// Expects the bits of nodes that run one by one under all policies, with several threads, in parts
+/// that fit a limit of memory, and where batches are verified.
 template <class Record>
 void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samples,
                                  const Record& record) {
@@ -115,14 +116,27 @@ void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samp
   options.seed = 7;
   options.policy = Policy::none;
   const auto alone = losses_and_gradients(model, samples, record, options);
+  const auto check = [&](const GraphOptions& other) {
+    EXPECT_TRUE(testing::same_sums(alone, losses_and_gradients(model, samples, record, other)))
+        << batching::name_of(other.policy) << ", " << other.threads << " threads, limit "
+        << other.memory_limit;
+  };
   for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
     for (const unsigned threads : {1u, 2u}) {
       options.policy = policy;
       options.threads = threads;
-      EXPECT_TRUE(testing::same(alone, losses_and_gradients(model, samples, record, options)))
-          << batching::name_of(policy) << ", " << threads << " threads";
+      check(options);
     }
   }
+  options = {};
+  options.seed = 7;
+  options.threads = 3;
+  check(options);
+  options.threads = 1;
+  options.verify_batching = true;
+  check(options);
+  options.memory_limit = 100'000;
+  check(options);
 }
 
 /// A matrix whose numbers depend on a seed.
