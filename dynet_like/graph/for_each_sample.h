@@ -67,14 +67,12 @@ auto for_each_sample(Minibatch& batch, Count count, F&& f) {
     }
   }
   if constexpr (std::is_void_v<Result>) {
-    detail::MinibatchAccess::run_samples(
-        batch, static_cast<std::size_t>(count),
-        [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
+    batch.run_samples(static_cast<std::size_t>(count),
+                      [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
   } else {
     std::vector<std::optional<Result>> returned(static_cast<std::size_t>(count));
-    detail::MinibatchAccess::run_samples(
-        batch, returned.size(),
-        [&](ComputationGraph& graph, std::size_t i) { returned[i] = f(graph, i); });
+    batch.run_samples(returned.size(),
+                      [&](ComputationGraph& graph, std::size_t i) { returned[i] = f(graph, i); });
     std::vector<Result> results;
     results.reserve(returned.size());
     for (std::optional<Result>& result : returned) results.push_back(std::move(*result));
@@ -122,13 +120,12 @@ void for_each_arriving(Minibatch& batch, std::size_t at_once, Next&& next, F&& f
   static_assert(std::invocable<F&, ComputationGraph&, Sample&>,
                 "need a function (ComputationGraph& graph, const Sample& sample)");
   std::vector<std::optional<Sample>> running(at_once);
-  detail::MinibatchAccess::run_arriving(
-      batch, at_once,
+  batch.run_samples(
+      at_once, [&](ComputationGraph& graph, std::size_t i) { f(graph, *running[i]); },
       [&](std::size_t i, bool idle) {
         running[i] = next(idle);
         return running[i].has_value();
-      },
-      [&](ComputationGraph& graph, std::size_t i) { f(graph, *running[i]); });
+      });
 }
 
 }  // namespace dynet_like

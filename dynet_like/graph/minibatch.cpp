@@ -23,6 +23,10 @@ Minibatch::~Minibatch() = default;
 
 std::size_t Minibatch::size() const { return samples_->size(); }
 std::size_t Minibatch::parts() const { return passes_->parts(); }
+const GraphOptions& Minibatch::options() const { return samples_->executor().options(); }
+Minibatch::Losses Minibatch::losses() const {
+  return {passes_->losses(), passes_->trained_losses()};
+}
 
 ComputationGraph& Minibatch::new_graph() { return Alone(*samples_, *samples_, "new_graph")->add(); }
 
@@ -64,29 +68,25 @@ std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample&
   return Alone(*samples_, *samples_, "record")->record(count, record);
 }
 
-void detail::MinibatchAccess::run_samples(Minibatch& batch, std::size_t count,
-                                          const RunSample& run) {
-  Alone(*batch.samples_, *batch.fibers_, "for_each_sample")->run(count, run);
-}
-
-void detail::MinibatchAccess::run_arriving(Minibatch& batch, std::size_t at_once,
-                                           const TakeSample& take, const RunSample& run) {
-  const Alone fibers(*batch.samples_, *batch.fibers_, "for_each_arriving");
-  const bool inference = batch.samples_->executor().options().inference;
-  if (!inference || at_once == 0) {
+void Minibatch::run_samples(std::size_t count, const RunSample& run, const TakeSample& take) {
+  const char* const user = take ? "for_each_arriving" : "for_each_sample";
+  const Alone fibers(*samples_, *fibers_, user);
+  if (take && (!options().inference || count == 0)) {
     throw UsageError(
         "[for_each_arriving] need GraphOptions::inference, and at least one sample at once; got " +
-        std::string(inference ? "inference" : "training") + " and " + std::to_string(at_once));
+        std::string(options().inference ? "inference" : "training") + " and " +
+        std::to_string(count));
   }
-  fibers->run(at_once, run, &take);
+  fibers->run(count, run, take ? &take : nullptr);
 }
 
 void Minibatch::add_output(const Expression& output) {
   Alone(*samples_, *passes_, "add_output")->add_output(output);
 }
 
-float Minibatch::forward() {
+float Minibatch::forward(std::span<const std::uint32_t> shards) {
   const Alone passes(*samples_, *passes_, "forward");
+  if (!shards.empty()) passes->keep_apart(shards);
   passes->start();
   return passes->loss();
 }
@@ -114,25 +114,9 @@ void Minibatch::backward(Gradients& gradients) {
   Alone(*samples_, *passes_, "backward")->backward(gradients);
 }
 
-void detail::MinibatchAccess::backward(Minibatch& batch, std::span<const std::uint32_t> ends,
-                                       std::span<Gradients> gradients, const OnComplete& complete) {
-  Alone(*batch.samples_, *batch.passes_, "backward")->backward(ends, gradients, complete);
-}
-
-void detail::MinibatchAccess::keep_apart(Minibatch& batch, std::span<const std::uint32_t> ends) {
-  Alone(*batch.samples_, *batch.passes_, "backward")->keep_apart(ends);
-}
-
-std::size_t detail::MinibatchAccess::losses(const Minibatch& batch) {
-  return batch.passes_->losses();
-}
-
-const GraphOptions& detail::MinibatchAccess::options(const Minibatch& batch) {
-  return batch.samples_->executor().options();
-}
-
-std::size_t detail::MinibatchAccess::trained_losses(const Minibatch& batch) {
-  return batch.passes_->trained_losses();
+void Minibatch::backward(std::span<const std::uint32_t> shards, std::span<Gradients> gradients,
+                         const OnComplete& complete) {
+  Alone(*samples_, *passes_, "backward")->backward(shards, gradients, complete);
 }
 
 Report Minibatch::explain() const {

@@ -21,7 +21,6 @@ namespace detail {
 class MinibatchPasses;
 class SampleFibers;
 class SampleGraphs;
-struct MinibatchAccess;
 }  // namespace detail
 
 /// One graph per sample, with one plan and one backward pass over all of them. Results have the
@@ -30,6 +29,13 @@ struct MinibatchAccess;
 class Minibatch {
  public:
   class RecordSample;
+  using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
+  using TakeSample = std::function<bool(std::size_t i, bool idle)>;
+  using OnComplete = std::function<void(const ParameterStorage&)>;
+  /// How many losses were added since the last `clear`, and how many had a backward pass.
+  struct Losses {
+    std::size_t added = 0, trained = 0;
+  };
 
   explicit Minibatch(const GraphOptions& options = {});
   virtual ~Minibatch();
@@ -37,6 +43,8 @@ class Minibatch {
   /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
   ComputationGraph& new_graph();
   std::size_t size() const;
+  /// Its number of threads is never 0.
+  const GraphOptions& options() const;
   /// Throws UsageError if there is no such sample.
   ComputationGraph& graph(std::size_t sample);
 
@@ -63,6 +71,11 @@ class Minibatch {
   void add_losses(std::size_t count, const RecordSample& loss_of);
   /// Adds terms to the total loss, in this order; adds none if one of them is not a loss.
   void add_losses(std::span<const Expression> losses);
+  Losses losses() const;
+  /// Adds a new graph for each of `count` samples and calls run(graph, i), which may ask for
+  /// values: see for_each_sample, which calls this. With `take`, `count` samples run at once, and
+  /// others arrive: see for_each_arriving.
+  void run_samples(std::size_t count, const RunSample& run, const TakeSample& take = {});
   /// Adds a value for `forward` to compute besides the losses. In inference `forward` keeps losses
   /// and outputs, and may free all other values; these are computed again if they are asked for.
   void add_output(const Expression& output);
@@ -74,7 +87,10 @@ class Minibatch {
   /// backward before the next one, and then its values are freed, including outputs. `backward()`
   /// then returns the gradients that were computed; `backward(gradients)` runs all parts again. In
   /// inference there is no backward pass, and losses and outputs are kept.
-  float forward();
+  ///
+  /// `shards`: the ends of shards, for the backward pass that keeps their gradients apart. With
+  /// GraphOptions::share_repeated, each shard then runs as a minibatch of its own.
+  float forward(std::span<const std::uint32_t> shards = {});
   /// `forward` in two steps, for devices that run asynchronously: `start` begins it, `loss` waits
   /// for the result and returns it. You may call `backward` between them. `loss` throws UsageError
   /// unless `start` was called before, StateError if its values were freed.
@@ -102,6 +118,15 @@ class Minibatch {
   /// one large one. If this throws, some gradients may have been added already: clear them. Throws
   /// UsageError if a trainer has used `gradients` and they were not cleared since.
   void backward(Gradients& gradients);
+  /// The same with the gradients of each shard apart: shard i has the samples from shards[i - 1]
+  /// (or 0) to shards[i] - 1. Adds its gradients to gradients[i], with the bits of a minibatch of
+  /// these samples alone. With GraphOptions::share_repeated, `forward` must have got the same
+  /// shards. `complete` is called for each parameter, tables aside, that only samples read, as soon
+  /// as its gradients of all shards are complete and still in the cache. Also throws UsageError
+  /// unless the ends never decrease, the last one is size(), and the minibatch runs as a whole (see
+  /// memory_limit).
+  void backward(std::span<const std::uint32_t> shards, std::span<Gradients> gradients,
+                const OnComplete& complete = {});
 
   /// Forgets all graphs; their expressions become stale. Later graphs have other seeds. After any
   /// exception, even for lack of memory, a cleared minibatch works like a new one.
@@ -125,8 +150,6 @@ class Minibatch {
             std::unique_ptr<ComputationGraph> (*make)(detail::TapeWriter&, detail::Executor&));
 
  private:
-  friend struct detail::MinibatchAccess;
-
   std::unique_ptr<detail::SampleGraphs> samples_;
   std::unique_ptr<detail::MinibatchPasses> passes_;
   std::unique_ptr<detail::SampleFibers> fibers_;
@@ -145,38 +168,5 @@ class Minibatch::RecordSample
     if constexpr (fits) function::operator=(std::forward<F>(f));
   }
 };
-
-namespace detail {
-
-/// Access to a minibatch for the rest of the library.
-struct MinibatchAccess {
-  using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
-  using TakeSample = std::function<bool(std::size_t i, bool idle)>;
-  using OnComplete = std::function<void(const ParameterStorage&)>;
-
-  /// The implementation of for_each_sample and for_each_arriving: see there.
-  static void run_samples(Minibatch& batch, std::size_t count, const RunSample& run);
-  static void run_arriving(Minibatch& batch, std::size_t at_once, const TakeSample& take,
-                           const RunSample& run);
-
-  /// Minibatch::backward for shards: shard i has the samples from ends[i - 1] (or 0) to ends[i] -
-  /// 1. Adds its gradients to gradients[i], with the bits of a minibatch of these samples alone.
-  /// Throws UsageError unless `ends` never decrease, the last one is size(), and the minibatch runs
-  /// as a whole (see memory_limit). `complete` is called for each parameter, tables aside, that
-  /// only samples read, as soon as its gradients of all shards are complete and still in the cache.
-  /// With GraphOptions::share_repeated, `keep_apart` must be called before `forward`.
-  static void backward(Minibatch& batch, std::span<const std::uint32_t> ends,
-                       std::span<Gradients> gradients, const OnComplete& complete = {});
-  /// Tells which shards must not share repeated vertices with each other: with
-  /// GraphOptions::share_repeated, `forward` runs each of them as a minibatch of its own.
-  static void keep_apart(Minibatch& batch, std::span<const std::uint32_t> ends);
-  /// How many losses were added since the last `clear`, and how many had a backward pass.
-  static std::size_t losses(const Minibatch& batch);
-  static std::size_t trained_losses(const Minibatch& batch);
-  /// The minibatch's options. Its number of threads is never 0.
-  static const GraphOptions& options(const Minibatch& batch);
-};
-
-}  // namespace detail
 
 }  // namespace dynet_like

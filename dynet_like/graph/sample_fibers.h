@@ -32,8 +32,8 @@ class ValueWaiter {
 /// samples, unless a sample has failed.
 class SampleFibers {
  public:
-  using Run = MinibatchAccess::RunSample;
-  using Take = MinibatchAccess::TakeSample;
+  using Run = Minibatch::RunSample;
+  using Take = Minibatch::TakeSample;
 
   SampleFibers(SampleGraphs& samples, MinibatchPasses& passes);
   ~SampleFibers();

@@ -66,9 +66,9 @@ void predict_samples(std::size_t count, const Prediction& prediction,
     }
     batch.clear();
     batch.seed_samples(seeds);
-    detail::MinibatchAccess::run_samples(
-        batch, all[m].size(),
-        [&](ComputationGraph& graph, std::size_t i) { prediction.run(graph, all[m][i]); });
+    batch.run_samples(all[m].size(), [&](ComputationGraph& graph, std::size_t i) {
+      prediction.run(graph, all[m][i]);
+    });
   }
   if (is_shared) share(*options.ranks, all, prediction);
 }

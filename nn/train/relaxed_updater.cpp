@@ -109,7 +109,7 @@ bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses) {
 }
 
 float RelaxedUpdater::update(Minibatch& batch, std::size_t losses) {
-  const std::size_t terms = detail::MinibatchAccess::losses(batch);
+  const std::size_t terms = batch.losses().added;
   check_losses(terms, losses);
   const float loss = terms > 0 ? finite_loss(batch) : 0;
   if (terms > 0) add_gradients(batch, gradients_);

@@ -1,6 +1,5 @@
 // SynchronousUpdater: for ranks that share the shards of each minibatch and make the same update.
 #include <exception>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,16 +92,15 @@ void SynchronousUpdater::forward(Minibatch& batch) {
                     "in this order, to sum their gradients by shards; got {} for {}",
                     batch.size(), own_samples_.size()));
   }
-  detail::MinibatchAccess::keep_apart(batch, own_ends_);
-  finite_loss(batch);
+  finite_loss(batch, own_ends_);
 }
 
 // Adds the gradients of each shard, and sends them if an update is due. Returns the losses of the
 // shards in order.
 std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
-  std::function<void(const ParameterStorage&)> pack;
+  Minibatch::OnComplete pack;
   if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
-  detail::MinibatchAccess::backward(batch, own_ends_, gradients_, pack);
+  batch.backward(own_ends_, gradients_, pack);
   if (is_due()) exchange_.send(gradients_);
   std::vector<double> losses;
   std::uint32_t begin = 0;
@@ -125,7 +123,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   }
   static_cast<RankNumbers&>(mine) = ranks_.word();
   mine.losses = losses;
-  mine.terms = detail::MinibatchAccess::losses(batch);
+  mine.terms = batch.losses().added;
   mine.busy_seconds = epoch_.seconds_of_minibatch();
   if (is_due()) {
     ranks_.together([&] {

@@ -44,9 +44,9 @@ TrainingProgress train_samples(const ParameterCollection& model, Trainer& traine
     for (const std::vector<std::uint32_t>& samples :
          sizes.empty() ? run.minibatches(batch, count) : run.minibatches(batch, sizes)) {
       losses.assign(samples.size(), {});
-      detail::MinibatchAccess::run_samples(
-          batch, samples.size(),
-          [&](ComputationGraph& graph, std::size_t i) { append(graph, samples[i], losses[i]); });
+      batch.run_samples(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+        append(graph, samples[i], losses[i]);
+      });
       for (const std::vector<Expression>& some : losses) batch.add_losses(some);
       run.update(batch);
     }

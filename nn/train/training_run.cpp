@@ -33,17 +33,18 @@ void check_is_for_loop(const TrainingOptions& options) {
 
 // Otherwise losses from before an update would be added to those after it.
 void check_cleared(const Minibatch& batch) {
-  if (detail::MinibatchAccess::trained_losses(batch) == 0) return;
+  const std::size_t trained = batch.losses().trained;
+  if (trained == 0) return;
   throw UsageError(
       fmt::format("[TrainingRun] need a minibatch without losses that were trained on; got one "
                   "with {} of them: update() it once, or clear() it before",
-                  detail::MinibatchAccess::trained_losses(batch)));
+                  trained));
 }
 
 // Otherwise a checkpoint would not tell that bits depend on them.
 void check_options_of(const Minibatch& batch, const TrainingState& run) {
   const std::string need = graph_settings(run);
-  const std::string got = graph_settings(detail::MinibatchAccess::options(batch), run);
+  const std::string got = graph_settings(batch.options(), run);
   if (got == need) return;
   throw UsageError(fmt::format(
       "[TrainingRun] need a minibatch with the options of TrainingOptions::graph, on which bits "

@@ -24,8 +24,8 @@ void Updater::update(const Gradients&, double, std::size_t) {
       detail::counted(run_.ranks->size(), "rank"), detail::counted(run_.options.shards, "shard")));
 }
 
-float Updater::finite_loss(Minibatch& batch) const {
-  const float loss = batch.forward();
+float Updater::finite_loss(Minibatch& batch, std::span<const std::uint32_t> shards) const {
+  const float loss = batch.forward(shards);
   if (run_.options.not_finite == NotFinite::skip) return loss;
   try {
     batch.check_finite_loss();
@@ -54,7 +54,7 @@ bool LocalUpdater::next() {
 }
 
 float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
-  const std::size_t terms = detail::MinibatchAccess::losses(batch);
+  const std::size_t terms = batch.losses().added;
   check_losses(terms, losses);
   const float loss = terms > 0 ? finite_loss(batch) : 0;
   add_pending(static_cast<double>(loss), losses, terms);

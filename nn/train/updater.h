@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,8 @@ class Updater {
   virtual std::string shares_of_time() const { return ""; }
 
  protected:
-  /// Throws NumericError as TrainingOptions::not_finite says.
-  float finite_loss(Minibatch& batch) const;
+  /// Throws NumericError as TrainingOptions::not_finite says. `shards`: see Minibatch::forward.
+  float finite_loss(Minibatch& batch, std::span<const std::uint32_t> shards = {}) const;
   /// Throws UsageError for terms of a loss whose mean is to be that of no losses.
   void check_losses(std::uint64_t terms, std::size_t losses) const;
   static void add_gradients(Minibatch& batch, Gradients& sum);

@@ -57,9 +57,7 @@ TEST_F(EngineFaults, APassThatThrowsLeavesNothing) {
   batch.forward();
   Gradients gradients;
   const auto stop = [](const ParameterStorage&) { throw std::runtime_error("stop"); };
-  EXPECT_THROW(
-      detail::MinibatchAccess::backward(batch, std::vector{1u}, std::span(&gradients, 1), stop),
-      std::runtime_error);
+  EXPECT_THROW(batch.backward(std::vector{1u}, std::span(&gradients, 1), stop), std::runtime_error);
   expect_right(batch);
 }
 

@@ -72,13 +72,13 @@ TEST_F(MinibatchLossesTest, AForgottenClearIsRefused) {
       trainer.update(batch.backward());
     };
     step(2);
-    EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 2u);
+    EXPECT_EQ(batch.losses().trained, 2u);
     EXPECT_EQ(
         message_of<UsageError>([&] { step(3); }),
         "[add_loss] need a minibatch that was cleared since a trainer has used its gradients; "
         "got one with 2 losses that would be trained on again: call clear after an update");
     batch.clear();
-    EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 0u);
+    EXPECT_EQ(batch.losses().trained, 0u);
     EXPECT_NO_THROW(step(3));
   }
 }

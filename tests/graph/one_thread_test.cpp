@@ -51,8 +51,8 @@ class OneThreadTest : public ::testing::Test {
     minibatch_.forward();
     Gradients gradients;
     std::thread other([&] {
-      detail::MinibatchAccess::backward(minibatch_, std::vector{1u}, std::span(&gradients, 1),
-                                        [&](const ParameterStorage&) { gate.stay(); });
+      minibatch_.backward(std::vector{1u}, std::span(&gradients, 1),
+                          [&](const ParameterStorage&) { gate.stay(); });
     });
     gate.wait_for_inside();
     meanwhile();
@@ -169,16 +169,15 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
   std::string recording, running;
   std::vector<std::string> views;
   const std::size_t values = graph_.record().tape().values().size();
-  detail::MinibatchAccess::backward(
-      minibatch_, std::vector{1u}, std::span(&gradients, 1), [&](const ParameterStorage&) {
-        recording = error_of([&] { tanh(x_); });
-        views = {error_of([&] {
-                   reshape(x_, {1, 1});
-                 }),
-                 error_of([&] { pick(x_, 0u); }), error_of([&] { nobackprop(w_here_); }),
-                 error_of([&] { parameter(graph_, w_); })};
-        running = error_of([&] { minibatch_.forward(); });
-      });
+  minibatch_.backward(std::vector{1u}, std::span(&gradients, 1), [&](const ParameterStorage&) {
+    recording = error_of([&] { tanh(x_); });
+    views = {error_of([&] {
+               reshape(x_, {1, 1});
+             }),
+             error_of([&] { pick(x_, 0u); }), error_of([&] { nobackprop(w_here_); }),
+             error_of([&] { parameter(graph_, w_); })};
+    running = error_of([&] { minibatch_.forward(); });
+  });
   EXPECT_NE(recording.find("not being run"), std::string::npos) << recording;
   EXPECT_NE(running.find("not being run"), std::string::npos) << running;
   EXPECT_EQ(views, std::vector<std::string>(4, recording));

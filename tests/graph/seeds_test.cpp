@@ -104,7 +104,7 @@ TEST_F(SeedsTest, ASampleHasItsBitsInAnyMinibatch) {
         }
         batch.forward();
         std::vector<Gradients> gradients(order.size());
-        detail::MinibatchAccess::backward(batch, ends, gradients);
+        batch.backward(ends, gradients);
         for (std::uint32_t i = 0; i < order.size(); ++i) {
           SCOPED_TRACE(std::to_string(order[i]) + " at place " + std::to_string(i));
           EXPECT_EQ(static_cast<float>(batch.loss_of(i, i + 1)), expected[order[i]].loss);

@@ -86,7 +86,7 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
       batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
       batch.forward();
       std::vector<Gradients> gradients(ends.size());
-      detail::MinibatchAccess::backward(batch, ends, gradients);
+      batch.backward(ends, gradients);
       std::uint32_t begin = 0;
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
         Minibatch alone;
@@ -113,7 +113,7 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
     batch.clear();
     batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
     batch.forward();
-    detail::MinibatchAccess::backward(batch, Ends{10, kSamples}, gradients);
+    batch.backward(Ends{10, kSamples}, gradients);
     alone.clear();
     alone.add_losses(10, [&](auto& graph, auto i) { return model_.loss(graph, i); });
     alone.forward();
@@ -135,10 +135,9 @@ TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
     for (const Gradients& some : gradients) values.push_back(some.all_values(parameter));
     return values;
   };
-  detail::MinibatchAccess::backward(
-      batch, Ends{9, 10, kSamples}, gradients, [&](const ParameterStorage& parameter) {
-        EXPECT_TRUE(told.emplace(&parameter, values_of(parameter)).second) << parameter.name;
-      });
+  batch.backward(Ends{9, 10, kSamples}, gradients, [&](const ParameterStorage& parameter) {
+    EXPECT_TRUE(told.emplace(&parameter, values_of(parameter)).second) << parameter.name;
+  });
   for (const auto& storage : model_.parameters.storages()) {
     const bool is_told = !storage->is_table && storage.get() != &model_.scale.get_storage();
     ASSERT_EQ(told.count(storage.get()), is_told ? 1 : 0) << storage->name;
@@ -153,8 +152,7 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
   batch.forward();
   std::vector<Gradients> gradients(2);
   const auto message = [&](const Ends& ends) {
-    return message_of<UsageError>(
-        [&] { detail::MinibatchAccess::backward(batch, ends, gradients); });
+    return message_of<UsageError>([&] { batch.backward(ends, gradients); });
   };
   EXPECT_EQ(
       message({1, 3}),
@@ -163,8 +161,8 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
   EXPECT_NE(message({5, 4}).find("do not decrease"), std::string::npos);
   EXPECT_NE(message({}).find("got 0 shards"), std::string::npos);
   EXPECT_EQ(message({4}), "[backward] need gradients for each shard; got 2 for 1");
-  detail::MinibatchAccess::backward(batch, Ends{2, 4}, gradients);
-  EXPECT_EQ(detail::MinibatchAccess::trained_losses(batch), 4u);
+  batch.backward(Ends{2, 4}, gradients);
+  EXPECT_EQ(batch.losses().trained, 4u);
 }
 
 // After clear, samples run as one again, and not as the shards of a minibatch before.
@@ -180,15 +178,14 @@ TEST_P(ShardsTest, AreThoseOfOneMinibatch) {
   plain.forward();
   add(batch);
   const Ends ends = {1, 2, 3, 4};
-  detail::MinibatchAccess::keep_apart(batch, ends);
-  batch.forward();
+  batch.forward(ends);
   std::vector<Gradients> gradients(4);
-  detail::MinibatchAccess::backward(batch, ends, gradients);
+  batch.backward(ends, gradients);
   batch.clear();
   add(batch);
   batch.forward();
   EXPECT_NE(message_of<UsageError>([&] {
-              detail::MinibatchAccess::backward(batch, ends, gradients);
+              batch.backward(ends, gradients);
             }).find("need shards that share no work"),
             std::string::npos);
   EXPECT_EQ(batch.explain().batches, plain.explain().batches);
@@ -201,9 +198,7 @@ TEST_P(ShardsTest, RefusesAMinibatchInParts) {
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(1);
-  EXPECT_NE(message_of<UsageError>([&] {
-              detail::MinibatchAccess::backward(batch, Ends{4}, gradients);
-            }).find("in 4 parts"),
+  EXPECT_NE(message_of<UsageError>([&] { batch.backward(Ends{4}, gradients); }).find("in 4 parts"),
             std::string::npos);
 }
 

@@ -298,10 +298,9 @@ TEST_P(SharedTraining, ShardsShareAsIfTheyWereAlone) {
     for (int round = 0; round < 2; ++round) {  // the second uses the memory of the first
       batch.clear();
       add(batch, samples);
-      detail::MinibatchAccess::keep_apart(batch, ends);
-      batch.forward();
+      batch.forward(ends);
       std::vector<Gradients> gradients(ends.size());
-      detail::MinibatchAccess::backward(batch, ends, gradients);
+      batch.backward(ends, gradients);
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
         const std::uint32_t begin = shard == 0 ? 0 : ends[shard - 1];
         const std::vector<Sample> own(samples.begin() + begin, samples.begin() + ends[shard]);
@@ -371,7 +370,7 @@ TEST(SharedTrainingTest, ShardsMustBeKnownBefore) {
   std::vector<Gradients> gradients(2);
   const std::vector<std::uint32_t> ends = {1, 2};
   EXPECT_NE(message_of<UsageError>([&] {
-              detail::MinibatchAccess::backward(batch, ends, gradients);
+              batch.backward(ends, gradients);
             }).find("before their shards were known"),
             std::string::npos);
 }
