@@ -9,7 +9,7 @@
 #include "bench/support/program.h"
 #include "dynet_like/dynet_like.h"
 #include "nn/encoders/text_encoder.h"
-#include "nn/train/predict.h"
+#include "nn/evaluate/predict.h"
 
 namespace {
 

@@ -6,7 +6,7 @@ file(MAKE_DIRECTORY ${WORK})
 # All programs below begin with these headers, which are compiled once.
 set(compile ${COMPILER} -std=c++20 -I ${ROOT})
 set(headers ${WORK}/headers.h)
-file(WRITE ${headers} "#include <dynet_like/dynet_like.h>\n#include <nn/train/predict.h>\n"
+file(WRITE ${headers} "#include <dynet_like/dynet_like.h>\n#include <nn/evaluate/predict.h>\n"
      "#include <nn/train/train.h>\n#include <nn/decode/steps.h>\n#include <optional>\n")
 execute_process(COMMAND ${compile} -x c++-header ${headers} -o ${headers}.gch
                 COMMAND_ERROR_IS_FATAL ANY)

@@ -10,8 +10,8 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/train/trainers.h"
 #include "nn/data/word_vectors.h"
-#include "nn/train/metrics.h"
-#include "nn/train/predict.h"
+#include "nn/evaluate/metrics.h"
+#include "nn/evaluate/predict.h"
 #include "nn/train/train.h"
 
 namespace dynet_like::nn {

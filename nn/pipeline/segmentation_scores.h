@@ -4,7 +4,7 @@
 #include <span>
 
 #include "nn/data/conllu.h"
-#include "nn/train/metrics.h"
+#include "nn/evaluate/metrics.h"
 
 namespace dynet_like::nn {
 

@@ -9,7 +9,7 @@
 
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/train/trainer.h"
-#include "nn/train/numbered_samples.h"
+#include "nn/evaluate/numbered_samples.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
 #include "nn/train/training_run.h"

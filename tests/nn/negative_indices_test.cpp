@@ -11,7 +11,7 @@
 #include "nn/data/vocabulary.h"
 #include "nn/decode/steps.h"
 #include "nn/nn.h"
-#include "nn/train/metrics.h"
+#include "nn/evaluate/metrics.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
-#include "nn/train/metrics.h"
+#include "nn/evaluate/metrics.h"
 #include "tests/pipeline/support.h"
 
 namespace dynet_like::nn {

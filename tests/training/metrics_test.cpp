@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
-#include "nn/train/bleu.h"
-#include "nn/train/metrics.h"
-#include "nn/train/span_scores.h"
+#include "nn/evaluate/bleu.h"
+#include "nn/evaluate/metrics.h"
+#include "nn/evaluate/span_scores.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {

@@ -1,5 +1,5 @@
 // Batched prediction: results in order, whatever runs together.
-#include "nn/train/predict.h"
+#include "nn/evaluate/predict.h"
 
 #include <atomic>
 #include <string>

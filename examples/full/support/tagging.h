@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nn/data/tagged_sentences.h"
-#include "nn/train/span_scores.h"
+#include "nn/evaluate/span_scores.h"
 
 namespace dynet_like::examples {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nn/structured/labelled_span.h"
-#include "nn/train/metrics.h"
+#include "nn/evaluate/metrics.h"
 
 namespace dynet_like::nn {
 

@@ -1,5 +1,5 @@
 // predict: inference minibatches, one after the other; each rank runs its share of them.
-#include "nn/train/predict.h"
+#include "nn/evaluate/predict.h"
 
 #include <fmt/format.h>
 

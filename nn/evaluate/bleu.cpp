@@ -1,5 +1,5 @@
 // Bleu: counts the n-grams of a sentence, clipped by their counts in its references.
-#include "nn/train/bleu.h"
+#include "nn/evaluate/bleu.h"
 
 #include <algorithm>
 #include <cmath>

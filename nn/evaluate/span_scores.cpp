@@ -1,5 +1,5 @@
 // Reads spans from labels, and compares them.
-#include "nn/train/span_scores.h"
+#include "nn/evaluate/span_scores.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // Metrics: counting and dividing.
-#include "nn/train/metrics.h"
+#include "nn/evaluate/metrics.h"
 
 #include <algorithm>
 #include <cmath>

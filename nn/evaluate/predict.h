@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "dynet_like/graph/minibatch.h"
-#include "nn/train/numbered_samples.h"
-#include "nn/train/shared_results.h"
+#include "nn/evaluate/numbered_samples.h"
+#include "nn/evaluate/shared_results.h"
 
 namespace dynet_like::nn {
 
