@@ -76,9 +76,11 @@ Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, I
 
 // ------------------------------------------------------------------------------------ arithmetic
 
-/// Element by element. Dimensions of size 1 stretch to those of the other input.
+/// Element by element. Dimensions of size 1 stretch to those of the other input. `mul` is `cmult`,
+/// DyNet's name.
 Expression operator+(const Expression& a, const Expression& b);
 Expression operator-(const Expression& a, const Expression& b);
+Expression mul(const Expression& a, const Expression& b);
 Expression cmult(const Expression& a, const Expression& b);
 Expression cdiv(const Expression& a, const Expression& b);
 Expression operator/(const Expression& a, const Expression& b);
@@ -105,6 +107,7 @@ Expression& operator/=(Expression& x, float c);
 
 /// Matrix product. Shapes: {m, k} {k, n} -> {m, n}; {m, k} {k} -> {m}.
 Expression operator*(const Expression& a, const Expression& b);
+Expression matmul(const Expression& a, const Expression& b);
 /// The inverse of a matrix; the natural logarithm of its determinant. For a singular matrix, the
 /// inverse is infinite or NaN, and logdet is -infinity; for a negative determinant, logdet is NaN.
 /// Shapes: {n, n} -> {n, n}, {1}.

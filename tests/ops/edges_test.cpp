@@ -202,6 +202,13 @@ TEST_P(OpEdgesTest, DropoutOfInfinities) {
   EXPECT_LT(dropped, 48u);
 }
 
+TEST(OpNamesTest, OtherNamesAreTheSameOperations) {
+  ComputationGraph graph;
+  const Expression x = input(graph, {2, 2}, {1, 2, 3, 4}), y = input(graph, {2, 2}, {5, 6, 7, 8});
+  EXPECT_EQ(as_vector(mul(x, y).value()), as_vector(cmult(x, y).value()));
+  EXPECT_EQ(as_vector(matmul(x, y).value()), as_vector((x * y).value()));
+}
+
 TEST_P(OpEdgesTest, DivisionByZero) {
   const Expression x = vector({1, -1, 0}), y = vector({0, 0, 0});
   const Doubles quotients = values(cdiv(x, y));

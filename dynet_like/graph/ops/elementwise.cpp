@@ -46,6 +46,7 @@ Expression operator-(const Expression& a, const Expression& b) {
 Expression cmult(const Expression& a, const Expression& b) {
   return binary(ops::elementwise<ops::formulas::Cmult>, a, b);
 }
+Expression mul(const Expression& a, const Expression& b) { return cmult(a, b); }
 Expression cdiv(const Expression& a, const Expression& b) {
   return binary(ops::elementwise<ops::formulas::Cdiv>, a, b);
 }

@@ -117,6 +117,7 @@ using namespace detail::recording;
 Expression operator*(const Expression& a, const Expression& b) {
   return binary(ops::matrix_product, a, b);
 }
+Expression matmul(const Expression& a, const Expression& b) { return a * b; }
 Expression affine_transform(Expressions xs) {
   return xs.size() == 1 ? *xs.begin() : many(ops::affine_transform, xs);
 }
