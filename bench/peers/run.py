@@ -309,7 +309,7 @@ def main():
     if not arguments.python:
         say("installing what is not there")
         subprocess.run([HERE / "setup.sh"], check=True, stdout=sys.stderr)
-        arguments.python = SCRATCH / "venv/bin/python"
+        arguments.python = ROOT / "build/python_torch/bin/python"
     SCRATCH.mkdir(parents=True, exist_ok=True)
     for data in {bool(row.model[2]) for row in rows}:
         names = {"{}_h{}".format(*row.model) for row in rows if bool(row.model[2]) == data}

@@ -220,6 +220,67 @@ AddLosses molecules() {
   };
 }
 
+/// Losses of structured prediction for sentences of 5 to 36 words, from scores with gradients.
+std::vector<std::pair<std::string, AddLosses>> structured() {
+  constexpr unsigned kLabels = 8;
+  const auto model = std::make_shared<ParameterCollection>(1);
+  const Parameter shift = model->add_parameters({1});
+  // Depends on data: a value of parameters alone would be computed once for all samples.
+  const auto scores = [=](ComputationGraph& graph, const Dim& dim) {
+    return input(graph, dim, std::vector<float>(dim.batch_size() * dim.bd)) + shift;
+  };
+  // The scores of all parts of up to `longest` words, by length.
+  const auto parts = [=](ComputationGraph& graph, unsigned words, unsigned longest) {
+    std::vector<Expression> result;
+    for (unsigned width = 1; width <= std::min(words, longest); ++width) {
+      result.push_back(scores(graph, Dim({kLabels}, words - width + 1)));
+    }
+    return result;
+  };
+  const auto heads = [](unsigned n) {
+    std::vector<unsigned> heads(n);
+    for (unsigned word = 0; word < n; ++word) heads[word] = word;
+    return heads;
+  };
+  const auto labels = [](unsigned n) {
+    std::vector<unsigned> labels(n);
+    for (unsigned word = 0; word < n; ++word) labels[word] = word % kLabels;
+    return labels;
+  };
+  const nn::LinearChainCRF chain(*model, kLabels);
+  const nn::SemiMarkovCRF segments(*model, kLabels, {.max_length = 6});
+  const auto of_all = [model](auto loss) -> AddLosses {
+    return [model, loss](Minibatch& batch) {
+      for (unsigned i = 0; i < kSamples; ++i) batch.add_loss(loss(batch.new_graph(), 5 + i % 32));
+    };
+  };
+  return {{"linear_chain", of_all([=](ComputationGraph& graph, unsigned n) {
+             return chain.loss(scores(graph, {kLabels, n}), labels(n));
+           })},
+          {"semi_markov", of_all([=](ComputationGraph& graph, unsigned n) {
+             std::vector<nn::LabelledSpan> gold;
+             for (unsigned i = 0; i < n; ++i) gold.push_back({i, i + 1, i % kLabels});
+             return segments.loss(parts(graph, n, segments.max_length()), gold);
+           })},
+          {"spans", of_all([=](ComputationGraph& graph, unsigned n) {
+             std::vector<nn::LabelledSpan> gold;
+             for (unsigned i = 0; i < n; ++i) {
+               gold.push_back({i, n, 0});
+               if (i + 1 < n) gold.push_back({i, i + 1, 1});
+             }
+             return nn::span_loss(parts(graph, n, n), gold);
+           })},
+          {"projective_trees", of_all([=](ComputationGraph& graph, unsigned n) {
+             return nn::projective_tree_loss(scores(graph, Dim({n + 1, n})), heads(n));
+           })},
+          {"matrix_trees", of_all([=](ComputationGraph& graph, unsigned n) {
+             return nn::matrix_tree_loss(scores(graph, Dim({n + 1, n})), heads(n));
+           })},
+          {"ctc", of_all([=](ComputationGraph& graph, unsigned n) {
+             return nn::ctc_loss(scores(graph, Dim({kLabels + 1, 4 * n})), labels(n));
+           })}};
+}
+
 // ------------------------------------------------------------------------------------ on the CPU
 
 struct ReportQuantity {
@@ -260,10 +321,12 @@ TEST(WorkCounts, StayWithinTheirBounds) {
         });
       }
     }
-    for (const auto& [name, add_losses] : {std::pair("waves", decoders()),
-                                           {"transformer", transformer()},
-                                           {"molecules", molecules()}}) {
-      work[std::string(name) + (train ? "/train" : "/infer")] = work_of(train, add_losses);
+    std::vector<std::pair<std::string, AddLosses>> others = structured();
+    others.insert(
+        others.end(),
+        {{"waves", decoders()}, {"transformer", transformer()}, {"molecules", molecules()}});
+    for (const auto& [name, add_losses] : others) {
+      work[name + (train ? "/train" : "/infer")] = work_of(train, add_losses);
     }
   }
   std::vector<Quantity> quantities;
@@ -273,6 +336,7 @@ TEST(WorkCounts, StayWithinTheirBounds) {
   for (const auto& [name, amounts] : work) {
     if (name.starts_with("waves")) continue;  // waves cannot be joined
     const bool is_far = name.starts_with("lattice") || name.starts_with("random") ||
+                        name.starts_with("projective") ||
                         (name.find("tagger") != name.npos && name.ends_with("ops"));
     const auto batches = static_cast<double>(amounts[1]), least = static_cast<double>(amounts[2]);
     EXPECT_LE(batches, (is_far ? 2 : 1.05) * least) << name;
