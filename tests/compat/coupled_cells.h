@@ -24,17 +24,4 @@ inline PlainState plain_coupled_cell(const std::vector<Parameter>& p, const Doub
   return {plain_logistic(o) * plain_tanh(c), c};
 }
 
-/// The lines of a layout for a layer whose first name has this number.
-inline std::string coupled_layout(const std::string& name, unsigned first, unsigned inputs,
-                                  unsigned hidden, unsigned peephole_columns) {
-  const std::string h = std::to_string(hidden);
-  const std::string x = "{" + h + "," + std::to_string(inputs) + "}", u = "{" + h + "," + h + "}";
-  const std::string c = "{" + h + "," + std::to_string(peephole_columns) + "}", b = "{" + h + "}";
-  std::string all;
-  for (const std::string& shape : {x, u, c, b, x, u, c, b, x, u, b}) {
-    all += "/" + name + "/_" + std::to_string(first++) + " " + shape + "\n";
-  }
-  return all;
-}
-
 }  // namespace dynet

@@ -1,10 +1,12 @@
-// <dynet/lstm.h>: the formulas, dropout, sparse weights and noise.
+// <dynet/lstm.h> and its relatives: dropout, sparse weights and noise.
+#include <dynet/fast-lstm.h>
+#include <dynet/gru.h>
 #include <dynet/lstm.h>
 
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
-#include "tests/compat/coupled_cells.h"
+#include "tests/compat/sequence_builders.h"
 
 namespace dynet {
 namespace {
@@ -12,47 +14,6 @@ namespace {
 using dynet_like::UsageError;
 
 static_assert(std::is_same_v<LSTMBuilder, VanillaLSTMBuilder>);
-
-/// The gains and biases of a normalisation, and what it makes of x.
-Doubles plain_layer_norm(const Doubles& x, const Parameter& gain, const Parameter& bias) {
-  double mean = 0, variance = 0;
-  for (const double e : x) mean += e / static_cast<double>(x.size());
-  for (const double e : x) variance += (e - mean) * (e - mean) / static_cast<double>(x.size());
-  const Doubles normal = each([&](double e) { return (e - mean) / std::sqrt(variance); }, x);
-  return numbers(gain) * normal + numbers(bias);
-}
-
-Doubles plain_product(const Parameter& w, const Doubles& x) {
-  Doubles y(w.dim().rows());
-  dynet_like::nn::add_product(y, numbers(w), x);
-  return y;
-}
-
-/// The gates from the sums, and the new cell.
-struct PlainGates {
-  PlainGates(const Doubles& sums, const Doubles& c_before, double forget_bias) {
-    const std::size_t n = c_before.size();
-    const Doubles f = plain_logistic(forget_bias + rows(sums, n, 2 * n));
-    o = plain_logistic(rows(sums, 2 * n, 3 * n));
-    c = f * c_before + plain_logistic(rows(sums, 0, n)) * plain_tanh(rows(sums, 3 * n, 4 * n));
-  }
-  Doubles o, c;
-};
-
-PlainState plain_vanilla_cell(const std::vector<Parameter>& p, const Doubles& x,
-                              const PlainState& before, double forget_bias) {
-  const PlainGates gates(plain_affine(p[2], {{p[0], x}, {p[1], before.h}}), before.c, forget_bias);
-  return {gates.o * plain_tanh(gates.c), gates.c};
-}
-
-PlainState plain_normalised_cell(const VanillaLSTMBuilder& lstm, unsigned layer, const Doubles& x,
-                                 const PlainState& before, bool first) {
-  const std::vector<Parameter>&p = lstm.params[layer], &ln = lstm.ln_params[layer];
-  Doubles sums = numbers(p[2]) + plain_layer_norm(plain_product(p[0], x), ln[2], ln[3]);
-  if (!first) sums = sums + plain_layer_norm(plain_product(p[1], before.h), ln[0], ln[1]);
-  const PlainGates gates(sums, before.c, static_cast<double>(lstm.forget_bias));
-  return {gates.o * plain_tanh(plain_layer_norm(gates.c, ln[4], ln[5])), gates.c};
-}
 
 /// Reads four vectors; cell(layer, x, state before, step) is the formula.
 template <class Builder, class Cell>
@@ -75,20 +36,6 @@ template <class Builder>
 void start(Builder& lstm, ComputationGraph& graph) {
   lstm.new_graph(graph);
   lstm.start_new_sequence();
-}
-
-TEST(CompatCoupledLstmTest, FollowsTheFormula) {
-  ParameterCollection model;
-  CoupledLSTMBuilder lstm(2, 3, 4, model);
-  randomise(model, 1);
-  EXPECT_EQ(layout_of(model), coupled_layout("lstm-builder", 0, 3, 4, 4) +
-                                  coupled_layout("lstm-builder", 11, 4, 4, 4));
-  ComputationGraph graph;
-  start(lstm, graph);
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned) {
-                   return plain_coupled_cell(lstm.params[layer], x, before);
-                 });
 }
 
 // Gates see inputs, outputs and cells through masks; the cell itself has none.
@@ -125,28 +72,6 @@ TEST(CompatCoupledLstmTest, MasksAreBeforeTheGates) {
   EXPECT_THROW(lstm.set_dropout(0, 0, 1), UsageError);
 }
 
-std::string vanilla_layout(const std::string& name) {
-  const std::string path = "/" + name + "/_";
-  return path + "0 {16,3}\n" + path + "1 {16,4}\n" + path + "2 {16}\n" + path + "3 {16,4}\n" +
-         path + "4 {16,4}\n" + path + "5 {16}\n";
-}
-
-TEST(CompatVanillaLstmTest, FollowsTheFormula) {
-  for (const float forget_bias : {0.0f, 1.0f, -2.5f}) {
-    ParameterCollection model;
-    VanillaLSTMBuilder lstm(2, 3, 4, model, false, forget_bias);
-    randomise(model, 1);
-    EXPECT_EQ(layout_of(model), vanilla_layout("vanilla-lstm-builder"));
-    ComputationGraph graph;
-    start(lstm, graph);
-    expect_formula(lstm, graph,
-                   [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned) {
-                     return plain_vanilla_cell(lstm.params[layer], x, before,
-                                               static_cast<double>(forget_bias));
-                   });
-  }
-}
-
 TEST(CompatVanillaLstmTest, BiasesBeginWithZeros) {
   ParameterCollection model;
   VanillaLSTMBuilder lstm(1, 3, 4, model, true);
@@ -155,67 +80,16 @@ TEST(CompatVanillaLstmTest, BiasesBeginWithZeros) {
   EXPECT_EQ(numbers(lstm.ln_params[0][1]), Doubles(16));
   EXPECT_EQ(numbers(lstm.ln_params[0][4]), Doubles(4, 1));
   EXPECT_EQ(lstm.forget_bias, 1);
-  const std::string path = "/vanilla-lstm-builder/_";
-  EXPECT_EQ(layout_of(model), path + "0 {16,3}\n" + path + "1 {16,4}\n" + path + "2 {16}\n" + path +
-                                  "3 {16}\n" + path + "4 {16}\n" + path + "5 {16}\n" + path +
-                                  "6 {16}\n" + path + "7 {4}\n" + path + "8 {4}\n");
-}
-
-TEST(CompatVanillaLstmTest, NormalisesItsSums) {
-  ParameterCollection model;
-  VanillaLSTMBuilder lstm(2, 3, 4, model, true, 0.5f);
-  randomise(model, 1);
-  EXPECT_TRUE(lstm.ln_lstm);
+  VanillaLSTMBuilder plain(1, 3, 4, model);
+  EXPECT_THROW(plain.copy(lstm), UsageError);
   ComputationGraph graph;
   start(lstm, graph);
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned t) {
-                   return plain_normalised_cell(lstm, layer, x, before, t == 0);
-                 });
-  EXPECT_EQ(values_of(lstm.ln_param_vars[1][3]), as_vector(*lstm.ln_params[1][3].values()));
-}
-
-TEST(CompatVanillaLstmTest, NormalisationsAreCopied) {
-  ParameterCollection model;
-  VanillaLSTMBuilder a(1, 3, 4, model, true), b(1, 3, 4, model, true), c(1, 3, 4, model);
-  randomise(model, 1);
-  b.copy(a);
-  EXPECT_EQ(numbers(b.ln_params[0][5]), numbers(a.ln_params[0][5]));
-  EXPECT_THROW(c.copy(a), UsageError);
-}
-
-// The fused cell against the operations it stands for: values and gradients.
-TEST(CompatVanillaLstmTest, EqualsItsOperationsOneByOne) {
-  ParameterCollection model;
-  VanillaLSTMBuilder lstm(2, 3, 4, model, false, 0.7f);
-  randomise(model, 1);
-  ComputationGraph graph;
-  start(lstm, graph);
-  std::vector<Expression> h(2, zeros(graph, {4})), c = h, fused, composed;
-  for (unsigned t = 0; t < 5; ++t) {
-    Expression x = some_input(graph, t, 3);
-    fused.push_back(squared_norm(lstm.add_input(x)));
-    for (unsigned layer = 0; layer < 2; ++layer) {
-      const std::vector<Expression>& w = lstm.param_vars[layer];
-      const Expression sums = affine_transform({w[2], w[0], x, w[1], h[layer]});
-      const auto block = [&](unsigned i) { return pick_range(sums, 4 * i, 4 * i + 4); };
-      c[layer] =
-          cmult(logistic(block(1) + 0.7f), c[layer]) + cmult(logistic(block(0)), tanh(block(3)));
-      x = h[layer] = cmult(logistic(block(2)), tanh(c[layer]));
-    }
-    composed.push_back(squared_norm(x));
-  }
-  const Expression by_cells = sum(fused), by_operations = sum(composed);
-  EXPECT_NEAR(as_scalar(by_cells.value()), as_scalar(by_operations.value()), 1e-5f);
-  model.reset_gradient();
-  graph.backward(by_cells);
-  const std::vector<float> gradients = take_gradients(model);
-  graph.backward(by_operations);
-  const std::vector<float> expected = take_gradients(model);
-  ASSERT_EQ(gradients.size(), expected.size());
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    EXPECT_NEAR(gradients[i], expected[i], 1e-5f) << i;
-  }
+  EXPECT_EQ(values_of(lstm.ln_param_vars[0][3]), as_vector(*lstm.ln_params[0][3].values()));
+  EXPECT_FALSE(lstm.has_initial_state);
+  lstm.start_new_sequence({some_input(graph, 8, 4), some_input(graph, 9, 4)});
+  EXPECT_TRUE(lstm.has_initial_state);
+  expect_near(lstm.c0[0], some_vector(8, 4));
+  expect_near(lstm.h0[0], some_vector(9, 4));
 }
 
 TEST(CompatVanillaLstmTest, AStepIsOneNode) {
@@ -228,26 +102,6 @@ TEST(CompatVanillaLstmTest, AStepIsOneNode) {
   const std::size_t nodes = graph.size();
   lstm.add_input(x);
   EXPECT_EQ(graph.size(), nodes + 2);
-}
-
-TEST(CompatVanillaLstmTest, AnInitialStateIsAState) {
-  for (const bool normalise : {false, true}) {
-    ParameterCollection model;
-    VanillaLSTMBuilder lstm(1, 3, 4, model, normalise);
-    randomise(model, 1);
-    ComputationGraph graph;
-    lstm.new_graph(graph);
-    const Doubles c = some_vector(8, 4), h = some_vector(9, 4), x = some_vector(0, 3);
-    lstm.start_new_sequence({as_input(graph, c), as_input(graph, h)});
-    EXPECT_TRUE(lstm.has_initial_state);
-    expect_near(lstm.c0[0], c);
-    expect_near(lstm.h0[0], h);
-    const PlainState after = normalise ? plain_normalised_cell(lstm, 0, x, {h, c}, false)
-                                       : plain_vanilla_cell(lstm.params[0], x, {h, c}, 1);
-    expect_near(lstm.add_input(as_input(graph, x)), after.h);
-    lstm.start_new_sequence();
-    EXPECT_FALSE(lstm.has_initial_state);
-  }
 }
 
 template <class Builder>
@@ -360,6 +214,8 @@ TEST_F(CompatSparseLstmTest, TheShareIsOfAllWeightsTogether) {
     lstm.set_sparsity(share);
     EXPECT_EQ(zeros(), count) << share;
   }
+  EXPECT_THROW(lstm.set_sparsity(-1), UsageError);
+  EXPECT_THROW(lstm.set_sparsity(1.01f), UsageError);
 }
 
 TEST_F(CompatSparseLstmTest, WeightsThatCountAsZerosStay) {
@@ -374,46 +230,6 @@ TEST_F(CompatSparseLstmTest, WeightsThatCountAsZerosStay) {
   EXPECT_FALSE(lstm.params[0][3].is_updated());
   EXPECT_FALSE(lstm.params[0][3].p->has_grad());
   model.reset_gradient();
-}
-
-TEST_F(CompatSparseLstmTest, AtFirstItIsAVanillaLstm) {
-  ComputationGraph graph;
-  start(lstm, graph);
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& old, unsigned) {
-                   return plain_vanilla_cell(lstm.params[layer], x, old, 1);
-                 });
-  EXPECT_THROW(lstm.set_sparsity(-1), UsageError);
-  EXPECT_THROW(lstm.set_sparsity(1.01f), UsageError);
-}
-
-TEST(CompatSparseLstmLayoutTest, NormalisesToo) {
-  ParameterCollection model;
-  SparseLSTMBuilder lstm(1, 3, 4, model, true, 0);
-  const std::string path = "/vanilla-lstm-builder/_";
-  EXPECT_EQ(layout_of(model), path + "0 {16,3}\n" + path + "1 {16,4}\n" + path + "2 {16,3}\n" +
-                                  path + "3 {16,4}\n" + path + "4 {16}\n" + path + "5 {16}\n" +
-                                  path + "6 {16}\n" + path + "7 {16}\n" + path + "8 {16}\n" + path +
-                                  "9 {4}\n" + path + "10 {4}\n");
-  ComputationGraph graph;
-  start(lstm, graph);
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned t) {
-                   return plain_normalised_cell(lstm, layer, x, before, t == 0);
-                 });
-}
-
-TEST(CompatCompactLstmTest, FollowsTheFormula) {
-  ParameterCollection model;
-  CompactVanillaLSTMBuilder lstm(2, 3, 4, model);
-  randomise(model, 1);
-  EXPECT_EQ(layout_of(model), vanilla_layout("compact-vanilla-lstm-builder"));
-  ComputationGraph graph;
-  start(lstm, graph);
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned) {
-                   return plain_vanilla_cell(lstm.params[layer], x, before, 1);
-                 });
 }
 
 TEST(CompatCompactLstmTest, WeightsHaveNoiseIfThatIsAskedFor) {
@@ -437,6 +253,50 @@ TEST(CompatCompactLstmTest, WeightsHaveNoiseIfThatIsAskedFor) {
   lstm.set_weightnoise(0);
   EXPECT_EQ(output(), exact);
   EXPECT_THROW(lstm.set_weightnoise(-1), UsageError);
+}
+
+// Dropout is of what goes into layers and comes out, not of the state.
+TEST(CompatGruTest, DropoutIsOfInputsAndOutputs) {
+  ParameterCollection model;
+  GRUBuilder gru(1, 3, 200, model);
+  randomise(model, 1);
+  ComputationGraph graph;
+  gru.new_graph(graph);
+  gru.set_dropout(0.5f);
+  gru.start_new_sequence();
+  const std::vector<float> y = values_of(gru.add_input(some_input(graph, 0, 3)));
+  const std::vector<float> h = values_of(gru.back());
+  unsigned zeros = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    EXPECT_TRUE(y[i] == 0 || y[i] == 2 * h[i]) << y[i] << ' ' << h[i];
+    EXPECT_NE(h[i], 0);
+    zeros += y[i] == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(zeros, 100, 40);
+}
+
+TEST(CompatFastLstmTest, DropoutIsOfInputs) {
+  ParameterCollection model;
+  FastLSTMBuilder lstm(1, 1, 4, model);
+  randomise(model, 1);
+  lstm.set_dropout(0.5f);
+  ComputationGraph graph;
+  lstm.new_graph(graph);
+  const auto after = [&](float x) {
+    lstm.start_new_sequence();
+    return values_of(lstm.add_input(input(graph, x)));
+  };
+  bool dropped = false, kept = false;
+  lstm.disable_dropout();
+  const auto zero = after(0), twice = after(2);
+  lstm.set_dropout(0.5f);
+  for (int i = 0; i < 40; ++i) {
+    const auto y = after(1);
+    dropped |= y == zero;
+    kept |= y == twice;
+    EXPECT_TRUE(y == zero || y == twice);
+  }
+  EXPECT_TRUE(dropped && kept);
 }
 
 }  // namespace
