@@ -14,6 +14,9 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_BUILD_TYPE=${CONFIGURATION})
+# Programs are to be compiled soon, and need not be fast.
+string(TOUPPER "CMAKE_CXX_FLAGS_${CONFIGURATION}" flags)
+list(APPEND options -D${flags}=-O0)
 if(KIND STREQUAL "install_and_consume")
   find_program(DPKG_DEB dpkg-deb)
   if(DPKG_DEB)
