@@ -41,12 +41,13 @@ void read_result(std::span<const std::byte>& bytes, T& result) {
   if constexpr (requires { result.size(); }) {
     std::size_t size = 0;
     read_result(bytes, size);
-    if (size > bytes.size()) throw RankError("[predict] need whole results; got incomplete ones");
+    if (size > bytes.size())
+      throw RankError("[Communicator] need whole results; got incomplete ones");
     result.resize(size);
     for (auto& element : result) read_result(bytes, element);
   } else {
     if (sizeof(result) > bytes.size()) {
-      throw RankError("[predict] need whole results; got incomplete ones");
+      throw RankError("[Communicator] need whole results; got incomplete ones");
     }
     std::memcpy(&result, bytes.data(), sizeof(result));
     bytes = bytes.subspan(sizeof(result));

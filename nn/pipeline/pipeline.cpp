@@ -74,8 +74,8 @@ ParameterCollection to_load() {
 void prepare(TrainingOptions& options, std::size_t samples, float rate) {
   options.sum_losses = false;
   const std::uint64_t updates = options.updates(samples);
-  options.schedule = WarmUp{std::min<std::uint64_t>(100, updates / 10 + 1),
-                            CosineRate{.peak = rate, .updates = updates, .floor = 1e-5f}};
+  options.schedule.rate = WarmUp{std::min<std::uint64_t>(100, updates / 10 + 1),
+                                 CosineRate{.peak = rate, .updates = updates, .floor = 1e-5f}};
 }
 
 }  // namespace
@@ -187,14 +187,14 @@ TrainingProgress Pipeline::train_segmenter(std::span<const ConlluSentence> train
   for (const TextWindow& window : windows) {
     options.sizes.push_back(static_cast<std::uint32_t>(window.characters.size()));
   }
-  options.score_name = "F1 of tokens, words and sentences";
-  options.dev_score = [&] {
+  options.report.score_name = "F1 of tokens, words and sentences";
+  options.stopping.dev_score = [&] {
     return segmentation_scores(dev, run_by_predict(options.graph.threads)).mean();
   };
   const auto loss = [&](ComputationGraph& graph, const TextWindow& window) {
     return segmenter_.loss(graph, window);
   };
-  return nn::train(segmentation_, trainer, windows, loss, options);
+  return nn::train(trainer, windows, loss, options);
 }
 
 TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
@@ -204,11 +204,11 @@ TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
   trainer.enable_clipping(75);
   prepare(options, train.size(), 0.002f);
   if (encoder_.context()) {
-    options.groups = {{1, encoder_.context()->encoder().groups(options_.tuning)}};
+    options.schedule.groups = {{1, encoder_.context()->encoder().groups(options_.tuning)}};
   }
   options.sizes = sizes_of(train);
-  options.score_name = "LAS";
-  options.dev_score = [&] {
+  options.report.score_name = "LAS";
+  options.stopping.dev_score = [&] {
     std::vector<ConlluSentence> found(dev.begin(), dev.end());
     annotate(found, run_by_predict(options.graph.threads));
     return AttachmentScores(dev, found).labelled();
@@ -216,7 +216,7 @@ TrainingProgress Pipeline::train_parser(std::span<const ConlluSentence> train,
   const auto loss = [&](ComputationGraph& graph, const ConlluSentence& sentence) {
     return parser_.loss(graph, sentence);
   };
-  return nn::train(annotation_, trainer, train, loss, options);
+  return nn::train(trainer, train, loss, options);
 }
 
 SegmentationScores Pipeline::segmentation_scores(std::span<const ConlluSentence> gold,

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/checkpoint.h"
-#include "nn/train/run_settings.h"
 
 namespace dynet_like::nn {
 
@@ -25,68 +23,64 @@ void check_exists(const std::filesystem::path& path) {
   if (std::filesystem::exists(path, error)) return;
   throw FileError(path.string(),
                   "[TrainingRun] need the checkpoint of an earlier run to resume it; got none: set "
-                  "TrainingOptions::output to the folder of that run, or resume to false");
+                  "FileOptions::folder to that of the run, or resume to false");
 }
 
 }  // namespace
 
-Checkpoints::Checkpoints(TrainingState& run)
-    : run_(run),
+Checkpoints::Checkpoints(const TrainingOptions& options, const RunSettings& settings,
+                         Trainer& trainer, bool is_writer)
+    : options_(options),
+      settings_(settings),
+      trainer_(trainer),
+      is_writer_(is_writer),
       file_(path_of("checkpoint.safetensors")),
-      best_(run.model, path_of("best.safetensors")) {
-  const TrainingOptions& options = run.options;
-  if (options.resume) check_exists(options.output);
-  const bool writes = has_folder() && run.is_writer();
-  if (writes) {
-    std::error_code error;
-    if (!options.resume) std::filesystem::create_directories(options.output, error);
-    if (error) {
-      throw FileError(options.output,
-                      fmt::format("need to make the folder; got: {}", error.message()));
-    }
-    lock_.emplace(options.output);
+      best_(trainer.parameters(), path_of("best.safetensors")) {
+  const FileOptions& files = options.files;
+  if (files.resume) check_exists(files.folder);
+  if (!has_folder() || !is_writer_) return;
+  std::error_code error;
+  if (!files.resume) std::filesystem::create_directories(files.folder, error);
+  if (error) {
+    throw FileError(files.folder, fmt::format("need to make the folder; got: {}", error.message()));
   }
-  if (options.resume) resume();
-  if (!writes) return;
+  lock_.emplace(files.folder);
+  if (files.resume) check_exists(file_);
   // Finds out before training whether files can be written. Without a commit, none are left.
   for (const auto& file : {file_, best_.file()}) detail::AtomicFile check(file);
 }
 
 std::filesystem::path Checkpoints::path_of(const char* name) const {
-  const std::filesystem::path folder = run_.options.output;
+  const std::filesystem::path folder = options_.files.folder;
   return folder.empty() ? folder : folder / name;
 }
 
-void Checkpoints::resume() {
+TrainingProgress Checkpoints::read() const {
   check_exists(file_);
   const SafetensorsFile file = SafetensorsFile::read(file_);
-  check_settings(file, run_);
+  settings_.check(file, options_.files.other_bits);
   TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());
-  if (progress.best_epoch > 0 && run_.is_writer()) read_best(progress);
-  Random random;  // every minibatch has its own
-  run_.groups.begin_epoch(progress.epochs + 1);
-  load_checkpoint(file_, run_.model, run_.trainer, random);
-  run_.progress = std::move(progress);
-  run_.is_saved = true;
+  if (progress.best_epoch > 0 && is_writer_) read_best(progress);
+  return progress;
 }
 
-void Checkpoints::save(double seconds) {
+void Checkpoints::load() const {
+  Random random;  // every minibatch has its own
+  load_checkpoint(file_, trainer_.parameters(), trainer_, random);
+}
+
+void Checkpoints::save(const TrainingProgress& progress) const {
   if (!has_folder()) throw UsageError("[TrainingRun] need a folder to save in; got none");
-  run_.is_saved = !run_.is_writer();
-  if (run_.is_saved) return;
-  TrainingProgress progress = run_.progress;
-  progress.seconds += seconds;
-  Metadata metadata;
-  add_settings(run_, metadata);
+  if (!is_writer_) return;
+  Metadata metadata = options_.files.arguments;
+  settings_.add_to(metadata);
   progress.add_to(metadata);
-  metadata.insert(run_.options.arguments.begin(), run_.options.arguments.end());
-  save_checkpoint(file_, run_.model, run_.trainer, Random(run_.options.seed), metadata);
-  run_.is_saved = true;
+  save_checkpoint(file_, trainer_.parameters(), trainer_, Random(options_.seed), metadata);
 }
 
 Metadata Checkpoints::best_metadata(const TrainingProgress& progress) const {
-  Metadata metadata = run_.settings;
-  metadata.insert(run_.options.texts.begin(), run_.options.texts.end());
+  Metadata metadata = settings_.chosen;
+  metadata.insert(options_.files.texts.begin(), options_.files.texts.end());
   metadata[kBestEpoch] = fmt::to_string(progress.best_epoch);
   metadata[kBestScore] = fmt::to_string(progress.best_score);
   return metadata;
@@ -110,12 +104,12 @@ SafetensorsFile Checkpoints::read_best(const TrainingProgress& progress) const {
 }
 
 void Checkpoints::keep_best(const TrainingProgress& progress) {
-  if (!has_folder() || run_.is_writer()) best_.keep(best_metadata(progress));
+  if (!has_folder() || is_writer_) best_.keep(best_metadata(progress));
 }
 
-void Checkpoints::load_best() const {
+void Checkpoints::load_best(const TrainingProgress& progress) const {
   if (!has_folder()) return best_.load();
-  if (run_.is_writer()) load_parameters(read_best(run_.progress), run_.model);
+  if (is_writer_) load_parameters(read_best(progress), trainer_.parameters());
 }
 
 }  // namespace dynet_like::nn

@@ -1,5 +1,6 @@
 // SynchronousUpdater: for ranks that share the shards of each minibatch and make the same update.
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,36 +15,38 @@ namespace {
 
 class SynchronousUpdater : public LocalUpdater {
  public:
-  explicit SynchronousUpdater(const Parts& parts)
-      : LocalUpdater(parts),
-        exchange_(run_.ranks, run_.model, run_.options.shards),
+  SynchronousUpdater(const TrainingOptions& options, Trainer& trainer, TrainingRanks& ranks)
+      : LocalUpdater(options, trainer, ranks),
+        exchange_(ranks.communicator(), trainer.parameters(), options.ranks.shards),
         gradients_(exchange_.own_shards().size()) {}
 
-  void begin() override {
+  void begin(const TrainingEpoch&) override {
     mean_busy_ = most_busy_ = 0;
-    before_ = run_.ranks->times();
+    before_ = ranks_.communicator()->times();
   }
 
   void end() override {
     LocalUpdater::end();
-    after_ = run_.ranks->times();
+    after_ = ranks_.communicator()->times();
   }
 
-  bool next() override;
-  const std::vector<std::uint32_t>& samples() const override { return own_samples_; }
-  float update(Minibatch& batch, std::size_t losses) override;
-  void update(const Gradients& gradients, double loss, std::size_t losses) override {
-    Updater::update(gradients, loss, losses);
+  const std::vector<std::uint32_t>& samples(const TrainingEpoch&) const override {
+    return own_samples_;
+  }
+  std::optional<std::size_t> next(RunState& run) override;
+  float update(Minibatch& batch, std::size_t losses, RunState& run) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses, RunState& run) override {
+    Updater::update(gradients, loss, losses, run);
   }
 
-  void pass() override {
-    if (has_pending() && is_due()) {
+  void pass(RunState& run) override {
+    if (has_pending() && is_due(run.epoch)) {
       ranks_.together([&] {
         exchange_.send(gradients_);
         exchange_.receive();
       });
     }
-    LocalUpdater::pass();
+    LocalUpdater::pass(run);
   }
 
   void drop() override {
@@ -52,7 +55,7 @@ class SynchronousUpdater : public LocalUpdater {
     for (Gradients& gradients : gradients_) gradients.clear();
   }
 
-  std::string shares_of_time() const override;
+  std::string shares_of_time(double seconds) const override;
 
  protected:
   Gradients& sum() override {
@@ -62,8 +65,7 @@ class SynchronousUpdater : public LocalUpdater {
   }
 
  private:
-  void forward(Minibatch& batch);
-  std::vector<double> backward(Minibatch& batch);
+  std::vector<double> run_shards(Minibatch& batch, const TrainingEpoch& epoch);
 
   GradientExchange exchange_;
   std::vector<Gradients> gradients_;                   // of each shard of this rank
@@ -72,9 +74,11 @@ class SynchronousUpdater : public LocalUpdater {
   double mean_busy_ = 0, most_busy_ = 0;
 };
 
-bool SynchronousUpdater::next() {
-  if (!LocalUpdater::next()) return false;
-  const Shards all = cut_into_shards(epoch_.samples(), epoch_.costs(), run_.options.shards);
+std::optional<std::size_t> SynchronousUpdater::next(RunState& run) {
+  const TrainingEpoch& epoch = run.epoch;
+  const std::optional<std::size_t> next = LocalUpdater::next(run);
+  if (!next) return next;
+  const Shards all = cut_into_shards(epoch.samples(), epoch.costs(), options_.ranks.shards);
   const RankPart own = exchange_.own_shards();
   const std::uint32_t first = own.begin == 0 ? 0 : all.ends[own.begin - 1];
   own_samples_.assign(all.samples.begin() + first, all.samples.begin() + all.ends[own.end - 1]);
@@ -82,26 +86,23 @@ bool SynchronousUpdater::next() {
   for (std::size_t shard = own.begin; shard < own.end; ++shard) {
     own_ends_.push_back(all.ends[shard] - first);
   }
-  return true;
+  return next;
 }
 
-void SynchronousUpdater::forward(Minibatch& batch) {
+// Runs forward and backward, and adds the gradients of each shard. Sends them if an update is due.
+// Returns the losses of the shards in order.
+std::vector<double> SynchronousUpdater::run_shards(Minibatch& batch, const TrainingEpoch& epoch) {
   if (batch.size() != own_samples_.size()) {
     throw UsageError(
         fmt::format("[TrainingRun] need a graph for each sample that the loop is given, "
                     "in this order, to sum their gradients by shards; got {} for {}",
                     batch.size(), own_samples_.size()));
   }
-  finite_loss(batch, own_ends_);
-}
-
-// Adds the gradients of each shard, and sends them if an update is due. Returns the losses of the
-// shards in order.
-std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
+  finite_loss(batch, epoch, own_ends_);
   Minibatch::OnComplete pack;
-  if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
+  if (is_due(epoch)) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
   batch.backward(own_ends_, gradients_, pack);
-  if (is_due()) exchange_.send(gradients_);
+  if (is_due(epoch)) exchange_.send(gradients_);
   std::vector<double> losses;
   std::uint32_t begin = 0;
   for (const std::uint32_t end : own_ends_) {
@@ -111,41 +112,40 @@ std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
   return losses;
 }
 
-float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
+float SynchronousUpdater::update(Minibatch& batch, std::size_t losses, RunState& run) {
+  const TrainingEpoch& epoch = run.epoch;
   RankWord mine;
   std::exception_ptr failure;
   try {
-    forward(batch);
-    mine.shard_losses = backward(batch);
+    mine.shard_losses = run_shards(batch, epoch);
   } catch (const std::exception& error) {
     failure = std::current_exception();
-    mine.failure = error.what();
+    mine.failure = *error.what() == 0 ? "an exception" : error.what();
   }
-  static_cast<RankNumbers&>(mine) = ranks_.word();
+  static_cast<RankNumbers&>(mine) = ranks_.numbers(run);
   mine.losses = losses;
   mine.terms = batch.losses().added;
-  mine.busy_seconds = epoch_.seconds_of_minibatch();
-  if (is_due()) {
+  mine.busy_seconds = epoch.seconds_of_minibatch();
+  if (is_due(epoch)) {
     ranks_.together([&] {
       if (failure) exchange_.send_nothing();
       exchange_.receive();
     });
   }
-  const AllWords all = ranks_.agree(std::move(mine));
+  const AllWords all = ranks_.agree(std::move(mine), run.progress.updates);
   mean_busy_ += all.mean_busy_seconds;
   most_busy_ += all.most_busy_seconds;
   if (failure) std::rethrow_exception(failure);
-  check_losses(all.terms, all.losses);
+  check_losses(all.terms, all.losses, epoch);
   add_pending(all.loss, all.losses, all.terms);
-  update_if_due();
+  update_if_due(run);
   return static_cast<float>(all.loss);
 }
 
 // Shares of this rank's time in the minibatches of an epoch. Imbalance is the time that would be
 // saved if all ranks computed equally long.
-std::string SynchronousUpdater::shares_of_time() const {
-  const double seconds = epoch_.seconds();
-  if (run_.ranks->size() == 1 || seconds <= 0 || most_busy_ <= 0) return "";
+std::string SynchronousUpdater::shares_of_time(double seconds) const {
+  if (ranks_.size() == 1 || seconds <= 0 || most_busy_ <= 0) return "";
   return fmt::format(", communication {:.1f} %, waiting {:.1f} %, imbalance {:.1f} %",
                      100 * (after_.transfer - before_.transfer) / seconds,
                      100 * (after_.waiting - before_.waiting) / seconds,
@@ -154,8 +154,9 @@ std::string SynchronousUpdater::shares_of_time() const {
 
 }  // namespace
 
-std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts) {
-  return std::make_unique<SynchronousUpdater>(parts);
+std::unique_ptr<Updater> synchronous_updater(const TrainingOptions& options, Trainer& trainer,
+                                             TrainingRanks& ranks) {
+  return std::make_unique<SynchronousUpdater>(options, trainer, ranks);
 }
 
 }  // namespace dynet_like::nn

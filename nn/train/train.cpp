@@ -9,6 +9,8 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "nn/train/training_epoch.h"
+#include "nn/train/training_run.h"
 
 namespace dynet_like::nn {
 
@@ -23,26 +25,19 @@ Metadata settings_of_samples(std::size_t count, std::span<const std::uint32_t> s
 
 }  // namespace
 
-TrainingProgress train_samples(const ParameterCollection& model, Trainer& trainer,
-                               std::size_t count, const AppendLosses& append,
+TrainingProgress train_samples(Trainer& trainer, std::size_t count, const AppendLosses& append,
                                TrainingOptions options) {
-  const std::vector<std::uint32_t> sizes = std::exchange(options.sizes, {});
-  const std::function<double()> dev_score = std::exchange(options.dev_score, {});
   if (count == 0) throw UsageError("[train] need a sample or more; got none");
-  if (!sizes.empty() && sizes.size() != count) {
-    throw UsageError(
-        fmt::format("[train] need a size per sample, or none; got {} for {}", sizes.size(), count));
-  }
-  if (options.patience > 0 && dev_score == nullptr) {
-    throw UsageError("[train] need TrainingOptions::dev_score to have patience; got none");
+  if (options.stopping.patience > 0 && options.stopping.dev_score == nullptr) {
+    throw UsageError("[train] need StoppingOptions::dev_score to have patience; got none");
   }
   Minibatch batch(options.graph);
-  TrainingRun run(model, trainer, std::move(options), settings_of_samples(count, sizes));
+  const Metadata loop = settings_of_samples(count, options.sizes);
+  TrainingRun run(trainer, std::move(options), loop);
   std::vector<std::vector<Expression>> losses;
-  while (run.next_epoch()) {
-    // The range must end before the epoch does: it knows how long the minibatches took.
-    for (const std::vector<std::uint32_t>& samples :
-         sizes.empty() ? run.minibatches(batch, count) : run.minibatches(batch, sizes)) {
+  while (run.next_epoch(count)) {
+    while (run.next(batch)) {
+      const std::vector<std::uint32_t>& samples = run.samples();
       losses.assign(samples.size(), {});
       batch.run_samples(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
         append(graph, samples[i], losses[i]);
@@ -50,7 +45,7 @@ TrainingProgress train_samples(const ParameterCollection& model, Trainer& traine
       for (const std::vector<Expression>& some : losses) batch.add_losses(some);
       run.update(batch);
     }
-    dev_score ? run.finish_epoch(dev_score) : run.finish_epoch();
+    run.finish_epoch();
   }
   TrainingProgress progress = run.progress();
   progress.interrupted = run.interrupted();

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,22 +13,24 @@
 #include "nn/evaluate/numbered_samples.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
-#include "nn/train/training_run.h"
 
 namespace dynet_like::nn {
 
+/// Appends the losses of sample i.
+using AppendLosses =
+    std::function<void(ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses)>;
+
 /// The implementation of train, for samples by their numbers.
-TrainingProgress train_samples(const ParameterCollection& model, Trainer& trainer,
-                               std::size_t count, const AppendLosses& append,
+TrainingProgress train_samples(Trainer& trainer, std::size_t count, const AppendLosses& append,
                                TrainingOptions options);
 
-/// Trains the model on a random-access range of samples. loss_of(graph, sample) returns the loss of
-/// a sample, or a vector of losses, each one number per minibatch element. If you pass a count
-/// instead of samples, calls loss_of(graph, i) for 0 to count - 1.
+/// Trains the trainer's parameters on a random-access range of samples. loss_of(graph, sample)
+/// returns the loss of a sample, or a vector of losses, each one number per minibatch element. If
+/// you pass a count instead of samples, calls loss_of(graph, i) for 0 to count - 1.
 ///
-///     nn::train(model, trainer, sentences, [&](ComputationGraph& graph, const auto& sentence) {
+///     nn::train(trainer, sentences, [&](ComputationGraph& graph, const auto& sentence) {
 ///       return cross_entropy(scores(graph, sentence), sentence.label);
-///     }, {.epochs = 10, .dev_score = [&] { return accuracy(dev); }});
+///     }, {.epochs = 10, .stopping = {.dev_score = [&] { return accuracy(dev); }}});
 ///
 /// An update follows the gradients of the mean of its samples' losses, or of their sum with
 /// TrainingOptions::sum_losses. As in for_each_sample, `loss_of` may ask for values and decide by
@@ -40,8 +43,8 @@ TrainingProgress train_samples(const ParameterCollection& model, Trainer& traine
 /// TrainingProgress::without_loss). Throws UsageError if there are no samples, or if a whole run
 /// has had no loss.
 template <class Samples, class LossOf>
-TrainingProgress train(const ParameterCollection& model, Trainer& trainer, const Samples& samples,
-                       const LossOf& loss_of, TrainingOptions options = {}) {
+TrainingProgress train(Trainer& trainer, const Samples& samples, const LossOf& loss_of,
+                       TrainingOptions options = {}) {
   const NumberedSamples numbered(samples);
   using Sample = decltype(numbered[0]);
   static_assert(std::is_invocable_v<const LossOf&, ComputationGraph&, Sample>,
@@ -51,7 +54,7 @@ TrainingProgress train(const ParameterCollection& model, Trainer& trainer, const
                     std::is_convertible_v<Losses, std::vector<Expression>>,
                 "need a function that returns an Expression, or a vector of them");
   return train_samples(
-      model, trainer, numbered.size(),
+      trainer, numbered.size(),
       [&](ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses) {
         if constexpr (std::is_convertible_v<Losses, Expression>) {
           losses.push_back(loss_of(graph, numbered[i]));

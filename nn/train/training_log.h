@@ -6,42 +6,41 @@
 #include <optional>
 #include <string>
 
+#include "nn/train/evaluation.h"
 #include "nn/train/event_file.h"
-#include "nn/train/training_epoch.h"
-#include "nn/train/training_state.h"
+#include "nn/train/training_options.h"
+#include "nn/train/training_progress.h"
 
 namespace dynet_like::nn {
 
 /// Only the log of the writer (rank 0) writes anything.
 class TrainingLog {
  public:
-  /// Throws FileError.
-  TrainingLog(const TrainingState& run, const TrainingEpoch& epoch);
+  /// Writes the files of the curve anew, if a run resumes. Throws FileError. The options must
+  /// outlive it.
+  TrainingLog(const TrainingOptions& options, const TrainingProgress& progress, bool is_writer);
 
-  /// Once, when the loop over the minibatches begins: says so if the rate of the schedule still
+  /// Once, when the loop over so many minibatches begins: says so if the rate of the schedule still
   /// rises when the run ends.
-  void tell_of_schedule();
+  void tell_of_schedule(std::size_t minibatches);
   /// Adds a number to the row of this epoch.
   void note(const std::string& column, double value);
-  std::map<std::string, double> row(const Evaluation& evaluation) const;
-  /// Call this when the curve has the row.
+  /// `learning_rate`: that of the last update.
+  std::map<std::string, double> row(const Evaluation& evaluation, float learning_rate) const;
+  /// Logs the epoch that was completed last, whose row the curve has. `speed`: the units per
+  /// second, and shares of the time, for its line.
+  void write(const TrainingProgress& progress, const Evaluation& evaluation,
+             const std::string& speed);
   void forget_notes() { notes_.clear(); }
-  /// Logs the epoch that was completed last. `shares`: shares of the time, for its line.
-  void write(const Evaluation& evaluation, const std::string& shares);
-
-  void write_report(const std::filesystem::path& path,
-                    const std::map<std::string, double>& results) const;
 
  private:
-  std::string score_column() const { return "dev " + run_.options.score_name; }
-  std::string score_text(double score) const;
-  void write_curve() const;
-  void add_events();
+  std::string score_column() const { return "dev " + options_.report.score_name; }
+  void write_curve(const LearningCurve& curve) const;
+  void add_events(const LearningCurve& curve, std::size_t epoch);
   void print(const std::string& line) const;
-  void print_line(const Evaluation& evaluation, const std::string& shares) const;
 
-  const TrainingState& run_;
-  const TrainingEpoch& epoch_;
+  const TrainingOptions& options_;
+  bool is_writer_;
   std::optional<EventFile> events_;
   std::map<std::string, double> notes_;
   bool has_told_ = false;

@@ -1,4 +1,4 @@
-// TrainingOptions: what is refused, and the length of a run.
+// TrainingOptions and their groups: what is refused, and the length of a run.
 #include "nn/train/training_options.h"
 
 #include <cmath>
@@ -55,37 +55,47 @@ void check_utf8(const std::string& text) {
       fmt::format("[TrainingRun] need text in UTF-8; got {}", detail::quoted_text(text)));
 }
 
-bool TrainingOptions::is_relaxed() const {
-  return relaxation && (relaxation->staleness > 0 || relaxation->backup_ranks > 0);
+void ScheduleOptions::check() const {
+  if (plateau) plateau->check();
+  const float first = rate ? rate->rate(0) : 0;
+  need(std::isfinite(first) && first >= 0, "a schedule with finite rates from 0",
+       rate ? fmt::format("{} at first, from {}", first, rate->description()) : "");
+}
+
+void RankOptions::check(unsigned number_of_ranks) const {
+  need(is_relaxed() || shards >= number_of_ranks,
+       "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
+       fmt::format("{} for {}", shards, detail::counted(number_of_ranks, "rank")));
+  need(shards > 0 && shards <= kMostShards, "1 to 65536 shards", fmt::to_string(shards));
+  if (is_relaxed()) relaxation->check(number_of_ranks);
+}
+
+void FileOptions::check() const {
+  need(!resume || !folder.empty(), "FileOptions::folder to resume, that of the earlier run",
+       "\"\"");
+  need(!events || !folder.empty(), "FileOptions::folder for events", "\"\"");
+  for (const Metadata* const metadata : {&settings, &arguments, &texts}) check_metadata(*metadata);
+  check_other_keys(settings, texts, "texts");
+  check_other_keys(settings, arguments, "arguments");
+}
+
+void ReportOptions::check() const {
+  need(units_per_sample > 0 && units_per_sample <= kMostUnits,
+       "more than 0 and at most 1e9 units per sample", fmt::to_string(units_per_sample));
+  check_utf8(score_name);
+  need(score_name != "epoch", "a name of the score that reports do not use", "\"epoch\"");
 }
 
 void TrainingOptions::check(unsigned number_of_ranks) const {
   need(epochs > 0, "1 epoch or more", "0");
   need(batch_size > 0, "a batch size above 0", "0");
   need(accumulate > 0, "1 minibatch per update or more", "0");
-  need(is_relaxed() || shards >= number_of_ranks,
-       "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
-       fmt::format("{} for {}", shards, detail::counted(number_of_ranks, "rank")));
-  need(shards > 0 && shards <= kMostShards, "1 to 65536 shards", fmt::to_string(shards));
-  if (is_relaxed()) relaxation->check(number_of_ranks);
-  need(!is_relaxed() || accumulate == 1,
+  ranks.check(number_of_ranks);
+  need(!ranks.is_relaxed() || accumulate == 1,
        "1 minibatch per update where ranks do not wait for each other", fmt::to_string(accumulate));
-  need(units_per_sample > 0 && units_per_sample <= kMostUnits,
-       "more than 0 and at most 1e9 units per sample", fmt::to_string(units_per_sample));
-  need(!resume || !output.empty(),
-       "TrainingOptions::output to resume, the folder of the earlier run", "\"\"");
-  need(!events || !output.empty(), "TrainingOptions::output for events, a folder", "\"\"");
-  if (plateau) plateau->check();
-  const float rate = schedule ? schedule->rate(0) : 0;
-  need(std::isfinite(rate) && rate >= 0, "a schedule with finite rates from 0",
-       schedule ? fmt::format("{} at first, from {}", rate, schedule->description()) : "");
-  check_utf8(score_name);
-  need(score_name != "epoch", "a name of the score that reports do not use", "\"epoch\"");
-  check_metadata(settings);
-  check_metadata(arguments);
-  check_metadata(texts);
-  check_other_keys(settings, texts, "texts");
-  check_other_keys(settings, arguments, "arguments");
+  schedule.check();
+  files.check();
+  report.check();
 }
 
 std::uint64_t TrainingOptions::updates(std::size_t samples) const {

@@ -9,7 +9,6 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
-#include "nn/train/fingerprint.h"
 
 namespace dynet_like::nn {
 
@@ -85,16 +84,6 @@ TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::str
                                 progress.best_score, progress.seconds, progress.plateau.scale));
   }
   return progress;
-}
-
-std::uint64_t fingerprint(const Minibatches& minibatches, std::span<const std::uint32_t> sizes) {
-  Fingerprint all;
-  for (const auto& samples : minibatches) {
-    all.add(samples.size());
-    for (const std::uint32_t sample : samples) all.add(sample);
-  }
-  for (const std::uint32_t size : sizes) all.add(size);
-  return all.value() == 0 ? 1 : all.value();
 }
 
 }  // namespace dynet_like::nn

@@ -1,13 +1,11 @@
-// TrainingProgress: how far a training run is, and its form in a checkpoint.
+// TrainingProgress: how far a training run is. A checkpoint has all of it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "dynet_like/io/model_file.h"
-#include "nn/data/minibatches.h"
 #include "nn/train/learning_curve.h"
 #include "nn/train/schedules.h"
 
@@ -38,9 +36,6 @@ struct TrainingProgress {
   /// Reads progress from metadata; `file` is the file's name for messages. Throws FileError.
   static TrainingProgress from(const Metadata& metadata, const std::string& file);
 };
-
-/// A hash of a list of minibatches and of the sizes of samples; never 0.
-std::uint64_t fingerprint(const Minibatches& minibatches, std::span<const std::uint32_t> sizes);
 
 /// Reads a number from metadata. Throws FileError unless the entry exists and is in the type's
 /// range; a double may be infinite or NaN.

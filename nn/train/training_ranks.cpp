@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/alike.h"
+#include "nn/evaluate/shared_results.h"
 #include "nn/train/fingerprint.h"
-#include "nn/train/run_settings.h"
+#include "nn/train/timed_minibatches.h"
 
 namespace dynet_like::nn {
 
@@ -34,47 +34,33 @@ using Bytes = Communicator::Bytes;
 /// A number that no gradients begin with.
 constexpr std::uint64_t kWord = 0xd3c0'd1a1'09e5'a11d;
 
-/// The beginning of all words; losses and failure follow.
-struct Fixed {
-  std::uint64_t is_word = kWord, shards = 0, has_failed = 0;
-  RankNumbers numbers = {};
-};
-
 Bytes to_bytes(const RankWord& word) {
-  Fixed fixed;
-  fixed.shards = word.shard_losses.size();
-  fixed.has_failed = word.failure.empty() ? 0 : 1;
-  fixed.numbers = word;
   Bytes bytes;
-  append_bytes(bytes, &fixed, sizeof(fixed));
-  append_bytes(bytes, word.shard_losses.data(), word.shard_losses.size() * sizeof(double));
-  append_bytes(bytes, word.failure.data(), word.failure.size());
+  append_result(bytes, kWord);
+  append_bytes(bytes, static_cast<const RankNumbers*>(&word), sizeof(RankNumbers));
+  append_result(bytes, word.shard_losses);
+  append_result(bytes, word.failure);
   return bytes;
 }
 
-RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
-  Fixed fixed;
-  const auto need = [&](std::size_t size) {
-    if (bytes.size() >= size) return;
-    throw RankError(fmt::format("[TrainingRun] need a word of {} or more from {}; got {}",
-                                detail::counted(size, "byte"), rank, bytes.size()));
-  };
-  need(sizeof(fixed));
-  std::memcpy(&fixed, bytes.data(), sizeof(fixed));
-  if (fixed.is_word != kWord) {
+RankWord from_bytes(std::span<const std::byte> bytes, const std::string& rank) {
+  std::uint64_t kind = 0;
+  read_result(bytes, kind);
+  if (kind != kWord) {
     throw UsageError(
         fmt::format("[TrainingRun] need all ranks at the same place; got gradients of "
                     "{}: what ranks do must not depend on the rank",
                     rank));
   }
-  if (fixed.shards > bytes.size()) need(fixed.shards);
-  const std::size_t text = sizeof(fixed) + fixed.shards * sizeof(double);
-  need(text);
-  RankWord word = {fixed.numbers, std::vector<double>(fixed.shards), ""};
-  std::copy(bytes.begin() + sizeof(fixed), bytes.begin() + static_cast<std::ptrdiff_t>(text),
-            reinterpret_cast<std::byte*>(word.shard_losses.data()));
-  word.failure.assign(reinterpret_cast<const char*>(bytes.data()) + text, bytes.size() - text);
-  if (fixed.has_failed != 0 && word.failure.empty()) word.failure = "an exception";
+  RankWord word;
+  RankNumbers& numbers = word;
+  if (bytes.size() < sizeof(numbers)) {
+    throw RankError("[TrainingRun] need a whole word of " + rank + "; got a part of one");
+  }
+  std::memcpy(&numbers, bytes.data(), sizeof(numbers));
+  bytes = bytes.subspan(sizeof(numbers));
+  read_result(bytes, word.shard_losses);
+  read_result(bytes, word.failure);
   return word;
 }
 
@@ -125,74 +111,65 @@ AllWords exchange(Communicator& ranks, const RankWord& mine) {
 
 }  // namespace
 
-TrainingRanks::TrainingRanks(TrainingState& run, const TrainingEpoch& epoch,
-                             std::function<std::string()> rescue)
-    : run_(run), epoch_(epoch), rescue_(std::move(rescue)) {}
+TrainingRanks::TrainingRanks(const TrainingOptions& options, Trainer& trainer)
+    : options_(options),
+      trainer_(trainer),
+      ranks_(options.ranks.communicator ? options.ranks.communicator : single_process()) {}
 
-TrainingRanks::~TrainingRanks() { run_.ranks->give_up_when({}); }
+TrainingRanks::~TrainingRanks() { ranks_->give_up_when({}); }
 
 void TrainingRanks::watch_signals() {
-  if (!run_.options.watch_interrupts || watch_) return;
+  if (!options_.stopping.watch_interrupts || watch_) return;
   watch_.emplace();
-  run_.ranks->give_up_when([this] { return wants_to_stop(); });
+  ranks_->give_up_when([this] { return wants_to_stop(); });
 }
 
 void TrainingRanks::end_watch() {
   stopped_ = all_stop();
-  run_.ranks->give_up_when({});
+  ranks_->give_up_when({});
   watch_.reset();
 }
 
 void TrainingRanks::together(const std::function<void()>& work) {
-  std::optional<Timeline::Scope> scope;
-  if (run_.ranks->size() > 1) run_.timed.open(scope, "ranks");
-  try {
-    work();
-  } catch (const RankError& error) {
-    const std::string what = error.what();
-    throw RankError(what + rescue_());
-  }
+  const TimedEvent event(size() > 1 ? options_.report.timeline : nullptr, "ranks");
+  work();
 }
 
-void TrainingRanks::check_alike() {
-  if (run_.ranks->size() == 1) return;
-  Metadata mine = run_.settings;
-  for (const Metadata& more : {run_.conditions, conduct_of(run_)}) {
-    mine.insert(more.begin(), more.end());
-  }
-  detail::check_alike(*run_.ranks, kAlike, mine, run_.trainer, run_.model);
+void TrainingRanks::check_alike(const Metadata& mine) {
+  if (size() > 1) detail::check_alike(*ranks_, kAlike, mine, trainer_, trainer_.parameters());
 }
 
-RankWord TrainingRanks::word() const {
-  RankWord word;
-  word.epoch = run_.progress.epochs + 1;
-  word.minibatch = epoch_.in_minibatch() ? epoch_.position() + 1 : 0;
-  word.order = run_.progress.order;
-  word.random = epoch_.random().position();
-  word.stops = wants_to_stop();
-  return word;
+RankNumbers TrainingRanks::numbers(const RunState& run) const {
+  RankNumbers numbers;
+  numbers.epoch = run.progress.epochs + 1;
+  numbers.minibatch = run.epoch.in_minibatch() ? run.epoch.position() + 1 : 0;
+  numbers.order = run.progress.order;
+  numbers.random = run.epoch.random().position();
+  numbers.stops = wants_to_stop();
+  return numbers;
 }
 
 // Parameters are compared often enough to find differences soon, and seldom enough to cost almost
 // no time. Relaxed ranks have the same parameters only at the end of an epoch.
-AllWords TrainingRanks::agree(RankWord mine, bool compares_parameters) {
-  if (run_.ranks->size() > 1) {
-    mine.trainer = digest_of_settings(run_.trainer);
-    const std::uint64_t updates = run_.progress.updates;
-    const bool is_due = !run_.is_relaxed() && std::has_single_bit(updates) && updates != compared_;
+AllWords TrainingRanks::agree(RankWord mine, std::uint64_t updates, bool compares_parameters) {
+  const ParameterCollection& model = trainer_.parameters();
+  if (size() > 1) {
+    mine.trainer = digest_of_settings(trainer_);
+    const bool is_due =
+        !options_.ranks.is_relaxed() && std::has_single_bit(updates) && updates != compared_;
     if (compares_parameters || is_due) {
       compared_ = updates;
-      mine.parameters = detail::digest_of(run_.model);
+      mine.parameters = detail::digest_of(model);
     }
   }
   AllWords all;
   together([&] {
-    all = exchange(*run_.ranks, mine);
+    all = exchange(*ranks_, mine);
     // A second exchange, to find out what differs.
     Metadata what;
-    if (!all.same_trainer) detail::describe_settings(run_.trainer, what);
-    if (!all.same_parameters) detail::describe(run_.model, what);
-    if (!what.empty()) detail::check_alike(*run_.ranks, kAlike, what);
+    if (!all.same_trainer) detail::describe_settings(trainer_, what);
+    if (!all.same_parameters) detail::describe(model, what);
+    if (!what.empty()) detail::check_alike(*ranks_, kAlike, what);
   });
   all_stop_ |= all.any_stops;
   has_agreed_ = mine.failure.empty();  // otherwise the others have thrown
@@ -200,41 +177,41 @@ AllWords TrainingRanks::agree(RankWord mine, bool compares_parameters) {
 }
 
 // A rank that has agreed in an update need not agree again before the next minibatch.
-bool TrainingRanks::agree_to_stop() {
-  if (run_.ranks->size() > 1 && !has_agreed_) agree(word());
+bool TrainingRanks::agree_to_stop(const RunState& run) {
+  if (size() > 1 && !has_agreed_) agree({numbers(run), {}, {}}, run.progress.updates);
   has_agreed_ = false;
   return all_stop();
 }
 
 // Compares the parameters that the next epoch begins with: equal moving averages do not imply equal
 // parameters.
-void TrainingRanks::check_same_parameters() {
-  if (run_.ranks->size() == 1) return;
-  agree(word(), true);
+void TrainingRanks::check_same_parameters(const RunState& run) {
+  if (size() == 1) return;
+  agree({numbers(run), {}, {}}, run.progress.updates, true);
   has_agreed_ = false;  // ranks agree again on whether to stop
 }
 
 void TrainingRanks::check_same_score(std::optional<double> score) {
-  if (run_.ranks->size() == 1) return;
+  if (size() == 1) return;
   const std::string mine = score ? fmt::to_string(*score) : "none";
   std::vector<std::string> all;
-  together([&] { all = gather_texts(*run_.ranks, mine); });
-  for (unsigned r = 1; r < run_.ranks->size(); ++r) {
+  together([&] { all = gather_texts(*ranks_, mine); });
+  for (unsigned r = 1; r < size(); ++r) {
     if (all[r] == all[0]) continue;
     throw UsageError(fmt::format(
         "[TrainingRun] need the same dev score on all ranks; got {} on rank 0 and {} on {}", all[0],
-        all[r], run_.ranks->name(r)));
+        all[r], ranks_->name(r)));
   }
 }
 
 void TrainingRanks::broadcast_parameters() {
   together([&] {
-    for (const auto& storage : run_.model.storages()) {
+    for (const auto& storage : trainer_.parameters().storages()) {
       storage->refresh_rows();
       auto* const values = static_cast<std::byte*>(storage->tensor().data());
       Bytes bytes(values, values + storage->size() * size_of(storage->dtype));
-      broadcast(*run_.ranks, bytes);
-      if (run_.is_writer()) continue;
+      broadcast(*ranks_, bytes);
+      if (is_writer()) continue;
       std::copy(bytes.begin(), bytes.end(), values);
       storage->values_written();
     }

@@ -4,13 +4,17 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "dynet_like/distributed/communicator.h"
+#include "dynet_like/io/model_file.h"
+#include "dynet_like/train/trainer.h"
 #include "nn/train/interrupt.h"
 #include "nn/train/training_epoch.h"
-#include "nn/train/training_state.h"
+#include "nn/train/training_options.h"
 
 namespace dynet_like::nn {
 
@@ -42,47 +46,50 @@ struct AllWords {
 
 class TrainingRanks {
  public:
-  /// `rescue` is called when a rank is lost: it saves the run, and returns a text for the message.
-  TrainingRanks(TrainingState& run, const TrainingEpoch& epoch,
-                std::function<std::string()> rescue);
+  /// All must outlive it. The options name the communicator.
+  TrainingRanks(const TrainingOptions& options, Trainer& trainer);
   ~TrainingRanks();
   TrainingRanks(const TrainingRanks&) = delete;
   TrainingRanks& operator=(const TrainingRanks&) = delete;
+
+  const std::shared_ptr<Communicator>& communicator() const { return ranks_; }
+  unsigned size() const { return ranks_->size(); }
+  /// Whether this rank writes files and prints.
+  bool is_writer() const { return ranks_->rank() == 0; }
 
   /// Asks this rank to stop; other threads may call it.
   void stop() { stopped_ = true; }
   /// Whether this rank was asked to stop, and whether all ranks stop.
   bool wants_to_stop() const { return stopped_ || (watch_ && watch_->interrupted()); }
-  bool all_stop() const { return run_.ranks->size() == 1 ? wants_to_stop() : all_stop_; }
+  bool all_stop() const { return size() == 1 ? wants_to_stop() : all_stop_; }
   void note_stop(bool all_stop) { all_stop_ |= all_stop; }
   /// From now on signals stop the run, until end_watch().
   void watch_signals();
   void end_watch();
 
-  /// Does work that needs all ranks. If one of them is gone, adds the text of `rescue` to the
-  /// RankError.
+  /// Does work that needs all ranks, as an event of the timeline.
   void together(const std::function<void()>& work);
-  /// Throws UsageError unless all ranks began with the same program, data and options.
-  void check_alike();
-  /// The word of this rank at its present position.
-  RankWord word() const;
-  /// Exchanges words with all ranks. Throws UsageError if they disagree.
-  AllWords agree(RankWord mine, bool compares_parameters = false);
-  bool agree_to_stop();
-  void check_same_parameters();
+  /// Throws UsageError unless all ranks began with the same texts, trainer and parameters.
+  void check_alike(const Metadata& mine);
+  /// The numbers of this rank at its present position.
+  RankNumbers numbers(const RunState& run) const;
+  /// Exchanges words with all ranks, after so many updates. Throws UsageError if they disagree.
+  AllWords agree(RankWord mine, std::uint64_t updates, bool compares_parameters = false);
+  bool agree_to_stop(const RunState& run);
+  void check_same_parameters(const RunState& run);
   void check_same_score(std::optional<double> score);
   /// Gives all ranks the parameters of rank 0.
   void broadcast_parameters();
 
  private:
-  TrainingState& run_;
-  const TrainingEpoch& epoch_;
-  std::function<std::string()> rescue_;
+  const TrainingOptions& options_;
+  Trainer& trainer_;
+  std::shared_ptr<Communicator> ranks_;
   std::atomic<bool> stopped_ = false;
   std::optional<InterruptWatch> watch_;
-  bool all_stop_ = false;       // ranks have agreed to stop
-  bool has_agreed_ = false;     // since the last minibatch began
-  std::uint64_t compared_ = 0;  // updates at the last comparison of parameters
+  bool all_stop_ = false;       ///< ranks have agreed to stop
+  bool has_agreed_ = false;     ///< since the last minibatch began
+  std::uint64_t compared_ = 0;  ///< updates at the last comparison of parameters
 };
 
 }  // namespace dynet_like::nn

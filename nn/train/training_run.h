@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,26 +22,17 @@
 
 namespace dynet_like::nn {
 
-class Checkpoints;
-class TrainingEpoch;
-class TrainingLog;
-class TrainingRanks;
-struct TrainingState;
-class Updater;
-
-/// Appends the losses of sample i.
-using AppendLosses =
-    std::function<void(ComputationGraph& graph, std::size_t i, std::vector<Expression>& losses)>;
-
-/// Runs from the first minibatch, or from a checkpoint, to the last epoch:
+/// Trains the parameters of a trainer's collection, from the first minibatch, or from a checkpoint,
+/// to the last epoch:
 ///
-///   nn::TrainingRun run(model, trainer, options);
-///   while (run.next_epoch()) {
-///     for (const auto& samples : run.minibatches(batch, sizes)) {
-///       batch.add_losses(samples.size(), loss_of);
+///   nn::TrainingRun run(trainer, options);
+///   Minibatch batch;
+///   while (run.next_epoch(data.size())) {
+///     while (run.next(batch)) {
+///       batch.add_losses(run.samples().size(), loss_of);
 ///       run.update(batch);
 ///     }
-///     run.finish_epoch(dev_score);
+///     run.finish_epoch();
 ///   }
 ///
 /// A run that was stopped anywhere and resumed gives the same bits as one that was not. After any
@@ -50,38 +40,39 @@ using AppendLosses =
 /// the last update.
 class TrainingRun {
  public:
-  /// The model must have all its parameters; it and the trainer must outlive the run. Makes the
-  /// folder, or loads its checkpoint, and locks the folder until the run is destroyed. Throws
-  /// UsageError for invalid options, or options that differ from the checkpoint's; FileError if
-  /// another run uses the folder, or a file is missing, malformed or cannot be written.
-  TrainingRun(const ParameterCollection& model, Trainer& trainer, TrainingOptions options = {});
+  /// The trainer's collection, the model, must have all its parameters; the trainer must outlive
+  /// the run. Makes the folder, or loads its checkpoint, and locks the folder until the run is
+  /// destroyed. `loop`: settings of your loop by name, which are compared as those of the run are.
+  /// Throws UsageError for invalid options, or options that differ from the checkpoint's; FileError
+  /// if another run uses the folder, or a file is missing, malformed or cannot be written.
+  explicit TrainingRun(Trainer& trainer, TrainingOptions options = {}, const Metadata& loop = {});
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  /// Whether there is an epoch to train: the next one, or the rest of one that was not completed.
-  /// At the end it loads the best model, if there is one. Throws FileError if the folder's best
-  /// model is of another run. Returns false immediately after Ctrl-C or stop().
-  bool next_epoch();
+  /// Begins an epoch: the next one, or the rest of one that was not completed. Its minibatches are
+  /// lists of sample numbers: in random order, with similar sizes together if
+  /// TrainingOptions::sizes has the sizes of all samples; or as given. When an epoch resumes from a
+  /// checkpoint, they must be the same. Returns false if there is no epoch left; then it has loaded
+  /// the best model, if there is one. Also returns false after Ctrl-C or stop(), when it has saved
+  /// a checkpoint. Throws UsageError for an epoch without minibatches, and before finish_epoch();
+  /// FileError if the folder's best model is of another run.
+  bool next_epoch(std::size_t sample_count);
+  /// `sizes`: see next().
+  bool next_epoch(Minibatches list, std::span<const std::uint32_t> sizes = {});
 
-  class MinibatchRange;
-  /// The remaining minibatches of the epoch, as lists of sample numbers: in random order with
-  /// similar sizes together, in random order, or as given. When an epoch resumes from a checkpoint,
-  /// they must be the same. After Ctrl-C or stop() they end early, and a checkpoint is saved.
-  /// Throws UsageError outside of an epoch, for an epoch without minibatches, and if `batch` has
+  /// Begins the next minibatch of the epoch. Clears `batch`, and gives the seeds of the samples to
+  /// its next graphs. So the random numbers of a sample depend only on the seed, the epoch and the
+  /// sample's number. Returns false after the last minibatch. After Ctrl-C or stop() it returns
+  /// false early, and saves a checkpoint. Throws UsageError outside of an epoch, and if `batch` has
   /// options on which bits depend that TrainingOptions::graph has not, such as share_repeated.
   ///
-  /// Before each minibatch, `batch` is cleared and its graphs get the seeds of the samples, in the
-  /// order in which the loop's body gets them. So the random numbers of a sample depend only on the
-  /// seed, the epoch and the sample's number.
-  ///
-  /// With several shards or ranks, the loop's body gets only the samples of this rank, possibly
-  /// none, and must make one graph for each, in order. Shards are cut to have about the same total
-  /// of `sizes`; without sizes, about the same number of samples.
-  MinibatchRange minibatches(Minibatch& batch, std::span<const std::uint32_t> sizes);
-  MinibatchRange minibatches(Minibatch& batch, std::size_t sample_count);
-  MinibatchRange minibatches(Minibatch& batch, Minibatches list,
-                             std::span<const std::uint32_t> sizes = {});
+  /// With several shards or ranks, samples() are only those of this rank, possibly none, and the
+  /// loop's body must make one graph for each, in order. Shards are cut to have about the same
+  /// total of the sizes; without sizes, about the same number of samples.
+  bool next(Minibatch& batch);
+  /// The numbers of the samples of this minibatch. Throws UsageError outside of a minibatch.
+  const std::vector<std::uint32_t>& samples() const;
 
   /// Random numbers for choices in the loop, which follow from seed, epoch and minibatch. For
   /// choices within a sample, use the `random()` of its graph: numbers drawn here depend on earlier
@@ -111,7 +102,7 @@ class TrainingRun {
   void finish_epoch(const std::function<double()>& dev_score);
   /// The same with a known score. Throws UsageError if the trainer uses moving averages.
   void finish_epoch(double dev_score);
-  /// The same without dev samples: the last epoch's model is the best.
+  /// The same with StoppingOptions::dev_score. Without one, the last epoch's model is the best.
   void finish_epoch();
   /// Adds a number to the learning curve, for the epoch that is finished next. Call it after the
   /// minibatches, since checkpoints do not save it. Throws UsageError for a reserved name ("epoch",
@@ -139,62 +130,16 @@ class TrainingRun {
                     const std::map<std::string, double>& results = {}) const;
 
  private:
-  friend TrainingProgress train_samples(const ParameterCollection&, Trainer&, std::size_t,
-                                        const AppendLosses&, TrainingOptions);
-  /// `loop`: settings of the loop, which are compared as those of the run are.
-  TrainingRun(const ParameterCollection& model, Trainer& trainer, TrainingOptions options,
-              const Metadata& loop);
+  struct Parts;
 
-  // `training`: the epoch has minibatches left; `trained`: it has none. `finishing`: only
-  // finish_epoch() is left, which has begun and may have failed.
-  enum class Phase { between, training, trained, finishing, over };
-
+  bool begin_epoch(const std::function<Minibatches()>& list, std::span<const std::uint32_t> sizes);
+  float update(const std::function<float()>& update);
   void finish(const std::function<std::optional<double>()>& dev_score);
-  void put_weights_back();
+  template <class F>
+  auto or_rescue(const F& work);
   std::string rescue();
 
-  std::unique_ptr<TrainingState> state_;
-  std::unique_ptr<TrainingEpoch> epoch_;
-  std::unique_ptr<TrainingRanks> ranks_;
-  std::unique_ptr<Checkpoints> checkpoints_;
-  std::unique_ptr<TrainingLog> log_;
-  std::unique_ptr<Updater> updater_;
-  Phase phase_ = Phase::between;
-  bool averages_in_place_ = false;
-};
-
-/// For one range-based for loop.
-class TrainingRun::MinibatchRange {
- public:
-  class Iterator {
-   public:
-    explicit Iterator(MinibatchRange& range) : range_(range) {}
-    const std::vector<std::uint32_t>& operator*() const { return range_.samples(); }
-    Iterator& operator++() {
-      range_.pass();
-      return *this;
-    }
-    bool operator==(std::default_sentinel_t) const { return !range_.next(); }
-
-   private:
-    MinibatchRange& range_;
-  };
-
-  MinibatchRange(TrainingRun& run, Minibatch& batch);
-  ~MinibatchRange();
-  MinibatchRange(const MinibatchRange&) = delete;
-  MinibatchRange& operator=(const MinibatchRange&) = delete;
-
-  Iterator begin() { return Iterator(*this); }
-  std::default_sentinel_t end() const { return {}; }
-
- private:
-  bool next();
-  const std::vector<std::uint32_t>& samples() const;
-  void pass();
-
-  TrainingRun& run_;
-  Minibatch& batch_;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace dynet_like::nn

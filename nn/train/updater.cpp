@@ -2,44 +2,48 @@
 #include "nn/train/updater.h"
 
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "nn/train/evaluation.h"
+#include "nn/train/timed_minibatches.h"
 
 namespace dynet_like::nn {
 
-std::unique_ptr<Updater> make_updater(const Updater::Parts& parts) {
-  if (parts.run.is_relaxed()) return relaxed_updater(parts);
-  if (parts.run.options.shards > 1) return synchronous_updater(parts);
-  return std::make_unique<LocalUpdater>(parts);
+std::unique_ptr<Updater> make_updater(const TrainingOptions& options, Trainer& trainer,
+                                      TrainingRanks& ranks) {
+  if (options.ranks.is_relaxed()) return relaxed_updater(options, trainer, ranks);
+  if (options.ranks.shards > 1) return synchronous_updater(options, trainer, ranks);
+  return std::make_unique<LocalUpdater>(options, trainer, ranks);
 }
 
-void Updater::update(const Gradients&, double, std::size_t) {
+void Updater::update(const Gradients&, double, std::size_t, RunState&) {
   throw UsageError(fmt::format(
       "[TrainingRun] need update(minibatch) where ranks or shards train together; "
       "got gradients for {} and {}",
-      detail::counted(run_.ranks->size(), "rank"), detail::counted(run_.options.shards, "shard")));
+      detail::counted(ranks_.size(), "rank"), detail::counted(options_.ranks.shards, "shard")));
 }
 
-float Updater::finite_loss(Minibatch& batch, std::span<const std::uint32_t> shards) const {
+float Updater::finite_loss(Minibatch& batch, const TrainingEpoch& epoch,
+                           std::span<const std::uint32_t> shards) const {
   const float loss = batch.forward(shards);
-  if (run_.options.not_finite == NotFinite::skip) return loss;
+  if (options_.not_finite == NotFinite::skip) return loss;
   try {
     batch.check_finite_loss();
   } catch (const NumericError& error) {
-    throw NumericError(fmt::format("{}; in {}", error.what(), epoch_.name_of_minibatch()));
+    throw NumericError(fmt::format("{}; in {}", error.what(), epoch.name_of_minibatch()));
   }
   return loss;
 }
 
-void Updater::check_losses(std::uint64_t terms, std::size_t losses) const {
-  if (terms == 0 || losses > 0 || run_.options.sum_losses) return;
+void Updater::check_losses(std::uint64_t terms, std::size_t losses,
+                           const TrainingEpoch& epoch) const {
+  if (terms == 0 || losses > 0 || options_.sum_losses) return;
   throw UsageError(
       fmt::format("[TrainingRun] need the number of losses in {}, to divide by it; got 0",
-                  epoch_.name_of_minibatch()));
+                  epoch.name_of_minibatch()));
 }
 
 void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
@@ -47,55 +51,50 @@ void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
   batch.parts() > 1 ? sum.add(batch.backward()) : batch.backward(sum);
 }
 
-bool LocalUpdater::next() {
-  if (epoch_.position() == epoch_.size() || ranks_.agree_to_stop()) return false;
-  epoch_.begin_minibatch(epoch_.position());
-  return true;
+std::optional<std::size_t> LocalUpdater::next(RunState& run) {
+  if (run.epoch.position() == run.epoch.size() || ranks_.agree_to_stop(run)) return {};
+  return run.epoch.position();
 }
 
-float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
+float LocalUpdater::update(Minibatch& batch, std::size_t losses, RunState& run) {
   const std::size_t terms = batch.losses().added;
-  check_losses(terms, losses);
-  const float loss = terms > 0 ? finite_loss(batch) : 0;
+  check_losses(terms, losses, run.epoch);
+  const float loss = terms > 0 ? finite_loss(batch, run.epoch) : 0;
   add_pending(static_cast<double>(loss), losses, terms);
-  if (terms > 0 && run_.options.accumulate == 1 && run_.options.sum_losses) {
-    make_update(batch.backward());
+  if (terms > 0 && options_.accumulate == 1 && options_.sum_losses) {
+    make_update(batch.backward(), run);
   } else {
     if (terms > 0) add_gradients(batch, gradients_);
-    update_if_due();
+    update_if_due(run);
   }
   return loss;
 }
 
-void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t losses) {
+void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t losses,
+                          RunState& run) {
   if (gradients.is_used()) {
     throw UsageError(
         "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
         "compute them for each minibatch");
   }
-  const bool has_any = gradients.has_any_of(run_.model);
-  if (!has_any && losses == 0) {
+  if (!gradients.has_any_of(trainer_.parameters()) && losses == 0) {
     throw UsageError(fmt::format("[TrainingRun] need gradients or losses of {}; got neither",
-                                 epoch_.name_of_minibatch()));
+                                 run.epoch.name_of_minibatch()));
   }
-  check_losses(1, losses);
-  try {
-    gradients_.add(gradients);
-    add_pending(loss, losses, 1);
-    update_if_due();
-    gradients.mark_used();  // gradients of a failed update may be used again
-  } catch (...) {
-    drop();
-    throw;
-  }
+  check_losses(1, losses, run.epoch);
+  gradients_.add(gradients);
+  add_pending(loss, losses, 1);
+  update_if_due(run);
+  gradients.mark_used();  // gradients of a failed update may be used again
 }
 
-void LocalUpdater::pass() {
+void LocalUpdater::pass(RunState& run) {
   // The loop may have skipped the last minibatch of an update.
-  if (has_pending()) update_if_due();
-  epoch_.pass();
-  if (!has_pending()) run_.progress.minibatches = epoch_.position();
-  run_.is_saved = false;
+  if (has_pending()) update_if_due(run);
+  const std::size_t next = run.epoch.position() + 1;
+  run.epoch.show(run.epoch.position(), next, run.progress.mean_loss());
+  run.epoch.move_to(next);
+  if (!has_pending()) run.progress.minibatches = next;
 }
 
 void LocalUpdater::drop() {
@@ -110,48 +109,47 @@ void LocalUpdater::add_pending(double loss, std::size_t losses, std::uint64_t te
   pending_.losses += losses;
 }
 
-bool LocalUpdater::is_due() const {
-  return (epoch_.position() + 1) % run_.options.accumulate == 0 || is_last();
+bool LocalUpdater::is_due(const TrainingEpoch& epoch) const {
+  return (epoch.position() + 1) % options_.accumulate == 0 || epoch.is_last();
 }
 
-void LocalUpdater::update_if_due() {
-  if (!is_due()) return;
+void LocalUpdater::update_if_due(RunState& run) {
+  if (!is_due(run.epoch)) return;
   Gradients& gradients = pending_.has_loss() ? sum() : gradients_;
-  if (!run_.options.sum_losses && pending_.losses > 0) {
+  if (!options_.sum_losses && pending_.losses > 0) {
     gradients.scale(1 / static_cast<double>(pending_.losses));
   }
-  make_update(gradients);
+  make_update(gradients, run);
 }
 
 // Without losses there is no update, which would change parameters by moments and decay alone.
-void LocalUpdater::make_update(const Gradients& gradients) {
-  Trainer& trainer = run_.trainer;
-  TrainingProgress& progress = run_.progress;
-  run_.set_learning_rate();
-  run_.is_saved = false;
-  const std::uint64_t updates = trainer.updates();
+void LocalUpdater::make_update(const Gradients& gradients, RunState& run) {
+  TrainingProgress& progress = run.progress;
+  if (options_.schedule.rate) {
+    trainer_.learning_rate = scheduled_rate(options_.schedule, progress, progress.updates);
+  }
+  const std::uint64_t updates = trainer_.updates();
   try {
     if (!std::isfinite(pending_.loss)) {
       throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", pending_.loss));
     }
-    std::optional<Timeline::Scope> update;
-    run_.timed.open(update, "update");
-    if (pending_.has_loss()) trainer.update(gradients);
+    const TimedEvent event(options_.report.timeline, "update");
+    if (pending_.has_loss()) trainer_.update(gradients);
     // Waits for the update only if an error must be found now: to skip it, or at the end of the
     // epoch.
-    if (run_.options.not_finite != NotFinite::fail || is_last()) trainer.finish_update();
+    if (options_.not_finite != NotFinite::fail || run.epoch.is_last()) trainer_.finish_update();
     if (pending_.has_loss()) {
       ++progress.updates;
       progress.loss += pending_.loss;
       progress.losses += pending_.losses;
     }
   } catch (const NumericError&) {
-    if (trainer.updates() < updates) --progress.updates;  // the previous update failed
-    if (run_.options.not_finite == NotFinite::fail) throw;
+    if (trainer_.updates() < updates) --progress.updates;  // the previous update failed
+    if (options_.not_finite == NotFinite::fail) throw;
     ++progress.skipped;
   }
   progress.without_loss += pending_.without_loss;
-  progress.minibatches = epoch_.position() + 1;
+  progress.minibatches = run.epoch.position() + 1;
   drop();
 }
 

@@ -4,65 +4,64 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/params/gradients.h"
+#include "dynet_like/train/trainer.h"
 #include "nn/train/training_epoch.h"
+#include "nn/train/training_options.h"
 #include "nn/train/training_ranks.h"
-#include "nn/train/training_state.h"
 
 namespace dynet_like::nn {
 
+/// Keeps the gradients that wait for an update. The run gives it its state with each call.
 class Updater {
  public:
-  /// The parts of the run that it works on.
-  struct Parts {
-    TrainingState& run;
-    TrainingEpoch& epoch;
-    TrainingRanks& ranks;
-  };
-
-  explicit Updater(const Parts& parts)
-      : run_(parts.run), epoch_(parts.epoch), ranks_(parts.ranks) {}
+  /// All must outlive it.
+  Updater(const TrainingOptions& options, Trainer& trainer, TrainingRanks& ranks)
+      : options_(options), trainer_(trainer), ranks_(ranks) {}
   virtual ~Updater() = default;
   Updater(const Updater&) = delete;
   Updater& operator=(const Updater&) = delete;
 
   /// Called before the first minibatch of a loop, and after the last one or when the loop was left.
-  virtual void begin() {}
+  virtual void begin(const TrainingEpoch&) {}
   virtual void end() { drop(); }
-  /// Begins the next minibatch of this rank and moves the epoch to it. False if there are no more,
-  /// or if all ranks stop.
-  virtual bool next() = 0;
-  /// The samples of that minibatch that are this rank's.
-  virtual const std::vector<std::uint32_t>& samples() const { return epoch_.samples(); }
+  /// The position of the next minibatch of this rank; empty if there are no more, or if all ranks
+  /// stop.
+  virtual std::optional<std::size_t> next(RunState& run) = 0;
+  /// The samples of a minibatch that has begun that are this rank's.
+  virtual const std::vector<std::uint32_t>& samples(const TrainingEpoch& epoch) const {
+    return epoch.samples();
+  }
   /// Runs the minibatch, and updates the parameters if an update is due. Returns the loss over all
   /// ranks that share it. A minibatch without any loss is counted, and is no reason for an update.
-  virtual float update(Minibatch& batch, std::size_t losses) = 0;
+  virtual float update(Minibatch& batch, std::size_t losses, RunState& run) = 0;
   /// Throws UsageError where ranks or shards train together.
-  virtual void update(const Gradients& gradients, double loss, std::size_t losses);
+  virtual void update(const Gradients& gradients, double loss, std::size_t losses, RunState& run);
   /// Called when the minibatch is done, with update() or without.
-  virtual void pass() {}
+  virtual void pass(RunState&) {}
   /// Discards gradients that wait for an update.
   virtual void drop() = 0;
 
   /// Whether this rank has the parameters of the last update.
   virtual bool is_up_to_date() const { return true; }
-  /// Shares of the time of the last loop, as text: ", waiting 3.0 %".
-  virtual std::string shares_of_time() const { return ""; }
+  /// Shares of the seconds of the last loop, as text: ", waiting 3.0 %".
+  virtual std::string shares_of_time(double) const { return ""; }
 
  protected:
   /// Throws NumericError as TrainingOptions::not_finite says. `shards`: see Minibatch::forward.
-  float finite_loss(Minibatch& batch, std::span<const std::uint32_t> shards = {}) const;
+  float finite_loss(Minibatch& batch, const TrainingEpoch& epoch,
+                    std::span<const std::uint32_t> shards = {}) const;
   /// Throws UsageError for terms of a loss whose mean is to be that of no losses.
-  void check_losses(std::uint64_t terms, std::size_t losses) const;
+  void check_losses(std::uint64_t terms, std::size_t losses, const TrainingEpoch& epoch) const;
   static void add_gradients(Minibatch& batch, Gradients& sum);
 
-  TrainingState& run_;
-  TrainingEpoch& epoch_;
+  const TrainingOptions& options_;
+  Trainer& trainer_;
   TrainingRanks& ranks_;
 };
 
@@ -71,10 +70,10 @@ class LocalUpdater : public Updater {
  public:
   using Updater::Updater;
 
-  bool next() override;
-  float update(Minibatch& batch, std::size_t losses) override;
-  void update(const Gradients& gradients, double loss, std::size_t losses) override;
-  void pass() override;
+  std::optional<std::size_t> next(RunState& run) override;
+  float update(Minibatch& batch, std::size_t losses, RunState& run) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses, RunState& run) override;
+  void pass(RunState& run) override;
   void drop() override;
 
  protected:
@@ -84,8 +83,8 @@ class LocalUpdater : public Updater {
   /// Adds a minibatch, whose loss is a sum of `terms` and is divided by `losses`.
   void add_pending(double loss, std::size_t losses, std::uint64_t terms);
   /// Whether an update is due after this minibatch.
-  bool is_due() const;
-  void update_if_due();
+  bool is_due(const TrainingEpoch& epoch) const;
+  void update_if_due(RunState& run);
 
  private:
   /// Minibatches whose gradients wait for the update.
@@ -96,17 +95,19 @@ class LocalUpdater : public Updater {
     bool has_loss() const { return without_loss < minibatches; }
   };
 
-  bool is_last() const { return epoch_.position() + 1 == epoch_.size(); }
-  void make_update(const Gradients& gradients);
+  void make_update(const Gradients& gradients, RunState& run);
 
   Gradients gradients_;
   Pending pending_;
 };
 
 /// The updater that the options ask for.
-std::unique_ptr<Updater> make_updater(const Updater::Parts& parts);
+std::unique_ptr<Updater> make_updater(const TrainingOptions& options, Trainer& trainer,
+                                      TrainingRanks& ranks);
 /// For ranks that share each minibatch, and for those that do not wait for each other.
-std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts);
-std::unique_ptr<Updater> relaxed_updater(const Updater::Parts& parts);
+std::unique_ptr<Updater> synchronous_updater(const TrainingOptions& options, Trainer& trainer,
+                                             TrainingRanks& ranks);
+std::unique_ptr<Updater> relaxed_updater(const TrainingOptions& options, Trainer& trainer,
+                                         TrainingRanks& ranks);
 
 }  // namespace dynet_like::nn

@@ -14,78 +14,20 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/parameter_server.h"
-#include "tests/distributed/program.h"
-#include "tests/distributed/ranks_of_threads.h"
 #include "tests/support/message_of.h"
+#include "tests/support/training_program.h"
 
 namespace dynet_like::nn {
 namespace {
 
-using namespace ranks_program;
+using namespace training_program;
 using namespace std::chrono_literals;
-using Ranks = std::shared_ptr<Communicator>;
 
-Setting relaxed(const Setting& setting, Relaxation relaxation) {
-  return {setting.name,
-          [=](TrainingOptions& options) {
-            setting.options(options);
-            options.relaxation = relaxation;
-          },
-          setting.trainer};
-}
-
-Setting alone(const Setting& setting) {
-  return {setting.name,
-          [=](TrainingOptions& options) {
-            setting.options(options);
-            options.shards = 1;
-          },
-          setting.trainer};
-}
-
-std::vector<Setting> exact_settings() {
-  return {
-      {"plain"},
-      {"sums", [](TrainingOptions& options) { options.sum_losses = true; }},
-      {"clipping", [](TrainingOptions&) {},
-       [](Trainer& trainer) { trainer.enable_clipping(0.05f); }},
-      {"averages", [](TrainingOptions&) {},
-       [](Trainer& trainer) { trainer.exponential_moving_average(0.8f); }},
-      {"schedule",
-       [](TrainingOptions& options) {
-         options.schedule = WarmUp{3, CosineRate{0.05f, 12, 0.001f}};
-       }},
-      {"groups", [](TrainingOptions&) {},
-       [](Trainer& trainer) {
-         trainer.set_groups({{.pattern = "*/b", .rate = 0.1f, .weight_decay = 0.1f}});
-       }},
-      {"groups_by_epoch",
-       [](TrainingOptions& options) {
-         options.groups = {{1, {{.pattern = "/embedding*", .frozen = true}}},
-                           {2, {{.pattern = "*/b", .rate = 0.1f}}}};
-       }},
-      {"cycle", [](TrainingOptions&) {},
-       [](Trainer& trainer) {
-         trainer.follow({.rate_min = 0.001f, .rate_max = 0.05f, .step_size = 3});
-       }},
-  };
-}
-
-class OneRelaxedRank : public testing::TestWithParam<Setting> {};
-INSTANTIATE_TEST_SUITE_P(All, OneRelaxedRank, testing::ValuesIn(exact_settings()),
-                         [](const auto& test) { return test.param.name; });
-
-// A server's copies of parameters and trainer are as good as the originals.
-TEST_P(OneRelaxedRank, HasTheBitsOfAProcessWithoutAServer) {
-  Program expected(alone(GetParam()), nullptr, "");
-  expected.train();
-  Program program(relaxed(GetParam(), {}), single_process(), "");
-  program.train();
-  EXPECT_EQ(program.values(), expected.values());
-  EXPECT_EQ(program.run->curve().to_csv(), expected.run->curve().to_csv());
-  EXPECT_EQ(program.run->progress().updates, expected.run->progress().updates);
-  EXPECT_EQ(program.trainer.updates(), expected.trainer.updates());
-  EXPECT_EQ(program.trainer.learning_rate, expected.trainer.learning_rate);
+Setting relaxed(Relaxation relaxation, unsigned batch_size = 16, const Setting& setting = kPlain) {
+  return setting.with([=](TrainingOptions& options) {
+    options.ranks.relaxation = relaxation;
+    options.batch_size = batch_size;
+  });
 }
 
 struct Ran {
@@ -96,15 +38,14 @@ struct Ran {
 };
 
 /// Lets ranks train; the last one is slow.
-Ran train(unsigned ranks, Relaxation relaxation, const Setting& setting = {"plain"}) {
+Ran train(unsigned ranks, const Setting& setting) {
   Ran ran;
   std::mutex mutex;
   run_ranks(ranks, [&](const Ranks& communicator) {
-    Program program(relaxed(setting, relaxation), communicator, "");
-    program.after_update = [&](TrainingRun& run, std::uint64_t) {
+    Program program(setting, "", false, communicator);
+    program.train({}, [&](TrainingRun& run, int) {
       if (run.ranks().rank() + 1 == ranks) std::this_thread::sleep_for(10ms);
-    };
-    program.train();
+    });
     const std::lock_guard lock(mutex);
     ran.values.push_back(program.values());
     ran.updates = program.run->progress().updates;
@@ -113,35 +54,30 @@ Ran train(unsigned ranks, Relaxation relaxation, const Setting& setting = {"plai
       ran.losses.push_back(program.run->curve().value("train loss", epoch).value());
     }
   });
+  for (const auto& values : ran.values) EXPECT_EQ(values, ran.values.front());
   return ran;
 }
 
 TEST(RelaxedRanksTest, EndWithTheSameParameters) {
-  const Setting longer = {"longer", [](TrainingOptions& options) {
-                            options.epochs = 8;
-                            options.batch_size = 4;
-                          }};
+  const Setting longer = {"longer", [](TrainingOptions& options) { options.epochs = 8; }};
   for (const Relaxation relaxation : {Relaxation{}, Relaxation{.staleness = 2},
                                       Relaxation{.staleness = 3}, Relaxation{.backup_ranks = 1}}) {
     for (unsigned ranks = 2; ranks <= 3; ++ranks) {
-      const Ran ran = train(ranks, relaxation, longer);
-      for (const auto& values : ran.values) EXPECT_EQ(values, ran.values.front());
+      const Ran ran = train(ranks, relaxed(relaxation, 4, longer));
       // Which gradients are how old is a matter of chance, so that not every epoch is better.
       EXPECT_LT(*std::min_element(ran.losses.begin() + 1, ran.losses.end()),
                 0.98 * ran.losses.front())
           << testing::PrintToString(ran.losses);
       if (relaxation.backup_ranks == 0) {
-        EXPECT_EQ(ran.updates, 8u * 16);
+        EXPECT_EQ(ran.updates, 8u * 13);
       }
     }
   }
 }
 
 TEST(RelaxedRanksTest, WithoutStalenessShareMinibatches) {
-  const Ran synchronous = train(3, {.staleness = 0});
-  Program alone(Setting{"plain"}, nullptr, "");
-  alone.train();
-  for (const auto& values : synchronous.values) EXPECT_EQ(values, alone.values());
+  EXPECT_EQ(train(3, relaxed({.staleness = 0})).values.front(),
+            train(1, kPlain.with([](auto& o) { o.batch_size = 16; })).values.front());
 }
 
 /// Gradients of one minibatch of a model with one dense parameter and a table.
@@ -294,23 +230,19 @@ TEST(RelaxedRanksTest, GoOnTogetherAfterOneHasThrown) {
     const std::shared_future<void> has_thrown[] = {throws[0].get_future().share(),
                                                    throws[1].get_future().share()};
     run_ranks(count, [&](const Ranks& ranks) {
-      const Setting small = {"small", [](TrainingOptions& options) { options.batch_size = 2; }};
-      Program program(relaxed(small, {}), ranks, "");
-      unsigned failures = 0;
-      const auto fail = [&](TrainingRun& run, std::uint64_t) {
-        const bool is_due = run.progress().epochs == failures && failures < 2;
-        if (!is_due) return;
-        if (ranks->rank() + 1 == count) {
-          throws[failures].set_value();
-          throw UsageError("no more power");
-        }
-        has_thrown[failures].wait_for(30s);  // so that it has something to do
-      };
-      for (; failures < 2; ++failures) {
-        program.after_update = fail;
-        EXPECT_THROW(program.train(), std::exception);
+      Program program(relaxed({}, 2), "", false, ranks);
+      for (unsigned failures = 0; failures < 2; ++failures) {
+        EXPECT_THROW(program.train({},
+                                   [&](TrainingRun& run, int) {
+                                     if (run.progress().epochs != failures) return;
+                                     if (ranks->rank() + 1 == count) {
+                                       throws[failures].set_value();
+                                       throw UsageError("no more power");
+                                     }
+                                     has_thrown[failures].wait_for(30s);  // it has something to do
+                                   }),
+                     std::exception);
       }
-      program.after_update = {};
       program.train();
       EXPECT_EQ(program.run->progress().epochs, 3u);
       const std::lock_guard lock(mutex);
@@ -322,10 +254,7 @@ TEST(RelaxedRanksTest, GoOnTogetherAfterOneHasThrown) {
 
 // Fewer minibatches than ranks: one of them has nothing to do.
 TEST(RelaxedRanksTest, MayHaveNothingToDo) {
-  const Setting one = {"one", [](TrainingOptions& options) { options.batch_size = kSamples; }};
-  const Ran ran = train(3, {}, one);
-  EXPECT_EQ(ran.updates, 3u);
-  for (const auto& values : ran.values) EXPECT_EQ(values, ran.values.front());
+  EXPECT_EQ(train(3, relaxed({}, kSamples)).updates, 3u);
 }
 
 // Two gradients of which each may be used, but not their sum.
@@ -335,21 +264,16 @@ TEST(RelaxedRanksTest, SkipWhatCannotBeAddedUp) {
     const Parameter w = model.add_parameters({1}, ParameterInitConst(1), "w");
     AdamTrainer trainer(model);
     TrainingOptions options;
-    options.epochs = 1;
     options.batch_size = 1;
-    options.shards = 1;
-    options.ranks = ranks;
-    options.lines = nullptr;
-    options.watch_interrupts = false;
     options.not_finite = NotFinite::skip;
-    options.relaxation = Relaxation{.backup_ranks = 1};
-    TrainingRun run(model, trainer, options);
-    EXPECT_TRUE(run.next_epoch());
+    options.stopping.watch_interrupts = false;
+    options.report.lines = nullptr;
+    options.ranks = {.communicator = ranks, .relaxation = Relaxation{.backup_ranks = 1}};
+    TrainingRun run(trainer, options);
+    EXPECT_TRUE(run.next_epoch(12));
     Minibatch batch;
-    for (const auto& samples : run.minibatches(batch, 12)) {
-      batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t) {
-        return parameter(graph, w) * 5e18f;
-      });
+    while (run.next(batch)) {
+      batch.add_loss(parameter(batch.new_graph(), w) * 5e18f);
       run.update(batch);
     }
     run.finish_epoch();
@@ -359,20 +283,16 @@ TEST(RelaxedRanksTest, SkipWhatCannotBeAddedUp) {
 
 // What a server would refuse is left out by the rank that has computed it.
 TEST(RelaxedRanksTest, SkipWhatCannotBeUsed) {
+  const Setting skips = {"skips", [](auto& options) { options.not_finite = NotFinite::skip; }};
   for (const float factor : {std::numeric_limits<float>::infinity(), 1e25f}) {
     run_ranks(2, [&](const Ranks& ranks) {
-      const Setting skips = {"skips", [](TrainingOptions& options) {
-                               options.not_finite = NotFinite::skip;
-                               options.relaxation = Relaxation{};
-                               options.epochs = 1;
-                             }};
-      Program program(skips, ranks, "");
-      EXPECT_TRUE(program.run->next_epoch());
-      for (const auto& samples : program.run->minibatches(*program.batch, Program::sizes())) {
-        program.batch->add_losses(samples.size(), [&](auto& graph, auto i) {
-          const Expression loss = program.loss(graph, samples[i]);
-          return samples[i] == 7 ? loss * factor : loss;
-        });
+      Program program(relaxed({}, 16, skips), "", false, ranks);
+      EXPECT_TRUE(program.run->next_epoch(kSamples));
+      while (program.run->next(*program.batch)) {
+        for (const std::uint32_t sample : program.run->samples()) {
+          const Expression loss = program.loss(program.batch->new_graph(), sample);
+          program.batch->add_loss(sample == 7 ? loss * factor : loss);
+        }
         program.run->update(*program.batch);
       }
       program.run->finish_epoch();
@@ -384,27 +304,24 @@ TEST(RelaxedRanksTest, SkipWhatCannotBeUsed) {
 }
 
 TEST(RelaxedRanksTest, StopTogetherAndGoOnWithAnotherNumber) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "relaxed_ranks";
-  const Setting small = {"small", [](TrainingOptions& options) { options.batch_size = 4; }};
   for (const Relaxation relaxation : {Relaxation{.staleness = 2}, Relaxation{.backup_ranks = 1}}) {
-    std::filesystem::remove_all(folder);
+    const std::string folder = new_folder("relaxed_ranks");
     run_ranks(3, [&](const Ranks& ranks) {
-      Program program(relaxed(small, relaxation), ranks, folder);
-      program.after_update = [&](TrainingRun& run, std::uint64_t) {
+      Program program(relaxed(relaxation, 4), folder, false, ranks);
+      program.train({}, [](TrainingRun& run, int) {
         if (run.progress().epochs == 1) run.stop();
-      };
-      program.train();
+      });
       EXPECT_TRUE(program.run->interrupted());
       EXPECT_EQ(program.run->progress().epochs, 1u);
-      EXPECT_LT(program.run->progress().minibatches, 16u);
+      EXPECT_LT(program.run->progress().minibatches, 13u);
     });
     run_ranks(2, [&](const Ranks& ranks) {
-      Program program(relaxed(small, relaxation), ranks, folder, true);
+      Program program(relaxed(relaxation, 4), folder, true, ranks);
       program.train();
       EXPECT_FALSE(program.run->interrupted());
       EXPECT_EQ(program.run->progress().epochs, 3u);
       if (relaxation.backup_ranks == 0) {
-        EXPECT_EQ(program.run->progress().updates, 48u);
+        EXPECT_EQ(program.run->progress().updates, 3u * 13);
       }
     });
   }
@@ -413,11 +330,12 @@ TEST(RelaxedRanksTest, StopTogetherAndGoOnWithAnotherNumber) {
 TEST(RelaxedRanksTest, EndWithOneThatThrows) {
   std::vector<std::string> messages(3);
   run_ranks(3, [&](const Ranks& ranks) {
-    Program program(relaxed({"plain"}, {}), ranks, "");
-    program.after_update = [&](TrainingRun& run, std::uint64_t) {
+    Program program(relaxed({}), "", false, ranks);
+    const auto fail = [&](TrainingRun& run, int) {
       if (ranks->rank() == 1 && run.progress().epochs == 1) throw UsageError("no more power");
     };
-    messages[ranks->rank()] = message_of<std::exception>([&] { program.train(); });
+    messages[ranks->rank()] = message_of<std::exception>([&] { program.train({}, fail); });
+    program.run.reset();
   });
   EXPECT_EQ(messages[1], "no more power");
   for (const unsigned other : {0u, 2u}) {
@@ -452,25 +370,26 @@ TEST(RelaxedRanksTest, RefuseWhatTheyCannotDo) {
   const auto message = [](Relaxation relaxation, const Setting& setting) {
     std::string text;
     run_ranks(2, [&](const Ranks& ranks) {
-      const std::string mine =
-          message_of<UsageError>([&] { Program(relaxed(setting, relaxation), ranks, "").train(); });
+      const std::string mine = message_of<UsageError>(
+          [&] { Program(relaxed(relaxation, 16, setting), "", false, ranks).train(); });
       if (ranks->rank() == 0) text = mine;
     });
     return text;
   };
-  EXPECT_EQ(message({}, {"exact", [](TrainingOptions&) {},
-                         [](Trainer& trainer) { trainer.sparse_updates = SparseUpdates::exact; }}),
+  const auto with_trainer = [](const std::function<void(Trainer&)>& change) {
+    return Setting{"trainer", [](TrainingOptions&) {}, change};
+  };
+  EXPECT_EQ(message({}, with_trainer([](auto& t) { t.sparse_updates = SparseUpdates::exact; })),
             "[ParameterServer] need lazy updates without weight decay for tables, so that rows "
             "without a gradient stay as they are; got exact updates with a decay of 0 for "
             "\"/embedding/E\"");
-  EXPECT_NE(message({}, {"decay", [](TrainingOptions&) {},
-                         [](Trainer& trainer) { trainer.weight_decay = 0.5f; }})
+  EXPECT_NE(message({}, with_trainer([](auto& t) { t.weight_decay = 0.5f; }))
                 .find("got lazy updates with a decay of 0.5"),
             std::string::npos);
-  EXPECT_EQ(message({}, {"accumulation", [](TrainingOptions& options) { options.accumulate = 2; }}),
+  EXPECT_EQ(message({}, {"accumulation", [](auto& options) { options.accumulate = 2; }}),
             "[TrainingRun] need 1 minibatch per update where ranks do not wait for each other; got "
             "2");
-  EXPECT_NE(message({.backup_ranks = 2}, {"plain"}).find("need fewer backup ranks than ranks"),
+  EXPECT_NE(message({.backup_ranks = 2}, kPlain).find("need fewer backup ranks than ranks"),
             std::string::npos);
 }
 

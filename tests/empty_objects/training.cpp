@@ -8,11 +8,12 @@
 #include "nn/train/interrupt.h"
 #include "nn/train/progress_bar.h"
 #include "nn/train/timed_minibatches.h"
+#include "nn/train/evaluation.h"
+#include "nn/train/run_settings.h"
 #include "nn/train/training_epoch.h"
 #include "nn/train/training_log.h"
 #include "nn/train/training_progress.h"
 #include "nn/train/training_ranks.h"
-#include "nn/train/training_state.h"
 #include "nn/train/updater.h"
 #include "tests/empty_objects/types.h"
 
@@ -92,8 +93,8 @@ void use_runs(Types& types, const ParameterCollection& model) {
   types.use("TrainingOptions", nn::TrainingOptions(), [&](nn::TrainingOptions& options) {
     ATTEMPT(options.updates(3));
     SimpleSGDTrainer trainer(model);
-    options.lines = nullptr;
-    ATTEMPT(nn::TrainingRun(model, trainer, options));
+    options.report.lines = nullptr;
+    ATTEMPT(nn::TrainingRun(trainer, options));
   });
   types.use("TrainingProgress", nn::TrainingProgress(), [](const nn::TrainingProgress& progress) {
     Metadata metadata;

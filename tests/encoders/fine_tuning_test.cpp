@@ -45,12 +45,11 @@ void train(const ParameterCollection& model, const Encoder& encoder,
   const auto loss = [&](ComputationGraph& graph, std::size_t i) {
     return squared_norm(encoder(graph, Ids(2 + i % 3, static_cast<std::uint32_t>(1 + i))) - 0.5f);
   };
-  nn::train(model, trainer, std::size_t{6}, loss,
+  nn::train(trainer, std::size_t{6}, loss,
             {.epochs = epochs,
              .batch_size = 2,
-             .groups = {{1, groups}},
-             .lines = nullptr,
-             .progress_bar = false});
+             .schedule = {.groups = {{1, groups}}},
+             .report = {.lines = nullptr}});
 }
 
 TEST_P(FineTuningTest, RatesFallFromLayerToLayer) {
@@ -171,17 +170,15 @@ class TunedRunTest : public EncoderFolder {
       TrainingOptions options = {
           .epochs = end,
           .batch_size = 3,
-          .schedule = WarmUp{4, CosineRate{.peak = 0.01f, .updates = 20}},
-          .groups = {{1, encoder.groups({.layer_decay = 0.8f, .frozen = 1})}},
-          .output = path("run"),
-          .resume = end != stop,
-          .lines = nullptr,
-          .progress_bar = false};
+          .schedule = {.rate = WarmUp{4, CosineRate{.peak = 0.01f, .updates = 20}},
+                       .groups = {{1, encoder.groups({.layer_decay = 0.8f, .frozen = 1})}}},
+          .files = {.folder = path("run"), .resume = end != stop},
+          .report = {.lines = nullptr}};
       const auto loss = [&](ComputationGraph& graph, std::size_t i) {
         const Ids ids(2 + i % 4, static_cast<std::uint32_t>(i % 11));
         return cross_entropy(output(dropout(pick(encoder(graph, ids), 0u, 1), 0.2f)), i % 3);
       };
-      nn::train(model, trainer, std::size_t{11}, loss, options);
+      nn::train(trainer, std::size_t{11}, loss, options);
       numbers = numbers_of(model, "/");
     }
     return numbers;

@@ -28,16 +28,17 @@ struct Program {
     options.epochs = 2;
     options.batch_size = 2;
     options.accumulate = 2;
-    options.schedule = WarmUp{3, 0.1f};
-    options.plateau = Plateau{};
-    options.lines = nullptr;
-    run = std::make_unique<TrainingRun>(model, trainer, options);
+    options.schedule.rate = WarmUp{3, 0.1f};
+    options.schedule.plateau = Plateau{};
+    options.report.lines = nullptr;
+    run = std::make_unique<TrainingRun>(trainer, options);
     batch = std::make_unique<Minibatch>();
   }
 
   void train() {
-    while (run->next_epoch()) {
-      for (const auto& samples : run->minibatches(*batch, 5)) {
+    while (run->next_epoch(5)) {
+      while (run->next(*batch)) {
+        const auto& samples = run->samples();
         for (const std::uint32_t sample : samples) {
           ComputationGraph& graph = batch->new_graph();
           const Expression x = dropout(lookup(graph, table, sample), 0.3f);

@@ -60,8 +60,8 @@ struct PipelineTest : testing::Test {
   ~PipelineTest() override { std::filesystem::remove_all(folder); }
 
   static void train(Pipeline& pipeline, unsigned epochs = 12) {
-    TrainingOptions options = {.epochs = 3 * epochs, .batch_size = 4, .lines = nullptr};
-    options.watch_interrupts = false;
+    TrainingOptions options = {.epochs = 3 * epochs, .batch_size = 4, .report = {.lines = nullptr}};
+    options.stopping.watch_interrupts = false;
     options.graph.threads = 1;
     pipeline.train_segmenter(treebank(1, 300), treebank(2, 20), options);
     options.epochs = epochs;
@@ -144,8 +144,8 @@ TEST_F(PipelineTest, LearnsWordsWithSpaces) {
   const std::vector<ConlluSentence> gold = towns(2, 40);
   Pipeline pipeline(towns(1, 300), small());
   EXPECT_TRUE(pipeline.segmenter().spaces());
-  TrainingOptions options = {.epochs = 12, .batch_size = 4, .lines = nullptr};
-  options.watch_interrupts = false;
+  TrainingOptions options = {.epochs = 12, .batch_size = 4, .report = {.lines = nullptr}};
+  options.stopping.watch_interrupts = false;
   options.graph.threads = 1;
   const TrainingProgress progress = pipeline.train_segmenter(towns(1, 300), gold, options);
   const SegmentationScores scores = pipeline.segmentation_scores(gold, run_by_predict(1));

@@ -89,7 +89,18 @@ class RandomUpdatesTest : public testing::TestWithParam<Kind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, RandomUpdatesTest, testing::ValuesIn(kinds()),
+// Also one with a decay of its own.
+std::vector<Kind> all_kinds() {
+  std::vector<Kind> all = kinds();
+  all.push_back({"AdamW",
+                 [](const ParameterCollection& model) {
+                   return std::make_unique<AdamWTrainer>(model, 0.05f, 0.1f);
+                 },
+                 {}});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RandomUpdatesTest, testing::ValuesIn(all_kinds()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(RandomUpdatesTest, TablesEqualDenseParameters) {
@@ -103,12 +114,36 @@ TEST_P(RandomUpdatesTest, TablesEqualDenseParameters) {
       for (unsigned i = random.below(3); i > 0; --i) {
         pair.twins.add(gradients, random.below(Twins::kRows), random_values(random, Twins::kSize));
       }
-      pair.trainer->update(gradients);
+      const bool is_exact = pair.trainer->sparse_updates == SparseUpdates::exact;
+      if (is_exact && random.below(2) == 0) pair.twins.add_zeros(gradients);  // as if it had none
+      const Gradients& all = gradients;
+      const Gradients none;
+      pair.trainer->update(all.has_any_of(pair.twins.model) ? all : none);
       pair.twins.update_dense(*pair.reference, gradients, GetParam().make);
       if (step % 20 == 19) {
         ASSERT_TRUE(pair.twins.same()) << "step " << step;
       }
     }
+  }
+}
+
+TEST_P(RandomUpdatesTest, RowsMayLieForLong) {
+  for (const SparseUpdates mode : {SparseUpdates::lazy, SparseUpdates::exact}) {
+    Pair pair(GetParam(), DType::f32);
+    pair.both([&](Trainer& trainer) {
+      trainer.sparse_updates = mode;
+      trainer.weight_decay = mode == SparseUpdates::lazy ? 1e-4f : 0;
+    });
+    Random random(5);
+    for (int step = 0; step < 9000; ++step) {
+      Gradients gradients;
+      if (step % 4500 == 0) {
+        pair.twins.add(gradients, 1, random_values(random, Twins::kSize));
+      }
+      pair.trainer->update(gradients);
+      pair.twins.update_dense(*pair.reference, gradients, GetParam().make);
+    }
+    EXPECT_TRUE(pair.twins.same());
   }
 }
 

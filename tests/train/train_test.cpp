@@ -136,36 +136,6 @@ TEST_P(TrainerTest, LazyTablesLeaveOtherRowsAlone) {
   EXPECT_EQ(table.get_storage().refresher, nullptr);
 }
 
-TEST_P(TrainerTest, ExactTablesEqualDenseParameters) {
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    Twins twins(dtype);
-    const auto trainer = make(twins.model), reference = make(twins.dense_model);
-    trainer->sparse_updates = reference->sparse_updates = SparseUpdates::exact;
-    Random random(7);
-    for (int step = 0; step < 200; ++step) {
-      Gradients gradients;
-      if (step % 2 == 0) twins.add_zeros(gradients);
-      const unsigned touched = random.below(3);  // none as well; the last row never
-      for (unsigned i = 0; i < touched; ++i) {
-        twins.add(gradients, random.below(Twins::kRows - 1), random_values(random, Twins::kSize));
-      }
-      trainer->learning_rate = reference->learning_rate = 0.01f / static_cast<float>(step + 1);
-      const bool updated = step < 50 || step >= 60;
-      twins.set_updated(updated);
-      // Gradients of the other collection alone are refused.
-      const Gradients& all = gradients;
-      const Gradients none = {};
-      trainer->update(all.has_any_of(twins.model) ? all : none);
-      reference->update(all.has_any_of(twins.dense_model) ? all : none);
-      const unsigned row = random.below(Twins::kRows);
-      for (unsigned i = 0; i < Twins::kSize && step % 3 == 0; ++i) {
-        ASSERT_EQ(twins.table.values(row).at(i), twins.dense[row].values().at(i)) << step;
-      }
-    }
-    EXPECT_TRUE(twins.same());
-  }
-}
-
 TEST_P(TrainerTest, ExactTablesStayRightWhenTheModeChanges) {
   Twins twins(DType::f32);
   const auto trainer = make(twins.model), reference = make(twins.dense_model);
@@ -194,20 +164,6 @@ TEST_P(TrainerTest, ExactTablesStayRightWhenTheModeChanges) {
   trainer->sparse_updates = reference->sparse_updates = SparseUpdates::lazy;
   trainer->update(gradients);
   reference->update(gradients);
-  EXPECT_TRUE(twins.same());
-}
-
-TEST_P(TrainerTest, ExactRowsMayLieForLong) {
-  Twins twins(DType::f32);
-  const auto trainer = make(twins.model), reference = make(twins.dense_model);
-  trainer->sparse_updates = reference->sparse_updates = SparseUpdates::exact;
-  Random random(5);
-  for (int step = 0; step < 9000; ++step) {
-    Gradients gradients;
-    if (step == 0 || step == 4500) twins.add(gradients, 1, random_values(random, Twins::kSize));
-    trainer->update(gradients);
-    reference->update(gradients);
-  }
   EXPECT_TRUE(twins.same());
 }
 

@@ -66,24 +66,6 @@ TEST(AdamWTest, ByHand) {
   EXPECT_EQ(w.values().at(1), 1.75);
 }
 
-TEST(AdamWTest, TablesEqualDenseParameters) {
-  Twins twins(DType::f32);
-  AdamWTrainer trainer(twins.model, 0.05f, 0.1f), reference(twins.dense_model, 0.05f, 0.1f);
-  Random random(3);
-  for (int step = 0; step < 100; ++step) {
-    trainer.learning_rate = reference.learning_rate = 0.05f / static_cast<float>(1 + step % 7);
-    trainer.sparse_updates = reference.sparse_updates =
-        step % 40 < 20 ? SparseUpdates::lazy : SparseUpdates::exact;
-    Gradients gradients;
-    twins.add(gradients, random.below(Twins::kRows - 1), random_values(random, Twins::kSize));
-    trainer.update(gradients);
-    twins.update_dense(reference, gradients, [](const ParameterCollection& model) {
-      return std::make_unique<AdamWTrainer>(model);
-    });
-  }
-  EXPECT_TRUE(twins.same());
-}
-
 TEST(AdamWTest, TheDecayMustLeaveSomething) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({1}, ParameterInitConst(4));
@@ -98,48 +80,6 @@ class WeightDecayKindsTest : public testing::TestWithParam<Kind> {};
 
 INSTANTIATE_TEST_SUITE_P(All, WeightDecayKindsTest, testing::ValuesIn(kinds()),
                          [](const auto& test) { return test.param.name; });
-
-// Rows without a gradient are, in either mode and at any time, as parameters that only decay or
-// have a gradient of zero.
-TEST_P(WeightDecayKindsTest, TablesEqualDenseParameters) {
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    Twins twins(dtype);
-    const auto trainer = GetParam().make(twins.model);
-    const auto reference = GetParam().make(twins.dense_model);
-    Random random(3);
-    for (int step = 0; step < 300; ++step) {
-      trainer->weight_decay = reference->weight_decay = step % 50 < 30 ? 0.001f : 0;
-      trainer->sparse_updates = reference->sparse_updates =
-          step % 80 < 40 ? SparseUpdates::lazy : SparseUpdates::exact;
-      Gradients gradients;
-      for (unsigned i = random.below(3); i > 0; --i) {
-        twins.add(gradients, random.below(Twins::kRows - 1), random_values(random, Twins::kSize));
-      }
-      trainer->update(gradients);
-      twins.update_dense(*reference, gradients, GetParam().make);
-      const unsigned row = random.below(Twins::kRows);
-      for (unsigned i = 0; i < Twins::kSize && step % 3 == 0; ++i) {
-        ASSERT_EQ(twins.table.values(row).at(i), twins.dense[row].values().at(i)) << step;
-      }
-    }
-    EXPECT_TRUE(twins.same());
-  }
-}
-
-TEST_P(WeightDecayKindsTest, RowsMayLieForLong) {
-  Twins twins(DType::f32);
-  const auto trainer = GetParam().make(twins.model);
-  const auto reference = GetParam().make(twins.dense_model);
-  trainer->weight_decay = reference->weight_decay = 1e-4f;
-  Random random(5);
-  for (int step = 0; step < 9000; ++step) {
-    Gradients gradients;
-    if (step % 4500 == 0) twins.add(gradients, 1, random_values(random, Twins::kSize));
-    trainer->update(gradients);
-    twins.update_dense(*reference, gradients, GetParam().make);
-  }
-  EXPECT_TRUE(twins.same());
-}
 
 TEST_P(WeightDecayKindsTest, IsPartOfTheState) {
   Twins twins(DType::f32), others(DType::f32);

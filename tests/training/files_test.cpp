@@ -1,4 +1,4 @@
-// Files of training runs: what is written, what is refused, and hostile checkpoints.
+// Files of training runs: what is written, what is refused, hostile checkpoints, shared folders.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -22,65 +22,52 @@ namespace fs = std::filesystem;
 
 using namespace training_program;
 
-const Setting kPlain = {"plain"};
-
 TEST(TrainingFilesTest, GoesOnWithItsOwnFilesOnly) {
   const std::string folder = new_folder("own");
-  const auto resume = [&](const std::function<void(TrainingOptions&)>& more = {}) {
-    Program(kPlain, folder, true, more);
-  };
+  const auto resume = [&](const Setting& setting = kPlain) { Program(setting, folder, true); };
   const std::string none =
       ": [TrainingRun] need the checkpoint of an earlier run to resume it; got none: set "
-      "TrainingOptions::output to the folder of that run, or resume to false";
+      "FileOptions::folder to that of the run, or resume to false";
   EXPECT_EQ(message_of<FileError>([&] { resume(); }), folder + none);
   fs::create_directories(folder);
   EXPECT_EQ(message_of<FileError>([&] { resume(); }), folder + "/checkpoint.safetensors" + none);
   Program(kPlain, folder).train();
   EXPECT_NO_THROW(resume());
-  EXPECT_EQ(message_of<UsageError>(
-                [&] { resume([](TrainingOptions& o) { o.settings["model"] = "other"; }); }),
-            "[TrainingRun] need the same settings to go on from " + folder +
-                "/checkpoint.safetensors: model was \"parity\"; got \"other\"");
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.settings["new"] = "1"; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.schedule = 0.1f; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.accumulate = 2; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.seed = 2; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.texts["words"] = "another vocabulary"; }),
+  EXPECT_THROW(resume(kPlain.with([](auto& o) { o.files.texts["words"] = "another vocabulary"; })),
                FileError);
   fs::remove(fs::path(folder) / "best.safetensors");
   EXPECT_THROW(resume(), FileError);
 }
 
-TEST(TrainingFilesTest, SettingsOfTheTrainerStay) {
-  const std::string folder = new_folder("trainer");
-  const auto run = [&](bool resume, float clipping, float rate) {
-    ParameterCollection model;
-    model.add_parameters({1});
-    SimpleSGDTrainer trainer(model, rate);
-    trainer.enable_clipping(clipping);
-    TrainingOptions options;
-    options.output = folder;
-    options.resume = resume;
-    TrainingRun run(model, trainer, options);
-    run.save();
-    return trainer.learning_rate;
+// It is part of the state, unlike settings of the trainer.
+TEST(TrainingFilesTest, TheLearningRateIsThatOfTheCheckpoint) {
+  const std::string folder = new_folder("rate");
+  Program(kPlain, folder).train();
+  const Setting other = {"other", [](auto&) {}, [](Trainer& t) { t.learning_rate = 0.5f; }};
+  EXPECT_EQ(Program(other, folder, true).trainer.learning_rate, 0.05f);
+}
+
+TEST(TrainingFilesTest, ArgumentsMayChangeAndAreNoPartOfTheModel) {
+  const std::string folder = new_folder("arguments");
+  const auto saved = [&](bool resume, const Metadata& arguments) {
+    Program program(kPlain.with([&](auto& o) { o.files.arguments = arguments; }), folder, resume);
+    program.train();
+    program.run->save();
+    return SafetensorsFile::read(fs::path(folder) / "checkpoint.safetensors").metadata();
   };
-  run(false, 5, 0.1f);
-  EXPECT_EQ(
-      message_of<UsageError>([&] { run(true, 1, 0.1f); }),
-      "[TrainingRun] need the same settings to go on from " + folder +
-          "/checkpoint.safetensors: training.trainer's clipping threshold was \"5\"; got \"1\"");
-  EXPECT_EQ(run(true, 5, 0.2f), 0.1f);  // part of the state
+  EXPECT_EQ(saved(false, {{"data", "here"}}).at("data"), "here");
+  EXPECT_EQ(saved(true, {{"data", "there"}}).at("data"), "there");
+  EXPECT_FALSE(saved(true, {}).contains("data"));
+  EXPECT_FALSE(SavedModel(folder).metadata().contains("data"));
 }
 
 TEST(TrainingFilesTest, HostileCheckpoints) {
   const std::string folder = new_folder("hostile");
   Program(kPlain, folder).train();
   const fs::path file = fs::path(folder) / "checkpoint.safetensors";
-  ParameterCollection model;
-  Embedding numbers(model, kSamples, 4);
-  Linear output(model, 4, 2);
-  AdamTrainer trainer(model, 0.05f);
+  Program program(kPlain);
+  const ParameterCollection& model = program.model;
+  AdamTrainer& trainer = program.trainer;
   Random random;
   const Metadata good = load_checkpoint(file, model, trainer, random);
   for (const auto& [key, value] :
@@ -114,34 +101,31 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
   EXPECT_NO_THROW(Program(kPlain, folder, true));
 }
 
-// A perplexity may be infinite at first.
+// A perplexity may be infinite at first; NaN is never the best.
 TEST(TrainingFilesTest, ScoresNeedNotBeFinite) {
-  for (const NotFinite not_finite : {NotFinite::fail, NotFinite::skip}) {
-    const bool fails = not_finite == NotFinite::fail;
-    const double number = fails ? std::numeric_limits<double>::infinity() : std::nan("");
+  for (const double number : {std::numeric_limits<double>::infinity(), std::nan("")}) {
     SCOPED_TRACE(number);
     const std::string folder = new_folder("not_finite");
-    const auto smaller = [&](TrainingOptions& options) {
-      options.better = Better::smaller;
-      options.not_finite = not_finite;
-    };
-    Program first(kPlain, folder, false, smaller);
+    const Setting setting = kPlain.with([](TrainingOptions& options) {
+      options.stopping.better = Better::smaller;
+      options.not_finite = NotFinite::skip;
+    });
+    Program first(setting, folder);
     for (int epoch = 0; epoch < 2; ++epoch) {
-      ASSERT_TRUE(first.run->next_epoch());
-      for (const auto& samples : first.run->minibatches(*first.batch, kSamples)) {
-        first.run->update(Gradients(), 2, samples.size());
+      ASSERT_TRUE(first.run->next_epoch(kSamples));
+      while (first.run->next(*first.batch)) {
+        first.run->update(Gradients(), 2, first.run->samples().size());
         if (epoch == 1) first.run->stop();
       }
       if (epoch == 0) first.run->finish_epoch(number);
     }
-    const TrainingProgress before = first.run->progress();
+    const Outcome before = first.outcome();
+    const double loss = first.run->progress().loss;
     first.run.reset();
-    Program second(kPlain, folder, true, smaller);
-    const TrainingProgress& after = second.run->progress();
-    EXPECT_EQ(after.updates, 8u);
-    EXPECT_EQ(after.loss, before.loss);
-    EXPECT_EQ(after.best_epoch, before.best_epoch);
-    EXPECT_EQ(after.best_score, before.best_score);
+    Program second(setting, folder, true);
+    EXPECT_EQ(second.run->progress().updates, 8u);
+    EXPECT_EQ(second.run->progress().loss, loss);
+    EXPECT_TRUE(second.outcome() == before);
     if (std::isinf(number)) {
       EXPECT_EQ(SavedModel(folder).number<double>("training.dev_score"), number);
     }
@@ -157,7 +141,7 @@ TEST(TrainingFilesTest, CurvesAreThereAfterResuming) {
   std::ofstream(csv) << "epoch\n";
   fs::remove(svg);
   Program second(kPlain, folder, true);
-  EXPECT_FALSE(second.run->next_epoch());
+  EXPECT_FALSE(second.run->next_epoch(kSamples));
   EXPECT_EQ(text_of(csv), numbers);
   EXPECT_TRUE(fs::exists(svg));
 }
@@ -175,31 +159,30 @@ TEST(TrainingFilesTest, NeedsAFolderToWriteIn) {
 TEST(TrainingFilesTest, WritesWhatPeopleAndProgramsRead) {
   const std::string folder = new_folder("files");
   std::ostringstream lines;
-  Program program(kPlain, folder, false, [&](TrainingOptions& options) {
-    options.lines = &lines;
-    options.events = true;
-    options.score_name = "accuracy";
-    options.unit = "numbers";
+  const Setting setting = kPlain.with([&](TrainingOptions& options) {
+    options.report.lines = &lines;
+    options.files.events = true;
+    options.report.score_name = "accuracy";
+    options.report.unit = "sentences";
   });
+  Program program(setting, folder);
   program.train({}, [](TrainingRun& run, int minibatch) { run.note("loss <2>", minibatch); });
   const std::string text = lines.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
-  EXPECT_EQ(text.find("epoch 1/3: loss 0."), 0u) << text;
-  EXPECT_NE(text.find(" numbers/s, best so far\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("epoch 1/3: loss "), 0u) << text;
+  EXPECT_NE(text.find(" sentences/s, best so far\n"), std::string::npos) << text;
   const std::string csv = text_of(fs::path(folder) / "curve.csv");
-  EXPECT_EQ(csv.find("epoch,dev accuracy,learning rate,loss <2>,train loss\n1,0."), 0u) << csv;
+  EXPECT_EQ(csv.find("epoch,dev accuracy,learning rate,loss <2>,train loss\n1,-"), 0u) << csv;
   EXPECT_NE(text_of(fs::path(folder) / "curve.svg").find("loss &lt;2&gt;"), std::string::npos);
   EXPECT_GT(fs::file_size(fs::path(folder) / "events.out.tfevents.0.run"), 300u);
   program.run->write_report(fs::path(folder) / "report.json", {{"test", 0.5}});
   EXPECT_NE(text_of(fs::path(folder) / "report.json").find("\"test\": 0.5"), std::string::npos);
 
-  ParameterCollection model;
-  Embedding numbers(model, kSamples, 4);
-  Linear output(model, 4, 2);
+  const Program other(kPlain);
   const SavedModel saved(folder);
-  saved.load(model);
-  EXPECT_EQ(as_vector(output.weights().values()), as_vector(program.output.weights().values()));
-  EXPECT_EQ(saved.text("model"), "parity");
+  saved.load(other.model);
+  EXPECT_EQ(other.values(), program.values());
+  EXPECT_EQ(saved.text("model"), "first word");
   EXPECT_EQ(saved.vocabulary("words").size(), 1u);
   EXPECT_EQ(saved.number<unsigned>("training.batch_size"), kBatch);
   EXPECT_THROW(saved.text("nothing"), FileError);
@@ -229,28 +212,71 @@ TEST(TrainingFilesTest, SavedModelsWithNaNChangeNothing) {
   EXPECT_EQ(values_of(model), (std::vector<float>{1, 1, 2, 2}));
 }
 
-TEST(TrainingFilesTest, EventsAreAppendedAfterResumingAndBeginAnewElse) {
+// A run that resumes writes the epochs before anew.
+TEST(TrainingFilesTest, EventsHaveAllEpochsOfTheRun) {
   const std::string folder = new_folder("events");
   const fs::path file = fs::path(folder) / "events.out.tfevents.0.run";
-  const auto train = [&](bool resume, unsigned epochs) {
-    Program(kPlain, folder, resume, [&](TrainingOptions& options) {
-      options.events = true;
+  const auto size = [&](bool resume, unsigned epochs) {
+    const Setting setting = kPlain.with([&](TrainingOptions& options) {
+      options.files.events = true;
       options.epochs = epochs;
-    }).train();
-    return text_of(file);
+    });
+    Program(setting, folder, resume).train();
+    return fs::file_size(file);
   };
-  const std::string one = train(false, 1), two = train(true, 2), anew = train(false, 1);
-  EXPECT_TRUE(two.starts_with(one));
-  EXPECT_GT(two.size(), one.size());
-  EXPECT_EQ(anew.size(), one.size());
+  const auto one = size(false, 1), two = size(true, 2), whole = size(false, 2),
+             anew = size(false, 1);
+  EXPECT_GT(one, 100u);
+  EXPECT_GT(two, one);
+  EXPECT_EQ(two, whole);
+  EXPECT_EQ(anew, one);
+  // The field of the step, before that of the summary.
+  const auto has_step = [&](char step) {
+    return text_of(file).find(std::string("\x10") + step + '\x2A') != std::string::npos;
+  };
+  EXPECT_TRUE(has_step(1));
+  EXPECT_FALSE(has_step(0));
 }
 
-TEST(TrainingFilesTest, LinesThatCannotBeWritten) {
-  std::ostringstream lines;
-  lines.setstate(std::ios::failbit);
-  Program program(kPlain, "", false, [&](TrainingOptions& options) { options.lines = &lines; });
-  EXPECT_THROW(program.train(), FileError);
-  EXPECT_EQ(program.run->progress().epochs, 1u);
+TEST(TrainingFoldersTest, AreOfOneRunAtATime) {
+  const std::string folder = new_folder("one_run");
+  const Setting events = kPlain.with([](auto& o) { o.files.events = true; });
+  {
+    Program first(events, folder);
+    first.train();
+    const std::string before = text_of(fs::path(folder) / "events.out.tfevents.0.run");
+    for (const bool resume : {false, true}) {
+      EXPECT_EQ(message_of<FileError>([&] { Program(events, folder, resume); }),
+                folder +
+                    ": need a folder that no other run uses; got one in use by this program: "
+                    "destroy the run that has it, or choose another folder");
+    }
+    EXPECT_EQ(text_of(fs::path(folder) / "events.out.tfevents.0.run"), before);
+  }
+  EXPECT_NO_THROW(Program(kPlain, folder, true));
+  EXPECT_NO_THROW(Program(kPlain, folder));
+}
+
+// Where there are no locks, as between machines that share a disk, the end tells.
+TEST(TrainingFoldersTest, TheBestModelIsThatOfTheRun) {
+  const std::string folder = new_folder("ours"), others = new_folder("others");
+  const Setting worse = kPlain.with([](auto& o) { o.stopping.better = Better::smaller; });
+  Setting slow = worse;
+  slow.trainer = [](Trainer& trainer) { trainer.learning_rate = 0.01f; };
+  Program(slow, others).train();
+  const auto train = [&] {
+    Program program(worse, folder);
+    program.train({}, [&](TrainingRun&, int minibatch) {
+      // Of the same program with the same settings: its score tells it apart.
+      if (minibatch == 20)
+        fs::copy_file(fs::path(others) / "best.safetensors", fs::path(folder) / "best.safetensors",
+                      fs::copy_options::overwrite_existing);
+    });
+  };
+  EXPECT_EQ(message_of<FileError>(train),
+            folder +
+                "/best.safetensors: need the best model of this run, of epoch 1; got that of "
+                "another run: give every run a folder of its own");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "nn/nn.h"
 #include "nn/train.h"
 #include "tests/distributed/ranks_of_threads.h"
+#include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -53,23 +54,15 @@ struct Model {
     if (asks && as_scalar(pick(scores, 0).value()) > 0) scores = scores * 2.0f;
     return cross_entropy(scores, sample.label);
   }
-  std::vector<float> values() const {
-    std::vector<float> all;
-    for (const auto& storage : parameters.storages()) {
-      storage->refresh_rows();
-      const std::vector<float> some = as_vector(storage->tensor());
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
+  std::vector<float> values() const { return values_of(parameters); }
 };
 
 TrainingOptions quiet_options() {
   TrainingOptions options;
   options.epochs = 3;
   options.batch_size = 7;
-  options.lines = nullptr;
-  options.watch_interrupts = false;
+  options.report.lines = nullptr;
+  options.stopping.watch_interrupts = false;
   return options;
 }
 
@@ -78,7 +71,7 @@ std::vector<float> train_in_one_call(const std::vector<Sample>& samples,
   Model model;
   model.asks = asks;
   const TrainingProgress progress = train(
-      model.parameters, model.trainer, samples,
+      model.trainer, samples,
       [&](ComputationGraph& graph, const Sample& sample) { return model.loss(graph, sample); },
       options);
   EXPECT_EQ(progress.epochs, options.epochs);
@@ -90,10 +83,11 @@ TEST(TrainTest, HasTheBitsOfTheLoop) {
   const std::vector<Sample> samples = some_samples(40);
   const std::vector<float> expected = [&] {
     Model model;
-    TrainingRun run(model.parameters, model.trainer, quiet_options());
+    TrainingRun run(model.trainer, quiet_options());
     Minibatch batch;
-    while (run.next_epoch()) {
-      for (const auto& some : run.minibatches(batch, samples.size())) {
+    while (run.next_epoch(samples.size())) {
+      while (run.next(batch)) {
+        const auto& some = run.samples();
         for (const std::uint32_t i : some) {
           batch.add_loss(model.loss(batch.new_graph(), samples[i]));
         }
@@ -116,14 +110,14 @@ TEST(TrainTest, ResultsDoNotDependOnThreadsShardsOrRanks) {
     TrainingOptions options = quiet_options();
     for (const Sample& sample : samples) options.sizes.push_back(sample.words.size());
     options.graph.threads = 1;
-    options.shards = 4;
+    options.ranks.shards = 4;
     const std::vector<float> expected = train_in_one_call(samples, options, asks);
     options.graph.threads = 4;
     EXPECT_EQ(train_in_one_call(samples, options, asks), expected);
     for (const unsigned ranks : {2u, 3u}) {
       run_ranks(ranks, [&](const std::shared_ptr<Communicator>& all) {
         TrainingOptions shared = options;
-        shared.ranks = all;
+        shared.ranks.communicator = all;
         shared.graph.threads = 1 + all->rank();
         EXPECT_EQ(train_in_one_call(samples, shared, asks), expected);
       });
@@ -140,11 +134,11 @@ TEST(TrainTest, SamplesDrawTheSameInAnyMinibatch) {
     SimpleSGDTrainer trainer(model);
     TrainingOptions options = quiet_options();
     options.batch_size = batch_size;
-    options.shards = shards;
+    options.ranks.shards = shards;
     options.seed = seed;
     std::vector<std::vector<std::uint32_t>> all(kSamples);  // by sample, of all epochs
     train(
-        model, trainer, kSamples,
+        trainer, kSamples,
         [&](ComputationGraph& graph, std::size_t i) {
           all[i].push_back(graph.random()());
           const Tensor mask = dropout(ones(graph, {30}), 0.5f).value();
@@ -174,14 +168,14 @@ TEST(TrainTest, TakesSeveralLossesOrNone) {
     options.batch_size = 2;
     if (as_one) {
       train(
-          model, trainer, slopes,
+          trainer, slopes,
           [&](ComputationGraph& graph, float slope) {
             return slope == 3 ? zeros(graph, {1}) : parameter(graph, w) * (2 * slope);
           },
           options);
     } else {
       train(
-          model, trainer, std::span(slopes),
+          trainer, std::span(slopes),
           [&](ComputationGraph& graph, float slope) {
             const Expression x = parameter(graph, w) * slope;
             return slope == 3 ? std::vector<Expression>() : std::vector<Expression>{x, x};
@@ -202,8 +196,8 @@ TEST(TrainTest, LossesAreMeansUnlessTheyAreSums) {
     options.epochs = 1;
     options.sum_losses = sums;
     train(
-        model, trainer, 4,
-        [&](ComputationGraph& graph, std::size_t) { return parameter(graph, w); }, options);
+        trainer, 4, [&](ComputationGraph& graph, std::size_t) { return parameter(graph, w); },
+        options);
     return as_scalar(w.values());
   };
   EXPECT_EQ(trained(false), 7);
@@ -216,17 +210,17 @@ TEST(TrainTest, GoesOnWithTheSameBits) {
   const std::vector<Sample> samples = some_samples(25);
   TrainingOptions options = quiet_options();
   double score = 0;
-  options.dev_score = [&] { return ++score; };
+  options.stopping.dev_score = [&] { return ++score; };
   const std::vector<float> expected = train_in_one_call(samples, options);
   EXPECT_EQ(score, 3);
   // The second epoch is not completed.
-  options.output = folder;
-  options.watch_interrupts = true;
+  options.files.folder = folder;
+  options.stopping.watch_interrupts = true;
   Model first;
   int calls = 0;
   options.graph.threads = 1;
   const TrainingProgress progress = train(
-      first.parameters, first.trainer, samples,
+      first.trainer, samples,
       [&](ComputationGraph& graph, const Sample& sample) {
         if (++calls == 35) std::raise(SIGINT);
         return first.loss(graph, sample);
@@ -235,7 +229,7 @@ TEST(TrainTest, GoesOnWithTheSameBits) {
   EXPECT_TRUE(progress.interrupted);
   EXPECT_EQ(progress.epochs, 1u);
   EXPECT_GT(progress.minibatches, 0u);
-  options.resume = true;
+  options.files.resume = true;
   EXPECT_EQ(train_in_one_call(samples, options), expected);
 }
 
@@ -243,7 +237,7 @@ TEST(TrainTest, GoesOnWithTheSameBits) {
 TEST(TrainTest, EveryLineHasASpeed) {
   std::ostringstream lines;
   TrainingOptions options = quiet_options();
-  options.lines = &lines;
+  options.report.lines = &lines;
   train_in_one_call(some_samples(40), options);
   EXPECT_NE(lines.str().find(" samples/s"), std::string::npos) << lines.str();
   EXPECT_EQ(lines.str().find(" 0 samples/s"), std::string::npos) << lines.str();
@@ -254,32 +248,20 @@ TEST(TrainTest, RefusesWhatMakesNoSense) {
   TrainingOptions options = quiet_options();
   options.sizes = {1, 2};
   EXPECT_EQ(message_of<UsageError>([&] { train_in_one_call(samples, options); }),
-            "[train] need a size per sample, or none; got 2 for 4");
+            "[TrainingRun] need a size per sample, or none; got 2 for 4");
   options.sizes = {};
-  options.patience = 2;
+  options.stopping.patience = 2;
   EXPECT_EQ(message_of<UsageError>([&] { train_in_one_call(samples, options); }),
-            "[train] need TrainingOptions::dev_score to have patience; got none");
-  options.patience = 0;
+            "[train] need StoppingOptions::dev_score to have patience; got none");
+  options.stopping.patience = 0;
   Model model;
-  options.sizes = {1, 2, 3, 4};
-  EXPECT_NE(message_of<UsageError>([&] {
-              TrainingRun(model.parameters, model.trainer, options);
-            }).find("[TrainingRun] need sizes as an argument of minibatches()"),
-            std::string::npos);
-  options.sizes = {};
-  options.dev_score = [] { return 1.0; };
-  EXPECT_NE(message_of<UsageError>([&] {
-              TrainingRun(model.parameters, model.trainer, options);
-            }).find("the dev score as an argument of finish_epoch()"),
-            std::string::npos);
-  options.dev_score = nullptr;
   const auto fail = [&](ComputationGraph& graph, const Sample& sample) {
     if (&sample == &samples[2]) throw StateError("no");
     return model.loss(graph, sample);
   };
   options.sizes = {1, 2, 3, 4};
   EXPECT_EQ(message_of<StateError>([&] {
-              train(model.parameters, model.trainer, samples, fail, options);
+              train(model.trainer, samples, fail, options);
             }).find("no, in sample "),
             0u);
 }

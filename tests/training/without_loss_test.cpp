@@ -45,8 +45,8 @@ struct Model {
   Model() {
     trainer.weight_decay = 0.125f;
     options.epochs = 2;
-    options.lines = nullptr;
-    options.watch_interrupts = false;
+    options.report.lines = nullptr;
+    options.stopping.watch_interrupts = false;
   }
 
   static bool has_loss(std::uint32_t sample) {
@@ -60,10 +60,11 @@ struct Model {
     }
   }
   Outcome train(const Minibatches& list, const std::function<void(TrainingRun&)>& after = {}) {
-    TrainingRun run(collection, trainer, options);
+    TrainingRun run(trainer, options);
     Minibatch batch;
-    while (run.next_epoch()) {
-      for (const auto& samples : run.minibatches(batch, list)) {
+    while (run.next_epoch(list)) {
+      while (run.next(batch)) {
+        const auto& samples = run.samples();
         record(batch, samples);
         run.update(batch);
         if (after) after(run);
@@ -101,10 +102,10 @@ class WithoutLoss : public testing::TestWithParam<Sharing> {
   static void apply(const Ranks& ranks, TrainingOptions& options) {
     const Sharing& sharing = GetParam();
     options.accumulate = sharing.accumulate;
-    options.shards = sharing.shards;
+    options.ranks.shards = sharing.shards;
     options.sum_losses = sharing.sum_losses;
-    options.ranks = ranks;
-    if (sharing.is_relaxed) options.relaxation = Relaxation{};
+    options.ranks.communicator = ranks;
+    if (sharing.is_relaxed) options.ranks.relaxation = Relaxation{};
   }
   /// All ranks must agree.
   static Outcome train(const Minibatches& list, const std::string& folder = "", bool resume = false,
@@ -114,8 +115,8 @@ class WithoutLoss : public testing::TestWithParam<Sharing> {
     run_ranks(GetParam().ranks, [&](const Ranks& ranks) {
       Model model;
       apply(ranks, model.options);
-      model.options.output = folder;
-      model.options.resume = resume;
+      model.options.files.folder = folder;
+      model.options.files.resume = resume;
       std::uint64_t count = 0;
       const Outcome outcome = model.train(list, [&](TrainingRun& run) {
         if (++count == stop_after) run.stop();
@@ -149,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(WithoutLoss, MinibatchesMakeNoUpdate) {
   Model expected;
   apply(nullptr, expected.options);
-  expected.options.relaxation = {};
+  expected.options.ranks.relaxation = {};
   expected.options.accumulate = 1;
   const bool accumulates = GetParam().accumulate == 2;
   Outcome outcome =
@@ -179,8 +180,8 @@ TEST(RelaxedWithoutLossTest, MinibatchesAreCountedOnce) {
   for (const Relaxation relaxation : {Relaxation{}, Relaxation{.backup_ranks = 1}}) {
     run_ranks(3, [&](const Ranks& ranks) {
       Model model;
-      model.options.ranks = ranks;
-      model.options.relaxation = relaxation;
+      model.options.ranks.communicator = ranks;
+      model.options.ranks.relaxation = relaxation;
       const Outcome outcome = model.train(kList);
       EXPECT_EQ(outcome.skipped, 0u);
       if (relaxation.backup_ranks == 0) {
@@ -196,14 +197,14 @@ TEST(RelaxedWithoutLossTest, MinibatchesAreCountedOnce) {
 TEST(WithoutLossTest, ALineSaysHowMany) {
   std::ostringstream lines;
   Model model;
-  model.options.lines = &lines;
+  model.options.report.lines = &lines;
   model.train(kList);
   const std::string text = lines.str(), words = ", 2 minibatches without a loss\n";  // per epoch
   EXPECT_NE(text.find(words), std::string::npos) << text;
   EXPECT_NE(text.find(words), text.rfind(words)) << text;
   std::ostringstream others;
   Model other;
-  other.options.lines = &others;
+  other.options.report.lines = &others;
   other.train({{1, 2}});
   EXPECT_EQ(others.str().find("without a loss"), std::string::npos) << others.str();
 }
@@ -212,7 +213,7 @@ TEST(WithoutLossTest, ALineSaysHowMany) {
 TEST(WithoutLossTest, MinibatchesWithoutSamples) {
   for (const unsigned shards : {1u, 2u}) {
     Model model;
-    model.options.shards = shards;
+    model.options.ranks.shards = shards;
     const Outcome outcome = model.train({{}, {1}, {}});
     EXPECT_EQ(outcome.updates, 2u);
     EXPECT_EQ(outcome.without_loss, 4u);
@@ -231,7 +232,7 @@ TEST(TrainWithoutLossTest, SomeSamplesNeedNone) {
     model.options.batch_size = batch_size;
     model.options.epochs = 20;
     const TrainingProgress progress = train(
-        model.collection, model.trainer, 4,
+        model.trainer, 4,
         [&](ComputationGraph& graph, std::size_t i) {
           return i == 0 ? std::vector<Expression>() : std::vector{parameter(graph, model.w)};
         },
@@ -256,7 +257,7 @@ TEST(TrainWithoutLossTest, ARunNeedsSamplesAndALoss) {
   Model model;
   const auto train_on = [&](std::size_t samples) {
     train(
-        model.collection, model.trainer, samples,
+        model.trainer, samples,
         [](ComputationGraph&, std::size_t) { return std::vector<Expression>(); }, model.options);
   };
   EXPECT_EQ(message_of<UsageError>([&] { train_on(0); }),

@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 #include "dynet_like/distributed/mpi_ranks.h"
-#include "tests/distributed/program.h"
-#include "tests/distributed/settings.h"
+#include "tests/support/training_program.h"
 
-namespace dynet_like::nn::ranks_program {
+namespace dynet_like::nn::training_program {
 namespace {
 
 struct Fault {
@@ -32,23 +31,15 @@ void suffer(const Fault& fault) {
 /// Also those whose bits are not the same every time.
 Setting setting_of(const std::string& name) {
   std::vector<Setting> all = settings();
-  all.push_back({"stale", [](TrainingOptions& options) { options.relaxation = {.staleness = 3}; }});
-  all.push_back(
-      {"backup", [](TrainingOptions& options) { options.relaxation = {.backup_ranks = 1}; }});
+  all.push_back({"stale", [](auto& options) { options.ranks.relaxation = {.staleness = 3}; }});
+  all.push_back({"backup", [](auto& options) { options.ranks.relaxation = {.backup_ranks = 1}; }});
   for (const Setting& setting : all) {
     if (setting.name == name) return setting;
   }
   throw std::runtime_error("there is no setting " + name);
 }
 
-void run(const std::vector<std::string>& arguments, const std::shared_ptr<Communicator>& ranks) {
-  Setting setting = setting_of(arguments.at(0));
-  // Open MPI sends SIGTERM to all where one is gone.
-  const auto options = setting.options;
-  setting.options = [options](TrainingOptions& all) {
-    options(all);
-    all.watch_interrupts = true;
-  };
+void run(const std::vector<std::string>& arguments, const Ranks& ranks) {
   const bool resume = arguments.size() > 2 && arguments[2] == "resume";
   const std::size_t at = resume ? 3 : 2;
   Fault fault;
@@ -57,14 +48,14 @@ void run(const std::vector<std::string>& arguments, const std::shared_ptr<Commun
              std::stoull(arguments[at + 2])};
   }
   const bool is_at_fault = !fault.what.empty() && ranks->rank() == fault.rank;
-  if (is_at_fault && fault.what == "other") {
-    setting.options = [](TrainingOptions& all) { all.settings["hidden"] = "9"; };
-  }
-  Program program(setting, ranks, arguments.at(1), resume);
-  program.after_update = [&](TrainingRun&, std::uint64_t updates) {
-    if (is_at_fault && updates == fault.update) suffer(fault);
-  };
-  program.train();
+  const Setting setting = setting_of(arguments.at(0)).with([&](TrainingOptions& options) {
+    options.stopping.watch_interrupts = true;  // Open MPI sends SIGTERM to all where one is gone
+    if (is_at_fault && fault.what == "other") options.files.settings["hidden"] = "9";
+  });
+  Program program(setting, arguments.at(1), resume, ranks);
+  program.train({}, [&](TrainingRun& run, int) {
+    if (is_at_fault && run.progress().updates == fault.update) suffer(fault);
+  });
   const std::vector<float> values = program.values();
   const auto all = gather_texts(
       *ranks, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
@@ -88,12 +79,12 @@ int run_all(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-}  // namespace dynet_like::nn::ranks_program
+}  // namespace dynet_like::nn::training_program
 
 // Open MPI's plug-ins keep memory and are unloaded, so that nothing says whose it is: leaks of ours
 // are found where ranks are threads.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
 int main(int argc, char** argv) {
-  return dynet_like::nn::ranks_program::run_all({argv + 1, argv + argc});
+  return dynet_like::nn::training_program::run_all({argv + 1, argv + argc});
 }
