@@ -80,6 +80,8 @@ class Bidirectional {
 
   /// The size of one direction's output.
   unsigned hidden() const { return layers_.front().forward.hidden(); }
+  /// The size of an output: that of both directions.
+  unsigned outputs() const { return 2 * hidden(); }
 
  private:
   struct Layer {

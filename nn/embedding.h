@@ -55,6 +55,8 @@ class Embedding {
   Expression mean(ComputationGraph& graph, ListOf<std::uint32_t> rows) const;
 
   const LookupParameter& table() const { return table_; }
+  /// The size of a vector.
+  unsigned outputs() const { return table_.dim()[0]; }
 
  private:
   LookupParameter table_;

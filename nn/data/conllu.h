@@ -55,6 +55,8 @@ struct ConlluSentence {
   /// The values of a column for all words, such as &ConlluColumns::form.
   using Column = std::string ConlluColumns::*;
   std::vector<std::string> column(Column column) const;
+  /// The words as they are written: column(&ConlluColumns::form).
+  std::vector<std::string> forms() const { return column(&ConlluColumns::form); }
   /// Sets a head or a text for every word, such as a parser's results. Throws UsageError for a
   /// wrong number of them, and for heads that are not words of the sentence.
   void set_heads(std::span<const std::uint32_t> heads);

@@ -19,8 +19,8 @@ namespace dynet_like::nn {
 ///   word       separated by spaces and tabs
 enum class TextUnit { character, word };
 
-/// The units of a line without its end.
-std::vector<std::string> split_line(std::string_view line, TextUnit unit);
+/// The units of a line without its end, by default words.
+std::vector<std::string> split_line(std::string_view line, TextUnit unit = TextUnit::word);
 
 /// The number of characters, as defined above.
 std::size_t count_characters(std::string_view text);
@@ -41,6 +41,6 @@ Text read_text(std::istream& stream, const std::string& file, TextUnit unit,
 /// Joins units to a text, with one space between words. Throws UsageError for numbers that are not
 /// in the vocabulary.
 std::string join_units(const Vocabulary& vocabulary, std::span<const std::uint32_t> units,
-                       TextUnit unit);
+                       TextUnit unit = TextUnit::word);
 
 }  // namespace dynet_like::nn

@@ -1,6 +1,7 @@
 // A vocabulary: converts words to consecutive numbers and back, counts them, saves them as text.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -119,5 +120,26 @@ class Vocabulary {
   WordNormalisation normalisation_;
   bool frozen_ = false;
 };
+
+/// The words of all samples, numbered in the order in which they occur. `words_of` is a member or
+/// function that gives the words of a sample, or one word, such as a label. If `unknown` is given,
+/// this word comes first, and stands for all others:
+///
+///     vocabulary_of(sentences, &TaggedSentence::words, "<unknown>")
+template <class Samples, class WordsOf>
+requires std::invocable<const WordsOf&, const typename Samples::value_type&> Vocabulary
+vocabulary_of(const Samples& samples, const WordsOf& words_of, std::string_view unknown = {}) {
+  Vocabulary vocabulary;
+  if (!unknown.empty()) vocabulary.set_unknown(unknown);
+  for (const auto& sample : samples) {
+    const auto& words = std::invoke(words_of, sample);
+    if constexpr (std::convertible_to<decltype(words), std::string_view>) {
+      vocabulary.add(words);
+    } else {
+      vocabulary.add_all(words);
+    }
+  }
+  return vocabulary;
+}
 
 }  // namespace dynet_like::nn

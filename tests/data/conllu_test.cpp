@@ -88,6 +88,7 @@ TEST(ConlluTest, ReadsAllColumns) {
 TEST(ConlluTest, ColumnsOfAllWords) {
   ConlluSentence sentence = conllu(kExample)[0];
   EXPECT_EQ(sentence.column(&ConlluColumns::form), (std::vector<std::string>{"We", "do", "n't"}));
+  EXPECT_EQ(sentence.forms(), sentence.column(&ConlluColumns::form));
   sentence.set_heads(Heads{0, 1, 2});
   sentence.set_column(&ConlluColumns::deprel, std::vector<std::string>{"a", "b", "c"});
   EXPECT_EQ(sentence.heads(), (Heads{0, 1, 2}));

@@ -31,6 +31,29 @@ TEST(Vocabulary, TakesAndGivesWholeSentences) {
   EXPECT_THROW(words.words(std::vector<std::uint32_t>{0, 3}), UsageError);
 }
 
+TEST(Vocabulary, OfSamples) {
+  struct Sample {
+    std::vector<std::string> words;
+    std::string label;
+    std::vector<std::string> reversed() const { return {words.rbegin(), words.rend()}; }
+  };
+  const std::vector<Sample> samples = {{{"a", "b"}, "good"}, {{"c", "a"}, "bad"}};
+  const auto all = [](const Vocabulary& v) {
+    std::string text;
+    for (std::uint32_t i = 0; i < v.size(); ++i)
+      text += v.word(i) + ' ' + std::to_string(v.count(i)) + ' ';
+    return text;
+  };
+  EXPECT_EQ(all(vocabulary_of(samples, &Sample::words)), "a 2 b 1 c 1 ");
+  EXPECT_EQ(all(vocabulary_of(samples, &Sample::label)), "good 1 bad 1 ");
+  EXPECT_EQ(all(vocabulary_of(samples, &Sample::reversed)), "b 1 a 2 c 1 ");
+  const auto first = [](const Sample& sample) { return sample.words[0]; };
+  const Vocabulary words = vocabulary_of(std::span(samples), first, "<unknown>");
+  EXPECT_EQ(all(words), "<unknown> 0 a 1 c 1 ");
+  EXPECT_EQ(words.id("d"), words.unknown());
+  EXPECT_EQ(vocabulary_of(samples, &Sample::words).unknown(), std::nullopt);
+}
+
 /// A file name in the temporary folder that is removed at the end.
 class VocabularyFile : public testing::Test {
  protected:

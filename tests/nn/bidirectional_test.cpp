@@ -155,6 +155,7 @@ TEST(BidirectionalLSTMTest, EmptySequencesAndSizesThatDoNotFit) {
   ParameterCollection model;
   const BidirectionalLSTM bilstm(model, kInputs, kHidden, {.layers = 2});
   EXPECT_EQ(bilstm.hidden(), kHidden);
+  EXPECT_EQ(bilstm.outputs(), 2 * kHidden);
   ComputationGraph graph;
   EXPECT_TRUE(bilstm({}).empty());
   EXPECT_THROW(bilstm.final_states({}), UsageError);

@@ -28,6 +28,7 @@ TEST(EmbeddingTest, SeveralRows) {
       mean[i] += value / 3;
     }
   }
+  EXPECT_EQ(embedding.outputs(), 3u);
   EXPECT_EQ(embedding.columns(graph, rows).dim(), Dim({3, 3}));
   EXPECT_EQ(embedding.minibatch(graph, rows).dim(), Dim({3}, 3));
   EXPECT_EQ(embedding.columns(graph, Rows{1}).dim(), Dim({3, 1}));
