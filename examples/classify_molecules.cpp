@@ -4,7 +4,7 @@
 #include <nn/data.h>
 #include <nn/nn.h>
 #include <nn/train.h>
-#include <cstdio>
+#include <iostream>
 using namespace dynet_like;
 
 std::vector<unsigned> bonds_of(const std::string& smiles) {  // of each atom to an earlier one
@@ -19,8 +19,7 @@ std::vector<unsigned> bonds_of(const std::string& smiles) {  // of each atom to 
 
 int main(int argc, char** argv) {
   const auto data = nn::read_labelled_texts(argc > 1 ? argv[1] : "examples/data/molecules.tsv");
-  nn::Vocabulary labels;
-  for (const nn::LabelledText& each : data) labels.add(each.label);
+  const auto labels = nn::vocabulary_of(data, &nn::LabelledText::label);
   ParameterCollection model(1);
   const nn::Embedding embedding(model, 128, 32);
   const nn::Linear first(model, 32, 32), second(model, 32, 32), output(model, 32, labels.size());
@@ -37,9 +36,7 @@ int main(int argc, char** argv) {
     return cross_entropy(scores(graph, each.text), labels.id(each.label));
   };
   nn::train(model, trainer, data, loss, {.epochs = 30, .batch_size = 16});
-  const std::vector<std::string> others = {"CCCCCCO", "CCCCOC", "CNCC(C)C"};  // not in the data
-  const auto found = nn::predict(others, [&](ComputationGraph& graph, const auto& smiles) {
-    return labels.word(argmax(scores(graph, smiles).value()));
-  });
-  for (int i : {0, 1, 2}) std::printf("%s: %s\n", others[i].c_str(), found[i].c_str());
+  ComputationGraph graph({.inference = true});
+  for (const char* smiles : {"CCCCCCO", "CCCCOC", "CNCC(C)C"})  // not in the data
+    std::cout << smiles << ": " << labels.word(argmax(scores(graph, smiles).value())) << '\n';
 }

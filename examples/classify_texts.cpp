@@ -10,21 +10,18 @@ using namespace dynet_like;
 int main(int argc, char** argv) {
   const auto data = nn::read_labelled_texts(argc > 1 ? argv[1] : "examples/data/reviews.tsv");
   const auto [train, test] = nn::split(data, 0.9);
-  const auto split = [](const auto& text) { return nn::split_line(text, nn::TextUnit::word); };
-  nn::Vocabulary words, labels;
-  words.set_unknown("<unknown>");
-  for (const nn::LabelledText& each : train) words.add_all(split(each.text));
-  for (const nn::LabelledText& each : data) labels.add(each.label);
+  const auto words_of = [](const nn::LabelledText& each) { return nn::split_line(each.text); };
+  const auto words = nn::vocabulary_of(train, words_of, "<unknown>");
+  const auto labels = nn::vocabulary_of(data, &nn::LabelledText::label);
 
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
-  const Parameter query = model.add_parameters({64});
-  const nn::BilinearAttention attention(model, 64, 64);
-  const nn::Linear output(model, 64, labels.size());
+  const Parameter query = model.add_parameters({encoder.outputs()});  // what matters in a text?
+  const nn::Linear output(model, encoder.outputs(), labels.size());
   const auto scores = [&](ComputationGraph& graph, const nn::LabelledText& each) {
-    const Expression columns = embedding.columns(graph, words.ids(split(each.text)));
-    return output(attention(attention.read(encoder(columns)), query));
+    const Expression x = encoder(embedding.columns(graph, words.ids(words_of(each))));
+    return output(attention(query, x, x));
   };
 
   AdamTrainer trainer(model, 0.01f);
@@ -36,10 +33,8 @@ int main(int argc, char** argv) {
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const auto& each) {
     return labels.word(argmax(scores(graph, each).value()));
   });
-  nn::Accuracy accuracy;
-  for (std::size_t i = 0; i < test.size(); ++i) {
+  for (std::size_t i = 0; i < test.size(); ++i)
     std::printf("%s: %s\n", found[i].c_str(), test[i].text.c_str());
-    accuracy.add(found[i] == test[i].label);
-  }
-  std::printf("%.1f %% of %zu texts are right\n", 100 * accuracy.value(), accuracy.count());
+  const double right = nn::accuracy(found, test, &nn::LabelledText::label);
+  std::printf("%.1f %% of %zu texts are right\n", 100 * right, test.size());
 }

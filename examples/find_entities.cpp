@@ -11,20 +11,17 @@ using namespace dynet_like;
 int main(int argc, char** argv) {
   const auto data = nn::read_columns(argc > 1 ? argv[1] : "examples/data/entities.tsv");
   const auto [train, test] = nn::split(data, 0.9);
-  nn::Vocabulary words, labels;
-  const unsigned unknown = words.set_unknown("<unknown>");
-  for (const nn::TaggedSentence& sentence : train) {
-    words.add_all(sentence.words);
-    labels.add_all(sentence.tags);
-  }
+  const auto words = nn::vocabulary_of(train, &nn::TaggedSentence::words, "<unknown>");
+  const auto labels = nn::vocabulary_of(train, &nn::TaggedSentence::tags);
+
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
-  const nn::Linear output(model, 64, labels.size());
+  const nn::Linear output(model, encoder.outputs(), labels.size());
   const nn::LinearChainCRF crf(model, labels.size());
   // A column of scores for every word.
   const auto emissions = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
-    const auto ids = nn::drop_words(graph, words.ids(sentence.words), unknown, 0.1f);
+    const auto ids = nn::drop_words(graph, words.ids(sentence.words), *words.unknown(), 0.1f);
     return output(encoder(embedding.columns(graph, ids)));
   };
 

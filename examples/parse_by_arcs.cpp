@@ -10,20 +10,18 @@ using namespace dynet_like;
 int main(int argc, char** argv) {
   const auto data = nn::read_conllu(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
   const auto [train, test] = nn::split(data, 0.9);
-  const auto forms = &nn::ConlluColumns::form;
-  nn::Vocabulary words;
-  const unsigned root = words.set_unknown("<root>");  // also stands for unknown words
-  for (const nn::ConlluSentence& sentence : train) words.add_all(sentence.column(forms));
+  const auto words = nn::vocabulary_of(train, &nn::ConlluSentence::forms, "<root>");  // or unknown
 
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
-  const nn::MLP head(model, 64, {32, 32}), dependant(model, 64, {32, 32});
+  const nn::MLP head(model, encoder.outputs(), {32, 32});
+  const nn::MLP dependant(model, encoder.outputs(), {32, 32});
   const nn::BiaffineArcs arcs(model, 32);
   // The scores of all arcs: a row for the root and every head, a column for every dependant.
   const auto scores = [&](ComputationGraph& graph, const nn::ConlluSentence& sentence) {
-    std::vector<unsigned> ids = words.ids(sentence.column(forms));
-    ids.insert(ids.begin(), root);
+    std::vector<unsigned> ids = words.ids(sentence.forms());
+    ids.insert(ids.begin(), *words.unknown());
     const Expression x = encoder(embedding.columns(graph, ids));
     return arcs(head(x), dependant(pick_range(x, 1, ids.size(), 1)));
   };

@@ -11,18 +11,15 @@ int main(int argc, char** argv) {
   auto data = nn::read_conllu(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
   std::erase_if(data, [](auto& s) { return !nn::TransitionSystem::can_make(s.heads()); });
   const auto [train, test] = nn::split(data, 0.9);
-  nn::Vocabulary words;
-  const unsigned root = words.set_unknown("<root>");  // also stands for unknown words
-  for (const auto& sentence : train) words.add_all(sentence.column(&nn::ConlluColumns::form));
+  const auto words = nn::vocabulary_of(train, &nn::ConlluSentence::forms, "<root>");  // or unknown
   constexpr nn::TransitionSystem system{nn::TransitionSystem::arc_hybrid};
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
   const nn::MLP mlp(model, 192, {32, system.size()});
-  // Returns the sentence with the predicted heads, and the losses of the decisions.
   const auto parse = [&](ComputationGraph& graph, nn::ConlluSentence sentence) {
-    std::vector<unsigned> ids = words.ids(sentence.column(&nn::ConlluColumns::form));
-    ids.insert(ids.begin(), root);
+    std::vector<unsigned> ids = words.ids(sentence.forms());
+    ids.insert(ids.begin(), *words.unknown());
     const Expression h = encoder(embedding.columns(graph, ids));
     std::vector<Expression> losses;
     nn::ParserState s(system, sentence.words.size());
@@ -32,7 +29,7 @@ int main(int argc, char** argv) {
       losses.push_back(cross_entropy(x, argmax(scores, s.judge(sentence.heads()).right)));
       s.apply(argmax(scores, s.allowed()));
     }
-    sentence.set_heads(s.heads());
+    sentence.set_heads(s.heads());  // the predicted ones
     return std::pair{sentence, losses};
   };
   AdamTrainer trainer(model, 0.01f);

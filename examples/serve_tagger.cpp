@@ -12,18 +12,15 @@ int main(int argc, char** argv) {
   const unsigned long port = argc > 1 ? std::stoul(argv[1]) : 8080;  // 0: any that is free
   if (port > 65535) throw UsageError("need a port from 0 to 65535; got " + std::string(argv[1]));
   const auto data = nn::read_conllu_tags(argc > 2 ? argv[2] : "examples/data/sentences.conllu");
-  nn::Vocabulary words, tags;
-  const unsigned unknown = words.set_unknown("<unknown>");
-  for (const nn::TaggedSentence& sentence : data) {
-    words.add_all(sentence.words);
-    tags.add_all(sentence.tags);
-  }
+  const auto words = nn::vocabulary_of(data, &nn::TaggedSentence::words, "<unknown>");
+  const auto tags = nn::vocabulary_of(data, &nn::TaggedSentence::tags);
+
   ParameterCollection model(1);
   const nn::Embedding embedding(model, words.size(), 32);
   const nn::BidirectionalLSTM encoder(model, 32, 32);
-  const nn::Linear output(model, 64, tags.size());
+  const nn::Linear output(model, encoder.outputs(), tags.size());
   const auto scores = [&](ComputationGraph& graph, const auto& sentence) {
-    const auto ids = nn::drop_words(graph, words.ids(sentence), unknown, 0.1f);
+    const auto ids = nn::drop_words(graph, words.ids(sentence), *words.unknown(), 0.1f);
     return output(encoder(embedding.columns(graph, ids)));
   };
   AdamTrainer trainer(model, 0.01f);
@@ -32,7 +29,7 @@ int main(int argc, char** argv) {
   };
   nn::train(model, trainer, data, loss, {.epochs = 10, .batch_size = 16});
   const auto tag = [&](ComputationGraph& graph, const std::string& text) {
-    const auto sentence = nn::split_line(text, nn::TextUnit::word);
+    const auto sentence = nn::split_line(text);
     if (sentence.empty()) throw serve::BadRequest("need words between spaces");
     std::string tagged;  // a request waits for others, to share batches
     for (const unsigned id : argmax_of_columns(scores(graph, sentence).value()))

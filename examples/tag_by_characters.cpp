@@ -10,19 +10,16 @@ using namespace dynet_like;
 
 int main(int argc, char** argv) {
   const auto data = nn::read_conllu_tags(argc > 1 ? argv[1] : "examples/data/sentences.conllu");
-  const auto split = [](const std::string& word) {
-    return nn::split_line(word, nn::TextUnit::character);
-  };
-  nn::Vocabulary characters, tags;
+  const auto tags = nn::vocabulary_of(data, &nn::TaggedSentence::tags);
+  const auto split = [](auto& word) { return nn::split_line(word, nn::TextUnit::character); };
+  nn::Vocabulary characters;
   characters.set_unknown("<unknown>");
-  for (const nn::TaggedSentence& sentence : data) {
+  for (const nn::TaggedSentence& sentence : data)
     for (const std::string& word : sentence.words) characters.add_all(split(word));
-    tags.add_all(sentence.tags);
-  }
   ParameterCollection model(1);
   const nn::CharacterLSTM spelling(model, characters.size(), 16, {.hidden = 32});
   const nn::BidirectionalLSTM encoder(model, spelling.outputs(), 32);
-  const nn::Linear output(model, 64, tags.size());
+  const nn::Linear output(model, encoder.outputs(), tags.size());
   // A column of scores for every word.
   const auto scores = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
     std::vector<Expression> words;
