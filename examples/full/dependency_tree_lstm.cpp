@@ -26,32 +26,27 @@ using Word = nn::ConlluColumns;
 using Sentence = nn::ConlluSentence;
 using Sentences = std::vector<Sentence>;
 
+void add_options(OptionTable& table) {
+  table.files("trees");
+  table.whole("train-trees", {1, 1e7}, "2000", kNever, "size of the generated training data");
+  table.flag("flat", "ignore dependants: every word is a tree by itself");
+  table.whole("min-count", {1, 1e6}, "2", "words that occur fewer than N times are unknown");
+  table.whole("embedding", {1, 4096}, "16", "100", "size of a word's vector");
+  table.whole("hidden", {1, 4096}, "32", "200", "size of a state");
+  table.real("dropout", {0, 0.95}, "0.3", "dropout rate of words, states and the network");
+  add_vector_options(table);
+}
+
 const Program kProgram = {
     "dependency_tree_lstm",
     "Learns to label the arcs of dependency trees in CoNLL-U. --apply reads trees in CoNLL-U from\n"
     "standard input, and writes them with predicted labels.\n",
-    "with --train",
-    [](const Options& options) { return options.has("train"); },
-    {{"train", "FILE", "", "", "trees to train on, with --dev and --test"},
-     {"dev", "FILE", "", "", "trees to choose the best epoch on"},
-     {"test", "FILE", "", "", "trees to test on"},
-     {"train-trees", "N", "2000", kNever, "size of the generated training data", {1, 1e7}},
-     {"flat", "", "", "", "ignore dependants: every word is a tree by itself"},
-     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
-     {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
-     {"hidden", "N", "32", "200", "size of a state", {1, 4096}},
-     {"dropout", "X", "0.3", "0.3", "dropout rate of words, states and the network", {0, 0.95}},
-     kVectors,
-     kVectorsRate,
-     kMoreWords,
-     kLowerCase,
-     kDigits},
+    add_options,
     {{"15", "8"}, {"32", "32"}, {"0.01", "0.002"}}};
 
 nn::Splits<Sentence> load(const Options& options) {
-  options.need_all_or_none({"train", "dev", "test"});
-  const auto read = [&](const char* name) { return nn::read_conllu(options.text(name)); };
-  if (options.is_special()) return {read("train"), read("dev"), read("test")};
+  const auto read = [](const std::string& file) { return nn::read_conllu(file); };
+  if (auto data = read_splits<Sentence>(options, read)) return *data;
   const auto make = [&](auto n, int part) { return generated_formulas(n, options.seed() + part); };
   return {make(options.whole("train-trees"), 0), make(300, 1), make(1000, 2)};
 }
@@ -61,14 +56,9 @@ struct Vocabularies {
 };
 
 Vocabularies vocabularies_of(const Sentences& sentences, const Options& options) {
-  Vocabularies v = {nn::Vocabulary(normalisation_of(options)), {}};
-  v.words.set_unknown("<unknown>");
-  for (const Sentence& sentence : sentences) {
-    v.words.add_all(sentence.column(&Word::form));
-    v.labels.add_all(sentence.column(&Word::deprel));
-  }
-  v.words = known_words(v.words, options);
-  return v;
+  const auto labels_of = [](const Sentence& each) { return each.column(&Word::deprel); };
+  return {known_words(sentences, &Sentence::forms, options),
+          nn::vocabulary_of(sentences, labels_of)};
 }
 
 struct Model {
@@ -83,7 +73,7 @@ struct Model {
 
   /// A column of scores per word. Shapes: {labels, words}.
   Expression scores(ComputationGraph& graph, const Sentence& sentence) const {
-    const std::vector<unsigned> rows = v.words.ids(sentence.column(&Word::form));
+    const std::vector<unsigned> rows = v.words.ids(sentence.forms());
     const Expression x = dropout(embedding.columns(graph, rows), rate);
     const std::vector<unsigned> heads = sentence.heads(), none(heads.size(), 0);
     const Structure structure = nn::heads_bottom_up(options.has("flat") ? none : heads);
@@ -137,13 +127,15 @@ int train(const Options& options) {
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
-  const auto [with_dependants, all] = evaluate(model, data.test);
-  fmt::print("test: {:.1f} % of {} words with dependants, {:.1f} % of {} words\n",
-             100 * with_dependants.value(), with_dependants.count(), 100 * all.value(),
-             all.count());
+  if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss);
-  report.update({{"accuracy", all.value()}, {"with_dependants", with_dependants.value()}});
+  if (!data.test.empty()) {
+    const auto [with_dependants, all] = evaluate(model, data.test);
+    fmt::print("test: {:.1f} % of {} words with dependants, {:.1f} % of {} words\n",
+               100 * with_dependants.value(), with_dependants.count(), 100 * all.value(),
+               all.count());
+    report.update({{"accuracy", all.value()}, {"with_dependants", with_dependants.value()}});
+  }
   return finish(options, training, progress, report);
 }
 

@@ -3,11 +3,13 @@
 //   dynet_language_model [--dynet-seed N] [TEXT]
 //
 // Learns the characters of a text, without its last tenth, which is for testing. Without a file it
-// learns lists of numbers that count up, in a few seconds, and then writes some.
+// learns lists of numbers that count up, in a few seconds, and then writes some. The best model is
+// saved as dynet_language_model.model.
 #include <dynet/dict.h>
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/init.h>
+#include <dynet/io.h>
 #include <dynet/lstm.h>
 #include <dynet/model.h>
 #include <dynet/training.h>
@@ -125,6 +127,7 @@ int run(int argc, char** argv) {
   ParameterCollection model;
   RNNLanguageModel lm(model, dict.size());
   AdamTrainer trainer(model, 0.005f);
+  double best = 1e9;
   for (unsigned epoch = 1; epoch <= EPOCHS; ++epoch) {
     const size_t offset = rand0n(static_cast<int>(LENGTH));
     for (size_t first = offset; first + 2 < train.size(); first += BATCH_SIZE * LENGTH) {
@@ -139,9 +142,15 @@ int run(int argc, char** argv) {
       cg.backward(loss);
       trainer.update();
     }
-    cout << "epoch " << epoch << ": " << nats_per_character(lm, dev)
-         << " nats per character of the held-out text" << endl;
+    const double nats = nats_per_character(lm, dev);
+    cout << "epoch " << epoch << ": " << nats << " nats per character of the held-out text" << endl;
+    if (nats > best) continue;
+    best = nats;
+    TextFileSaver saver("dynet_language_model.model");
+    saver.save(model);
   }
+  TextFileLoader loader("dynet_language_model.model");
+  loader.populate(model);
   cout << lm.sample(dict.convert("\n"), 60, dict) << endl;
   return 0;
 }

@@ -21,32 +21,23 @@ using namespace dynet_like::examples;
 using Text = nn::LabelledText;
 using Texts = std::vector<Text>;
 
-const Program kProgram = {
-    "graph_network",
-    "Classifies molecules. A line is \"label TAB molecule\"; a molecule is atoms and bonds, such "
-    "as\n"
-    "\"C O N 1=2 1-3\". --apply reads molecules, one per line, and writes each with its label\n"
-    "and a tab in front.\n",
-    "with --train",
-    [](const Options& options) { return options.has("train"); },
-    {{"train", "FILE", "", "", "molecules to train on, with --dev"},
-     {"dev", "FILE", "", "", "molecules to choose the best epoch on"},
-     {"train-molecules", "N", "8000", kNever, "size of the generated training data", {1, 1e7}},
-     {"hidden", "N", "64", "64", "size of an atom's vector", {1, 4096}},
-     {"rounds", "N", "3", "3", "rounds of messages", {1, 100}}},
-    {{"4", "20"}, {"32", "32"}, {"0.003", "0.003"}}};
-
-const std::string kBonds = "-=#", kUnknown = "<unknown>";
-
-/// The index of an atom, from 0. refuse() must throw.
-template <class Refuse>
-unsigned number_of(std::string_view digits, std::size_t atoms, const Refuse& refuse) {
-  unsigned number = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (error != std::errc() || rest != end || number < 1 || number > atoms) refuse();
-  return number - 1;
+void add_options(OptionTable& table) {
+  table.files("molecules");
+  table.whole("train-molecules", {1, 1e7}, "8000", kNever, "size of the generated training data");
+  table.whole("hidden", {1, 4096}, "64", "size of an atom's vector");
+  table.whole("rounds", {1, 100}, "3", "rounds of messages");
 }
+
+const Program kProgram = {"graph_network",
+                          "Classifies molecules. A line is \"label TAB molecule\"; a molecule is "
+                          "atoms and bonds, such as\n"
+                          "\"C O N 1=2 1-3\". --apply reads molecules, one per line, and writes "
+                          "each with its label and a tab\n"
+                          "in front.\n",
+                          add_options,
+                          {{"4", "20"}, {"32", "32"}, {"0.003", "0.003"}}};
+
+const std::string kBonds = "-=#";
 
 /// Bonds in both directions, ordered by the atom that they lead to. The first one of each atom
 /// leads from itself.
@@ -60,7 +51,7 @@ struct Molecule {
       unsigned from, kind;
     };
     std::vector<std::vector<Bond>> bonds;  // for every atom
-    for (const std::string& word : nn::split_line(text, nn::TextUnit::word)) {
+    for (const std::string& word : nn::split_line(text)) {
       const std::size_t kind = word.find_first_of(kBonds);
       if (kind == word.npos) {
         bonds.push_back(
@@ -69,12 +60,13 @@ struct Molecule {
         continue;
       }
       const auto atom = [&](std::string_view digits) {
-        return number_of(digits, atoms.size(), [&] {
-          throw FileError(file,
-                          "need two atoms from 1 to " + std::to_string(atoms.size()) +
-                              " in a bond; got \"" + std::string(word) + '"',
-                          line);
-        });
+        unsigned number = 0;
+        const char* const end = digits.data() + digits.size();
+        const auto [rest, error] = std::from_chars(digits.data(), end, number);
+        const bool is_number = error == std::errc() && rest == end;
+        if (is_number && number >= 1 && number <= atoms.size()) return number - 1;
+        const std::string rule = fmt::format("from 1 to {} in a bond", atoms.size());
+        throw FileError(file, fmt::format("need two atoms {}; got \"{}\"", rule, word), line);
       };
       const unsigned a = atom(word.substr(0, kind)), b = atom(word.substr(kind + 1));
       const auto number = static_cast<unsigned>(kBonds.find(word[kind]));
@@ -93,13 +85,12 @@ struct Molecule {
 };
 
 nn::Splits<Text> load(const Options& options) {
-  options.need_all_or_none({"train", "dev"});
-  const auto read = [&](const char* name) {
-    Texts texts = nn::read_labelled_texts(options.text(name));
-    for (const Text& sample : texts) (void)Molecule(sample.text, options.text(name));
+  const auto read = [](const std::string& file) {
+    Texts texts = nn::read_labelled_texts(file);
+    for (const Text& sample : texts) (void)Molecule(sample.text, file);
     return texts;
   };
-  if (options.is_special()) return {read("train"), read("dev"), {}};
+  if (auto data = read_splits<Text>(options, read)) return *data;
   const auto make = [&](auto n, int part) { return generated_molecules(n, options.seed() + part); };
   return {make(options.whole("train-molecules"), 0), make(500, 1), {}};
 }
@@ -109,13 +100,8 @@ struct Vocabularies {
 };
 
 Vocabularies vocabularies_of(const Texts& texts) {
-  Vocabularies v;
-  v.atoms.set_unknown(kUnknown);
-  for (const auto& [label, text] : texts) {
-    v.labels.add(label);
-    v.atoms.add_all(Molecule(text).atoms);
-  }
-  return v;
+  const auto atoms_of = [](const Text& each) { return Molecule(each.text).atoms; };
+  return {nn::vocabulary_of(texts, atoms_of, "<unknown>"), nn::vocabulary_of(texts, &Text::label)};
 }
 
 struct Model {
@@ -166,13 +152,15 @@ int train(const Options& options) {
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"atoms", model.v.atoms.to_text()}, {"labels", model.v.labels.to_text()}};
-  training.dev_score = [&] { return accuracy(data.dev, model.labels(data.dev)); };
+  training.dev_score = [&] { return nn::accuracy(model.labels(data.dev), data.dev, &Text::label); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Text& sample) { return model.loss(graph, sample); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
+  if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "molecules_per_s", loss);
   report["dev_accuracy"] = progress.best_score;
+  if (!data.test.empty())
+    report_test(report, nn::accuracy(model.labels(data.test), data.test, &Text::label));
   return finish(options, training, progress, report);
 }
 

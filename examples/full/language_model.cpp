@@ -10,9 +10,10 @@
 //       Shakespeare's plays, 1.1 million characters (Karpathy 2015): about 1.5 nats per character
 //       in the last tenth; about 10 minutes
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h.
+#include <limits>
+
 #include <fmt/ostream.h>
 
-#include "examples/full/language_model/sampling.h"
 #include "examples/full/language_model/streams.h"
 #include "examples/full/language_model/task.h"
 #include "examples/full/support/program.h"
@@ -23,39 +24,34 @@ using namespace dynet_like;
 using namespace dynet_like::examples;
 
 constexpr unsigned kHeldOutStreams = 32;
-constexpr auto kNotSaved = Option::Saved::no;
+
+void add_options(OptionTable& table) {
+  table.file("train", "a text; without one, sentences of a small grammar are generated");
+  table.whole("sentences", {100, 1e6}, "10000", kNever, "number of generated sentences");
+  table.word("level", "character|word", "character", "the units that are predicted");
+  table.whole("min-count", {1, 1e6}, "2",
+              "units that occur fewer than N times in training are unknown");
+  table.whole("embedding", {1, 4096}, "16", "64", "size of a character's or word's vector");
+  table.whole("hidden", {1, 4096}, "128", "256", "size of h and c of every LSTM");
+  table.whole("layers", {1, 16}, "1", "2", "LSTMs on top of each other");
+  table.real("dropout", {0, 0.95}, "0", "0.2", "dropout rate of their outputs");
+  table.whole("sequence-length", {2, 1e4}, "32", "64", "units of each stream between updates");
+  table.real("clip", {1e-6, 1e6}, "0.25", "clip the norm of the gradient to X");
+  constexpr auto not_saved = Option::Saved::no;
+  table.whole("sample", {1, 1e5}, "", "do not train; write N units").saved = not_saved;
+  table
+      .real("temperature", {0.01, 100}, "1",
+            "divides scores; below 1, likely units become more likely")
+      .saved = not_saved;
+  table.word("prompt", "TEXT", "", "text that the sample continues").saved = not_saved;
+}
 
 const Program kProgram = {
     "language_model",
     "Learns to predict a text, keeps the last tenth for testing, and writes a sample.\n"
     "--apply reads lines, and writes \"nats per character TAB line\" for each. The end of a line\n"
     "counts as a character.\n",
-    "with --train",
-    [](const Options& options) { return options.has("train"); },
-    {{"train", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
-     {"sentences", "N", "10000", kNever, "number of generated sentences", {100, 1e6}},
-     {"level", "character|word", "character", "character", "the units that are predicted"},
-     {"min-count",
-      "N",
-      "2",
-      "2",
-      "units that occur fewer than N times in training are unknown",
-      {1, 1e6}},
-     {"embedding", "N", "16", "64", "size of a character's or word's vector", {1, 4096}},
-     {"hidden", "N", "128", "256", "size of h and c of every LSTM", {1, 4096}},
-     {"layers", "N", "1", "2", "LSTMs on top of each other", {1, 16}},
-     {"dropout", "X", "0", "0.2", "dropout rate of their outputs", {0, 0.95}},
-     {"sequence-length", "N", "32", "64", "units of each stream between updates", {2, 1e4}},
-     {"clip", "X", "0.25", "0.25", "clip the norm of the gradient to X", {1e-6, 1e6}},
-     {"sample", "N", "", "", "do not train; write N units", {1, 1e5}, kNotSaved},
-     {"temperature",
-      "X",
-      "1",
-      "1",
-      "divides scores; below 1, likely units become more likely",
-      {0.01, 100},
-      kNotSaved},
-     {"prompt", "TEXT", "", "", "text that the sample continues", {}, kNotSaved}},
+    add_options,
     {{"6", "8"}, {"16", "32"}, {"0.01", "0.002"}, {"0.6", "0.85"}}};
 
 nn::TextUnit unit_of(const Options& options) {
@@ -81,11 +77,19 @@ ModelOptions model_options(const Options& options, const Encoding& encoding) {
 /// The prompt, and `count` characters or words that the model draws after it.
 std::string sampled_text(const LanguageModel& model, const Encoding& encoding,
                          const Options& options, unsigned count) {
+  ComputationGraph graph({.inference = true});
+  std::vector<float> forbidden(encoding.vocabulary.size(), 0.0f);
+  forbidden[*encoding.vocabulary.unknown()] = -std::numeric_limits<float>::infinity();
+  const Expression never = input(graph, {encoding.vocabulary.size()}, forbidden);
+  const nn::Steps<LanguageModel::State> steps = {
+      .scores = [&](const auto& state) { return model.scores(state) + never; },
+      .advance = [&](const auto& state, unsigned unit) { return model.step(state, unit); }};
+  std::vector<unsigned> units = encoding.beginning(options.text("prompt"));
+  LanguageModel::State state = model.start(graph);
+  for (const unsigned unit : units) state = model.step(state, unit);
   Random random(options.seed());
-  std::vector<std::uint32_t> units = encoding.beginning(options.text("prompt"));
-  const float temperature = options.real("temperature");
-  const auto drawn =
-      sample(model, units, {count, temperature, encoding.vocabulary.unknown()}, random);
+  const nn::SearchOptions how = {.max_length = count, .temperature = options.real("temperature")};
+  const std::vector<unsigned> drawn = nn::sample(state, steps, random, how).actions;
   units.insert(units.end(), drawn.begin(), drawn.end());
   return encoding.text(std::span(units).subspan(1));
 }
@@ -128,11 +132,11 @@ int train(const Options& options) {
     }
     run.finish_epoch([&] {
       return total_nats(model, task.held_out(), kHeldOutStreams, options.whole("threads"),
-                        &options.ranks()) /
+                        options.ranks()) /
              static_cast<double>(task.held_out_characters);
     });
   }
-  if (run.interrupted()) return stopped(options);
+  if (run.interrupted()) return stopped();
   if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
   const double nats = run.progress().best_score, speed = run.units_per_second();
   nlohmann::json report = {{"nats_per_character", nats},
@@ -156,7 +160,7 @@ int train(const Options& options) {
 std::string nats_of_lines(std::span<const std::string> lines, const LanguageModel& model,
                           const Encoding& encoding, const Options& options) {
   const auto nats_of = [&](ComputationGraph& graph, const std::string& line) {
-    return as_scalar(model.read(graph, model.start(graph), encoding.line(line)).loss.value());
+    return as_scalar(model.read(model.start(graph), encoding.line(line)).loss.value());
   };
   const auto nats = nn::predict(lines, nats_of, {.graph = options.graph()});
   std::string text;

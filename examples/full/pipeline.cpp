@@ -150,7 +150,7 @@ int train(const po::variables_map& values) {
 /// A sentence of words between spaces.
 nn::ConlluSentence sentence_of(const std::string& line) {
   nn::ConlluSentence sentence;
-  for (const std::string& word : nn::split_line(line, nn::TextUnit::word)) {
+  for (const std::string& word : nn::split_line(line)) {
     sentence.words.push_back(nn::unknown_columns(word));
   }
   return sentence;

@@ -19,28 +19,23 @@ namespace {
 using namespace dynet_like;
 using namespace dynet_like::examples;
 
-const Program kProgram = {
-    "sentence_pairs",
-    "Learns the relation of two sentences from lines \"sentence TAB sentence TAB label\". "
-    "Sentences may\n"
-    "have brackets for phrases. --apply reads lines \"sentence TAB sentence\", and writes each "
-    "with\n"
-    "its label and a tab in front.\n",
-    "with --train",
-    [](const Options& options) { return options.has("train"); },
-    {{"train", "FILE", "", "", "pairs to train on, with --dev"},
-     {"dev", "FILE", "", "", "pairs to choose the best epoch on"},
-     {"test", "FILE", "", "", "pairs to test on (optional)"},
-     {"train-pairs", "N", "30000", kNever, "size of the generated training data", {1, 1e5}},
-     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
-     {"embedding", "N", "32", "32", "size of a word's vector", {1, 4096}},
-     {"hidden", "N", "64", "64", "size of a node's h and c", {1, 4096}},
-     kVectors,
-     kVectorsRate,
-     kMoreWords,
-     kLowerCase,
-     kDigits},
-    {{"8", "8"}, {"32", "32"}, {"0.003", "0.003"}}};
+void add_options(OptionTable& table) {
+  table.files("pairs");
+  table.whole("train-pairs", {1, 1e5}, "30000", kNever, "size of the generated training data");
+  table.whole("min-count", {1, 1e6}, "2", "words that occur fewer than N times are unknown");
+  table.whole("embedding", {1, 4096}, "32", "size of a word's vector");
+  table.whole("hidden", {1, 4096}, "64", "size of a node's h and c");
+  add_vector_options(table);
+}
+
+const Program kProgram = {"sentence_pairs",
+                          "Learns the relation of two sentences from lines \"sentence TAB sentence "
+                          "TAB label\". Sentences may\n"
+                          "have brackets for phrases. --apply reads lines \"sentence TAB "
+                          "sentence\", and writes each with its\n"
+                          "label and a tab in front.\n",
+                          add_options,
+                          {{"8", "8"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 struct Pair {
   std::array<nn::Tree, 2> trees;
@@ -74,14 +69,9 @@ struct Vocabularies {
 };
 
 Vocabularies vocabularies_of(const Pairs& pairs, const Options& options) {
-  Vocabularies v = {nn::Vocabulary(normalisation_of(options)), {}};
-  v.words.set_unknown("<unknown>");
-  for (const auto& [trees, label] : pairs) {
-    v.labels.add(label);
-    for (const nn::Tree& tree : trees) v.words.add_all(tree.words());
-  }
-  v.words = known_words(v.words, options);
-  return v;
+  std::vector<nn::Tree> trees;
+  for (const Pair& pair : pairs) trees.insert(trees.end(), pair.trees.begin(), pair.trees.end());
+  return {known_words(trees, &nn::Tree::words, options), nn::vocabulary_of(pairs, &Pair::label)};
 }
 
 /// A Tree-LSTM over the words of each sentence, and a network over both roots.
@@ -126,14 +116,15 @@ int train(const Options& options) {
   training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
-  training.dev_score = [&] { return accuracy(data.dev, model.labels(data.dev)); };
+  training.dev_score = [&] { return nn::accuracy(model.labels(data.dev), data.dev, &Pair::label); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Pair& sample) { return model.loss(graph, sample); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
+  if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "pairs_per_s", loss);
   report["dev_accuracy"] = progress.best_score;
-  if (!data.test.empty()) report_test(report, accuracy(data.test, model.labels(data.test)));
+  if (!data.test.empty())
+    report_test(report, nn::accuracy(model.labels(data.test), data.test, &Pair::label));
   return finish(options, training, progress, report);
 }
 

@@ -29,7 +29,25 @@ using Strings = std::vector<std::string>;
 
 constexpr unsigned kTogether = 128;  // sentences that are decoded at once
 constexpr std::size_t kMeasured = 1024;
-constexpr auto kSaved = Option::Saved::setting;
+
+void add_options(OptionTable& table) {
+  table.file("train", "pairs to train on, with --test");
+  table.file("dev", "pairs to choose the best epoch on; without it, a twentieth of --train");
+  table.file("test", "pairs to test on");
+  table.whole("train-pairs", {1, 2e4}, "4000", kNever, "size of the generated training data");
+  table.whole("test-pairs", {1, 1e4}, "500", kNever,
+              "size of the development data and of the test data");
+  table.whole("min-count", {1, 1e6}, "1", "source words that occur fewer than N times are unknown");
+  table.whole("embedding", {1, 4096}, "32", "64", "size of a word's vector");
+  table.whole("hidden", {1, 4096}, "96", "128", "size of an LSTM");
+  table.real("dropout", {0, 0.95}, "0.1", "0.2", "dropout rate of words and outputs");
+  table.whole("beam", {1, 1e4}, "1", "beam size; 1: greedy search").for_apply = true;
+  table.real("length-penalty", {0, 10}, "0", "above 0: favours longer translations").for_apply =
+      true;
+  table.whole("max-length", {1, 1e5}, "100", "largest number of words in a translation").for_apply =
+      true;
+  table.flag("sample", "sample every word instead of searching").for_apply = true;
+}
 
 const Program kProgram = {
     "seq2seq",
@@ -37,51 +55,12 @@ const Program kProgram = {
     "\"sentence TAB sentence\". Without files it generates commands. --apply translates sentences, "
     "one\n"
     "per line.\n",
+    add_options,
+    {{"12", "15"}, {"16", "16"}, {"0.006", "0.002"}, {"0.8", "0.8"}},
     "for SCAN",
-    [](const Options& options) { return options.text("train").ends_with(".txt"); },
-    {{"train", "FILE", "", "", "pairs to train on, with --test"},
-     {"dev", "FILE", "", "",
-      "pairs to choose the best epoch on; without it, a twentieth of --train"},
-     {"test", "FILE", "", "", "pairs to test on"},
-     {"train-pairs", "N", "4000", kNever, "size of the generated training data", {1, 2e4}},
-     {"test-pairs",
-      "N",
-      "500",
-      kNever,
-      "size of the development data and of the test data",
-      {1, 1e4}},
-     {"min-count",
-      "N",
-      "1",
-      "1",
-      "source words that occur fewer than N times are unknown",
-      {1, 1e6}},
-     {"embedding", "N", "32", "64", "size of a word's vector", {1, 4096}},
-     {"hidden", "N", "96", "128", "size of an LSTM", {1, 4096}},
-     {"dropout", "X", "0.1", "0.2", "dropout rate of words and outputs", {0, 0.95}},
-     {"beam", "N", "1", "1", "beam size; 1: greedy search", {1, 1e4}, kSaved, true},
-     {"length-penalty",
-      "X",
-      "0",
-      "0",
-      "above 0: favours longer translations",
-      {0, 10},
-      kSaved,
-      true},
-     {"max-length",
-      "N",
-      "100",
-      "100",
-      "largest number of words in a translation",
-      {1, 1e5},
-      kSaved,
-      true},
-     {"sample", "", "", "", "sample every word instead of searching", {}, kSaved, true}},
-    {{"12", "15"}, {"16", "16"}, {"0.006", "0.002"}, {"0.8", "0.8"}}};
+    [](const Options& options) { return options.text("train").ends_with(".txt"); }};
 
-std::vector<std::string> words_of(const std::string& sentence) {
-  return nn::split_line(sentence, nn::TextUnit::word);
-}
+std::vector<std::string> words_of(const std::string& sentence) { return nn::split_line(sentence); }
 
 struct Model {
   ParameterCollection& parameters;
@@ -152,7 +131,7 @@ struct Model {
     const auto found = options.has("sample") ? nn::sample(source.start, steps, random, search)
                        : search.beam == 1    ? nn::greedy(source.start, steps, search)
                                              : nn::beam_search(source.start, steps, search).front();
-    return nn::join_units(words.target, found.actions, nn::TextUnit::word);
+    return nn::join_units(words.target, found.actions);
   }
 
   /// Translates several sentences, `together` at once. `first` is the number of the first one among
@@ -203,7 +182,7 @@ int train(const Options& options) {
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const nn::TextPair& pair) { return model.loss(graph, pair); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
+  if (progress.interrupted) return stopped();
   if (options.has("explain")) explain_minibatch(data.train, training.batch_size, loss);
   Strings sentences = sources_of(data.test);
   sentences.resize(std::min(sentences.size(), kMeasured));

@@ -26,57 +26,37 @@ namespace {
 using namespace dynet_like;
 using namespace dynet_like::examples;
 
+void add_options(OptionTable& table) {
+  table.files("sentences");
+  table.whole("train-sentences", {1, 1e8}, "1000", "size of the generated training data");
+  table.whole("test-sentences", {1, 1e7}, "500",
+              "size of the development data and of the test data");
+  table.whole("min-count", {1, 1e6}, "2",
+              "words that occur fewer than N times are known only by their characters");
+  table.whole("embedding", {1, 4096}, "64", "size of a word's vector");
+  table.whole("characters", {1, 4096}, "20", "size of a character's vector");
+  table.whole("character-hidden", {1, 4096}, "32", "64", "size of an LSTM over characters");
+  table.whole("hidden", {1, 4096}, "100", "size of an LSTM over words");
+  table.whole("layers", {1, 16}, "1", "layers over the words");
+  table.flag("crf", "use a conditional random field over labels, for entities");
+  table.real("dropout", {0, 0.95}, "0.4", "dropout rate between layers");
+  table.real("word-dropout", {0, 0.95}, "0.1", "0.4",
+             "share of words whose vectors training drops, leaving their characters");
+  table.real("outside-bias", {-100, 100}, "0", "1",
+             "lower the score of O by X, so that more names are found");
+  add_vector_options(table);
+  add_encoder_options(table);
+}
+
 const Program kProgram = {
     "tagger",
     "Labels words. Files named *.conllu have parts of speech (UPOS); others have lines\n"
     "\"word TAB label\". Without files it generates sentences. --apply labels sentences, one per "
     "line.\n",
+    add_options,
+    {{"10", "20"}, {"32", "10"}, {"0.003", "0.003"}, {"0.8", "0.93"}},
     "with --crf",
-    [](const Options& options) { return options.has("crf"); },
-    {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
-     {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
-     {"test", "FILE", "", "", "sentences to test on"},
-     {"train-sentences", "N", "1000", "1000", "size of the generated training data", {1, 1e8}},
-     {"test-sentences",
-      "N",
-      "500",
-      "500",
-      "size of the development data and of the test data",
-      {1, 1e7}},
-     {"min-count",
-      "N",
-      "2",
-      "2",
-      "words that occur fewer than N times are known only by their characters",
-      {1, 1e6}},
-     {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
-     {"characters", "N", "20", "20", "size of a character's vector", {1, 4096}},
-     {"character-hidden", "N", "32", "64", "size of an LSTM over characters", {1, 4096}},
-     {"hidden", "N", "100", "100", "size of an LSTM over words", {1, 4096}},
-     {"layers", "N", "1", "1", "layers over the words", {1, 16}},
-     {"crf", "", "", "", "use a conditional random field over labels, for entities"},
-     {"dropout", "X", "0.4", "0.4", "dropout rate between layers", {0, 0.95}},
-     {"word-dropout",
-      "X",
-      "0.1",
-      "0.4",
-      "share of words whose vectors training drops, leaving their characters",
-      {0, 0.95}},
-     {"outside-bias",
-      "X",
-      "0",
-      "1",
-      "lower the score of O by X, so that more names are found",
-      {-100, 100}},
-     kVectors,
-     kVectorsRate,
-     kMoreWords,
-     kDigits,
-     kEncoder,
-     kEncoderRate,
-     kFrozen,
-     kAdapters},
-    {{"10", "20"}, {"32", "10"}, {"0.003", "0.003"}, {"0.8", "0.93"}}};
+    [](const Options& options) { return options.has("crf"); }};
 
 /// Numbers of the words, characters and labels of the training sentences. Rare and new ones are
 /// unknown. Words are in lower case; their characters tell the case.
@@ -150,7 +130,8 @@ struct Model {
   }
   /// The labels of the words of every sentence.
   std::vector<Strings> labels(const std::vector<Strings>& sentences) const {
-    const std::vector<std::uint32_t> sizes = sizes_of(sentences);
+    std::vector<std::uint32_t> sizes;
+    for (const Strings& words : sentences) sizes.push_back(words.size());
     std::vector<float> bias(v.labels.size(), 0.0f);
     if (v.labels.contains("O")) bias[v.labels.id("O")] = -options.real("outside-bias");
     const auto best = [&](ComputationGraph& graph, const Strings& words) {
@@ -186,22 +167,20 @@ int train(const Options& options) {
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const auto& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
-  nlohmann::json scores = {{"dev_score", progress.best_score}};
-  std::string details;
-  if (data.has_entities()) {
-    const nn::SpanScores test = span_scores(data.test, labels);
-    const double precision = test.all().precision(), recall = test.all().recall();
-    scores.update({{"entity_precision", precision}, {"entity_recall", recall}});
-    scores[data.score_name] = test.f1();
-    details = fmt::format(" (precision {:.2f} %, recall {:.2f} %)", 100 * precision, 100 * recall);
-  } else {
-    scores[data.score_name] = tag_accuracy(data.test, labels).value();
-  }
-  fmt::print("test {}: {:.2f} %{}", data.score_name, 100 * scores[data.score_name].get<double>(),
-             details);
+  if (progress.interrupted) return stopped();
   auto report = measure_batching(options, progress, data.train, "sentences_per_second", loss);
-  report.update(scores);
+  report["dev_score"] = progress.best_score;
+  if (data.has_entities() && !data.test.empty()) {
+    const nn::PrecisionRecall test = span_scores(data.test, labels).all();
+    fmt::print("test entity_f1: {:.2f} % (precision {:.2f} %, recall {:.2f} %)\n", 100 * test.f1(),
+               100 * test.precision(), 100 * test.recall());
+    report.update({{"entity_f1", test.f1()},
+                   {"entity_precision", test.precision()},
+                   {"entity_recall", test.recall()}});
+  } else if (!data.test.empty()) {
+    report[data.score_name] = tag_accuracy(data.test, labels).value();
+    fmt::print("test {}: {:.2f} %\n", data.score_name, 100 * report[data.score_name].get<double>());
+  }
   return finish(options, training, progress, report);
 }
 

@@ -21,32 +21,24 @@ using namespace dynet_like::examples;
 using Text = nn::LabelledText;
 using Texts = std::vector<Text>;
 
-const Program kProgram = {
-    "text_classifier",
-    "Classifies texts. A line is \"label TAB text\". --apply reads texts, one per line, and writes "
-    "each\n"
-    "with its label and a tab in front.\n",
-    "with --train",
-    [](const Options& options) { return options.has("train"); },
-    {{"train", "FILE", "", "", "texts to train on, with --dev"},
-     {"dev", "FILE", "", "", "texts to choose the best epoch on"},
-     {"test", "FILE", "", "", "texts to test on (optional)"},
-     {"train-texts", "N", "8000", kNever, "size of the generated training data", {1, 1e7}},
-     {"min-count", "N", "2", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
-     {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
-     {"hidden", "N", "128", "128", "size of a window's vector", {1, 4096}},
-     {"heads", "N", "4", "4", "attention heads", {1, 64}},
-     {"dropout", "X", "0.4", "0.4", "dropout rate of words and texts", {0, 0.95}},
-     kVectors,
-     kVectorsRate,
-     kMoreWords,
-     kLowerCase,
-     kDigits,
-     kEncoder,
-     kEncoderRate,
-     kFrozen,
-     kAdapters},
-    {{"10", "10"}, {"32", "32"}, {"0.003", "0.003"}}};
+void add_options(OptionTable& table) {
+  table.files("texts");
+  table.whole("train-texts", {1, 1e7}, "8000", kNever, "size of the generated training data");
+  table.whole("min-count", {1, 1e6}, "2", "words that occur fewer than N times are unknown");
+  table.whole("embedding", {1, 4096}, "64", "size of a word's vector");
+  table.whole("hidden", {1, 4096}, "128", "size of a window's vector");
+  table.whole("heads", {1, 64}, "4", "attention heads");
+  table.real("dropout", {0, 0.95}, "0.4", "dropout rate of words and texts");
+  add_vector_options(table);
+  add_encoder_options(table);
+}
+
+const Program kProgram = {"text_classifier",
+                          "Classifies texts. A line is \"label TAB text\". --apply reads texts, "
+                          "one per line, and writes each\n"
+                          "with its label and a tab in front.\n",
+                          add_options,
+                          {{"10", "10"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 nn::Splits<Text> load(const Options& options) {
   const auto read = [](const std::string& file) { return nn::read_labelled_texts(file); };
@@ -55,19 +47,14 @@ nn::Splits<Text> load(const Options& options) {
   return {make(options.whole("train-texts"), 0), make(500, 1), {}};
 }
 
-const std::string kEdge = "<edge>", kUnknown = "<unknown>";
+const std::string kEdge = "<edge>";
 struct Vocabularies {
   nn::Vocabulary words, labels;
 };
 
 Vocabularies vocabularies_of(const Texts& texts, const Options& options) {
-  Vocabularies v = {nn::Vocabulary(normalisation_of(options)), {}};
-  v.words.set_unknown(kUnknown);
-  for (const auto& [label, text] : texts) {
-    v.labels.add(label);
-    v.words.add_all(nn::split_line(text, nn::TextUnit::word));
-  }
-  v.words = known_words(v.words, options);
+  const auto words_of = [](const Text& each) { return nn::split_line(each.text); };
+  Vocabularies v = {known_words(texts, words_of, options), nn::vocabulary_of(texts, &Text::label)};
   v.words.add(kEdge);
   return v;
 }
@@ -89,8 +76,8 @@ struct Model {
 
   /// The scores of the classes.
   Expression scores(ComputationGraph& graph, const std::string& text) const {
-    std::vector<std::string> words = nn::split_line(text, nn::TextUnit::word);
-    if (words.empty()) words.push_back(kUnknown);
+    std::vector<std::string> words = nn::split_line(text);
+    if (words.empty()) words.push_back("<unknown>");
     words.insert(words.begin(), kEdge);
     words.push_back(kEdge);
     // A column per word.
@@ -127,14 +114,15 @@ int train(const Options& options) {
                                      .updates = training.updates(data.train.size())};
   training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
   tune(encoder, options, data.train.size(), trainer, training);
-  training.dev_score = [&] { return accuracy(data.dev, model.labels(data.dev)); };
+  training.dev_score = [&] { return nn::accuracy(model.labels(data.dev), data.dev, &Text::label); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Text& sample) { return model.loss(graph, sample); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
+  if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "texts_per_s", loss);
   report["dev_accuracy"] = progress.best_score;
-  if (!data.test.empty()) report_test(report, accuracy(data.test, model.labels(data.test)));
+  if (!data.test.empty())
+    report_test(report, nn::accuracy(model.labels(data.test), data.test, &Text::label));
   return finish(options, training, progress, report);
 }
 

@@ -7,11 +7,14 @@
 //   transformer_tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       UPOS in the English Web Treebank (Universal Dependencies): 94.9 % of the dev words;
 //       3 minutes with one thread
+#include <algorithm>
+#include <utility>
+
 #include "examples/full/support/generated.h"
 #include "examples/full/support/program.h"
 #include "examples/full/support/tagging.h"
-#include "examples/full/support/word_features.h"
 #include "examples/full/support/word_vectors.h"
+#include "nn/data/word_normalisation.h"
 #include "nn/nn.h"
 
 namespace {
@@ -20,41 +23,60 @@ using namespace dynet_like;
 using namespace dynet_like::examples;
 using Sentence = nn::TaggedSentence;
 
-const Program kProgram = {
-    "transformer_tagger",
-    "Tags words, with parts of speech (UPOS) for example. --apply reads sentences, one per line, "
-    "and\n"
-    "writes every word with its tag, and a blank line after each sentence.\n",
-    "with --train",
-    [](const Options& options) { return options.has("train"); },
-    {{"train", "FILE", "", "", "sentences to train on, with --dev"},
-     {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
-     {"test", "FILE", "", "", "sentences to test on (optional)"},
-     {"train-sentences", "N", "2000", kNever, "size of the generated training data", {1, 1e7}},
-     {"min-count",
-      "N",
-      "2",
-      "2",
-      "forms, ends and kinds that occur fewer than N times are unknown",
-      {1, 1e6}},
-     {"size", "N", "160", "160", "size of a word's vector, a multiple of --heads", {1, 4096}},
-     {"hidden", "N", "320", "320", "inner size of a layer", {1, 4096}},
-     {"heads", "N", "4", "4", "attention heads per layer", {1, 64}},
-     {"layers", "N", "2", "2", "layers of the encoder", {1, 16}},
-     {"feature-dropout",
-      "X",
-      "0.25",
-      "0.25",
-      "dropout rate of forms, endings and kinds",
-      {0, 0.95}},
-     {"embedding", "N", "", "", "add a vector of this size for the whole word", {1, 4096}},
-     {"dropout", "X", "0.3", "0.3", "dropout rate in the encoder", {0, 0.95}},
-     kVectors,
-     kVectorsRate,
-     kMoreWords,
-     kLowerCase,
-     kDigits},
-    {{"16", "16"}, {"32", "32"}, {"0.0015", "0.0015"}}};
+void add_options(OptionTable& table) {
+  table.files("sentences");
+  table.whole("train-sentences", {1, 1e7}, "2000", kNever, "size of the generated training data");
+  table.whole("min-count", {1, 1e6}, "2",
+              "forms, ends and kinds that occur fewer than N times are unknown");
+  table.whole("size", {1, 4096}, "160", "size of a word's vector, a multiple of --heads");
+  table.whole("hidden", {1, 4096}, "320", "inner size of a layer");
+  table.whole("heads", {1, 64}, "4", "attention heads per layer");
+  table.whole("layers", {1, 16}, "2", "layers of the encoder");
+  table.real("feature-dropout", {0, 0.95}, "0.25", "dropout rate of forms, endings and kinds");
+  table.whole("embedding", {1, 4096}, "", "add a vector of this size for the whole word");
+  table.real("dropout", {0, 0.95}, "0.3", "dropout rate in the encoder");
+  add_vector_options(table);
+}
+
+const Program kProgram = {"transformer_tagger",
+                          "Tags words, with parts of speech (UPOS) for example. --apply reads "
+                          "sentences, one per line, and\n"
+                          "writes every word with its tag, and a blank line after each sentence.\n",
+                          add_options,
+                          {{"16", "16"}, {"32", "32"}, {"0.0015", "0.0015"}}};
+
+/// The number of features of a word.
+constexpr unsigned kWordFeatures = 9;
+
+/// A word's form in lower case; its first one to three and last one to four bytes; and its shape,
+/// the kinds of its characters without repetitions: "Xx-9" for "Boeing-747".
+Strings word_features(const std::string& word) {
+  const std::string form = nn::normalised(word, {.lower_case = true});
+  std::string shape;
+  for (const char c : word) {
+    const bool upper = c >= 'A' && c <= 'Z', digit = c >= '0' && c <= '9';
+    const bool lower = (c >= 'a' && c <= 'z') || static_cast<signed char>(c) < 0;
+    const char kind = upper ? 'X' : lower ? 'x' : digit ? '9' : c;
+    if (!shape.ends_with(kind)) shape.push_back(kind);
+  }
+  Strings features = {"form " + form, "shape " + shape};
+  for (const std::size_t size : {1, 2, 3, 4}) {
+    if (size < 4) features.push_back("begin " + form.substr(0, size));
+    features.push_back("end " + form.substr(form.size() - std::min(size, form.size())));
+  }
+  return features;
+}
+
+/// The features of an empty word, of all words of a sentence, and of another empty word.
+Strings sentence_features(const Strings& words) {
+  Strings all = word_features("");
+  const auto append = [&](const std::string& word) {
+    for (std::string& feature : word_features(word)) all.push_back(std::move(feature));
+  };
+  for (const std::string& word : words) append(word);
+  append("");
+  return all;
+}
 
 nn::Splits<Sentence> load(const Options& options) {
   const auto read = [](const std::string& file) { return nn::read_conllu_tags(file); };
@@ -69,18 +91,11 @@ struct Vocabularies {
 };
 
 Vocabularies vocabularies_of(const std::vector<Sentence>& sentences, const Options& options) {
-  Vocabularies v = {{}, {}, nn::Vocabulary(normalisation_of(options))};
-  v.words.set_unknown("unknown");
-  for (const auto& [words, tags] : sentences) {
-    v.words.add_all(words);
-    v.features.add_all(sentence_features(words));
-    v.tags.add_all(tags);
-  }
-  v.features.set_unknown("unknown");
-  v.features = v.features.trimmed(options.whole("min-count"));
-  v.words = known_words(v.words, options);
-  v.tags.set_unknown("unknown");  // for tags that are not in the training data
-  return v;
+  const auto features_of = [](const Sentence& each) { return sentence_features(each.words); };
+  // The unknown tag is for those that are not in the training data.
+  return {nn::vocabulary_of(sentences, features_of, "unknown").trimmed(options.whole("min-count")),
+          nn::vocabulary_of(sentences, &Sentence::tags, "unknown"),
+          known_words(sentences, &Sentence::words, options)};
 }
 
 /// Vectors of whole words, whose size differs from that of their features.
@@ -140,7 +155,8 @@ struct Model {
   }
   /// The best tags of the words of every sentence.
   std::vector<Strings> tags(const std::vector<Strings>& sentences) const {
-    const std::vector<std::uint32_t> sizes = sizes_of(sentences);
+    std::vector<std::uint32_t> sizes;
+    for (const Strings& words : sentences) sizes.push_back(words.size());
     const auto best = [&](ComputationGraph& graph, const Strings& words) {
       return v.tags.words(argmax_of_columns(scores(graph, words).value()));
     };
@@ -168,7 +184,7 @@ int train(const Options& options) {
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
+  if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "sentences_per_s", loss);
   report["dev_accuracy"] = progress.best_score;
   if (!data.test.empty()) report_test(report, tag_accuracy(data.test, tags).value());

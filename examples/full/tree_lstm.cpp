@@ -22,6 +22,21 @@ using namespace dynet_like;
 using namespace dynet_like::examples;
 using Trees = std::vector<nn::Tree>;
 
+void add_options(OptionTable& table) {
+  table.file("train", "trees to train on");
+  table.file("dev", "trees to choose the best epoch on").usual = kNever;
+  table.file("test", "trees to test on");
+  table.whole("train-trees", {1, 1e8}, "80000", kNever, "size of the generated training data");
+  table.whole("test-trees", {1, 1e7}, "2000", kNever,
+              "size of the development data and of the test data");
+  table.whole("max-tokens", {20, 1e4}, "100", kNever, "most tokens of a generated expression");
+  table.whole("min-count", {1, 1e6}, "1", "2", "words that occur fewer than N times are unknown");
+  table.whole("embedding", {1, 4096}, "64", "150", "size of a word's vector");
+  table.whole("hidden", {1, 4096}, "96", "150", "size of a node's h and c");
+  table.real("dropout", {0, 0.95}, "0", "0.5", "dropout rate of words and outputs");
+  add_vector_options(table);
+}
+
 const Program kProgram = {
     "tree_lstm",
     "Labels trees. Files named *.txt are treebanks; others are ListOps such as [MAX 2 [MIN 4 7 ] 0 "
@@ -29,36 +44,14 @@ const Program kProgram = {
     "--apply reads trees, one per line as in their files, and writes each with its label and a "
     "tab\n"
     "in front.\n",
+    add_options,
+    {{"4", "8"}, {"32", "25"}, {"0.003", "0.002"}, {"0.5", "0.8"}},
     "for a treebank",
-    [](const Options& options) { return options.text("train").ends_with(".txt"); },
-    {{"train", "FILE", "", "", "trees to train on"},
-     {"dev", "FILE", kNever, "", "trees to choose the best epoch on"},
-     {"test", "FILE", "", "", "trees to test on"},
-     {"train-trees", "N", "80000", kNever, "size of the generated training data", {1, 1e8}},
-     {"test-trees",
-      "N",
-      "2000",
-      kNever,
-      "size of the development data and of the test data",
-      {1, 1e7}},
-     {"max-tokens", "N", "100", kNever, "most tokens of a generated expression", {20, 1e4}},
-     {"min-count", "N", "1", "2", "words that occur fewer than N times are unknown", {1, 1e6}},
-     {"embedding", "N", "64", "150", "size of a word's vector", {1, 4096}},
-     {"hidden", "N", "96", "150", "size of a node's h and c", {1, 4096}},
-     {"dropout", "X", "0", "0.5", "dropout rate of words and outputs", {0, 0.95}},
-     kVectors,
-     kVectorsRate,
-     kMoreWords,
-     kLowerCase,
-     kDigits},
-    {{"4", "8"}, {"32", "25"}, {"0.003", "0.002"}, {"0.5", "0.8"}}};
+    [](const Options& options) { return options.text("train").ends_with(".txt"); }};
 
 nn::TreeSplits load(const Options& options) {
-  if (options.is_special()) {
-    options.need_all_or_none({"train", "dev", "test"});
-    const auto read = [&](const char* name) { return nn::read_treebank(options.text(name)); };
-    return {read("train"), read("dev"), read("test")};
-  }
+  const auto read = [](const std::string& file) { return nn::read_treebank(file); };
+  if (options.is_special()) return *read_splits<nn::Tree>(options, read);
   const unsigned train = options.whole("train-trees"), test = options.whole("test-trees");
   return nn::listops_splits(options.text("train"), options.text("test"),
                             {train, test, test, options.whole("max-tokens")}, options.seed());
@@ -136,7 +129,7 @@ int train(const Options& options) {
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const nn::Tree& tree) { return model.loss(graph, tree); };
   const auto progress = nn::train(parameters, trainer, data.train, loss, training);
-  if (progress.interrupted) return stopped(options);
+  if (progress.interrupted) return stopped();
   const auto [all, binary] = accuracies(model, data.test);
   fmt::print("test accuracy: {:.2f} %", 100 * all);
   if (options.is_special()) fmt::print("; positive or negative: {:.2f} %", 100 * binary);

@@ -98,7 +98,8 @@ TEST(ExamplesPageTest, TheFirstProgramsShareOptions) {
 
 TEST(ExamplesPageTest, ProgramsWithWordVectors) {
   const std::string list = part(file("docs/data.md"), "These examples take `--vectors FILE`", ".");
-  EXPECT_EQ(set_of(all_of(list, "`([a-z0-9_]+)`")), programs("examples/full", "kVectors"));
+  EXPECT_EQ(set_of(all_of(list, "`([a-z0-9_]+)`")),
+            programs("examples/full", "add_vector_options"));
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ class LanguageModel {
 
   State start(ComputationGraph& graph) const { return lstm_.start(graph); }
   /// The state after one more unit.
-  State step(ComputationGraph& graph, const State& before, std::uint32_t unit) const {
-    return lstm_.step(before, embedding_(graph, unit));
+  State step(const State& before, std::uint32_t unit) const {
+    return lstm_.step(before, embedding_[unit]);
   }
   /// The scores of the next unit. Shapes: {units}.
   Expression scores(const State& state) const { return output_(dropout(state.back().h, dropout_)); }
@@ -41,10 +41,10 @@ class LanguageModel {
   };
   /// Predicts all units but the first, of at least two; the last is not read. It is the loop that
   /// one would write for a single text.
-  Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units) const {
+  Reading read(State state, std::span<const std::uint32_t> units) const {
     std::vector<Expression> losses;
     for (std::size_t i = 0; i + 1 < units.size(); ++i) {
-      state = step(graph, state, units[i]);
+      state = step(state, units[i]);
       losses.push_back(cross_entropy(scores(state), units[i + 1]));
     }
     return {sum(losses), std::move(state)};

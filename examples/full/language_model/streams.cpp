@@ -60,9 +60,8 @@ void StreamReader::add_losses(Minibatch& batch, std::span<const std::uint32_t> s
   recorded_.assign(some.begin(), some.end());
   batch.add_losses(some.size(), [&](ComputationGraph& graph, std::size_t i) {
     const std::uint32_t stream = some[i];
-    LanguageModel::Reading reading =
-        model_.read(graph, piece == 0 ? model_.start(graph) : kept(graph, stream),
-                    streams_.piece(stream, piece));
+    const LanguageModel::State start = piece == 0 ? model_.start(graph) : kept(graph, stream);
+    LanguageModel::Reading reading = model_.read(start, streams_.piece(stream, piece));
     ends_[stream] = std::move(reading.end);
     return reading.loss;
   });
@@ -123,13 +122,12 @@ LanguageModel::State StreamReader::kept(ComputationGraph& graph, unsigned stream
 }
 
 double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
-                  unsigned streams, unsigned threads, Communicator* ranks) {
+                  unsigned streams, unsigned threads, Communicator& ranks) {
   constexpr unsigned kPieceLength = 128;  // limits the memory, without effect on the result
   const Streams text(units, streams, kPieceLength);
   StreamReader reader(model, text, ParameterCollection());
   const std::shared_ptr<Communicator> alone = single_process();
-  Communicator& all_ranks = ranks != nullptr ? *ranks : *alone;
-  const RankPart own = part_of_rank(text.count(), all_ranks.rank(), all_ranks.size());
+  const RankPart own = part_of_rank(text.count(), ranks.rank(), ranks.size());
   std::vector<std::uint32_t> some(own.size());
   std::iota(some.begin(), some.end(), static_cast<std::uint32_t>(own.begin));
   GraphOptions options;
@@ -146,7 +144,7 @@ double total_nats(const LanguageModel& model, std::span<const std::uint32_t> uni
     reader.keep_states();
   }
   std::vector<Communicator::Bytes> all;
-  all_ranks.all_gather(std::as_bytes(std::span(nats)), all);
+  ranks.all_gather(std::as_bytes(std::span(nats)), all);
   double total = 0;
   for (const Communicator::Bytes& bytes : all) {
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) {

@@ -82,6 +82,6 @@ class StreamReader {
 /// streams, which processes share, if there are several. The result does not depend on the number
 /// of threads and processes.
 double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
-                  unsigned streams, unsigned threads, Communicator* ranks = nullptr);
+                  unsigned streams, unsigned threads, Communicator& ranks);
 
 }  // namespace dynet_like::examples

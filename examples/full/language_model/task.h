@@ -4,11 +4,38 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "examples/full/language_model/encoding.h"
+#include "dynet_like/core/random.h"
+#include "nn/data/text.h"
 
 namespace dynet_like::examples {
+
+/// Converts text to the numbers of its units, for one model.
+struct Encoding {
+  nn::TextUnit unit = nn::TextUnit::character;
+  nn::Vocabulary vocabulary;  ///< includes an unknown unit
+
+  /// The units of the beginning of a line, after the end of the line before. Never empty.
+  std::vector<std::uint32_t> beginning(std::string_view text) const {
+    std::vector<std::uint32_t> numbers{vocabulary.id("\n")};
+    for (const std::string& word : nn::split_line(text, unit)) {
+      numbers.push_back(vocabulary.id(word));
+    }
+    return numbers;
+  }
+  /// The units of a whole line with its end, after the end of the line before.
+  std::vector<std::uint32_t> line(std::string_view text) const {
+    std::vector<std::uint32_t> numbers = beginning(text);
+    numbers.push_back(vocabulary.id("\n"));
+    return numbers;
+  }
+  /// Converts numbers back to text.
+  std::string text(std::span<const std::uint32_t> numbers) const {
+    return nn::join_units(vocabulary, numbers, unit);
+  }
+};
 
 struct Task {
   Encoding encoding;  ///< units that are rare in the training part are unknown
@@ -26,7 +53,16 @@ struct Task {
   std::size_t held_out_size() const { return units.size() - train_size; }
 };
 
-/// Sentences of a small grammar.
+struct GrammarText {
+  std::string text;  ///< one sentence per line
+  double nats = 0;   ///< -ln of its probability; except by luck, no model can do better
+};
+
+/// Sentences such as "the old dog that the cats see sleeps". A verb has the number of its subject,
+/// however far away that is. No sentence can be derived in two ways.
+GrammarText grammar_text(unsigned sentences, Random& random);
+
+/// Such sentences.
 Task generated_task(unsigned sentences, std::uint64_t seed, nn::TextUnit unit, unsigned min_count);
 
 /// Splits a text. Throws FileError, with `file` as its name, if it has fewer than 20 units.

@@ -3,12 +3,20 @@
 
 #include <vector>
 
+#include "dynet_like/core/random.h"
 #include "examples/full/support/options.h"
 #include "nn/data/splits.h"
 #include "nn/data/text_pairs.h"
 #include "nn/data/vocabulary.h"
 
 namespace dynet_like::examples {
+
+/// The number of all commands.
+constexpr std::size_t kCommands = 20910;
+/// `count` different commands as in SCAN (Lake and Baroni 2018), drawn at random, with the actions
+/// that they stand for: "turn left after jump twice" and "JUMP JUMP LEFT". Throws UsageError if
+/// there are not so many.
+std::vector<nn::TextPair> draw_commands(std::size_t count, Random& random);
 
 /// Loads the files of --train, --dev and --test (files named *.txt are SCAN's), or generates
 /// commands. Without --dev, a twentieth of the training pairs becomes dev. Throws UsageError for

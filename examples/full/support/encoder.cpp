@@ -13,6 +13,20 @@ nn::TextEncoder adapted(const nn::TextEncoder& encoder, const Options& options,
 
 }  // namespace
 
+void add_encoder_options(OptionTable& table) {
+  table
+      .word(
+          "encoder", "FOLDER", "",
+          "also read texts by the pretrained encoder in FOLDER, and tune it; see docs/encoders.md")
+      .saved = Option::Saved::remembered;
+  table.real("encoder-rate", {0, 100}, "0.05", "the encoder's factor of the learning rate");
+  table.whole("frozen", {0, 1000}, "0",
+              "tune only parts of the encoder: 1 leaves out the embeddings, 2 the first layer as "
+              "well, ...");
+  table.whole("adapters", {0, 4096}, "0",
+              "tune low-rank adapters of rank N (LoRA), not the encoder itself; 0: none");
+}
+
 std::optional<nn::TextEncoder> load_encoder(const Options& options, ParameterCollection& model) {
   if (!options.has("encoder")) return {};
   return adapted(nn::TextEncoder::load(model, options.text("encoder")), options, model);

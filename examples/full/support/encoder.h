@@ -8,30 +8,7 @@
 
 namespace dynet_like::examples {
 
-inline const Option kEncoder = {
-    "encoder",
-    "FOLDER",
-    "",
-    "",
-    "also read texts by the pretrained encoder in FOLDER, and tune it; see docs/encoders.md",
-    {},
-    Option::Saved::remembered};
-inline const Option kEncoderRate = {
-    "encoder-rate", "X", "0.05", "0.05", "the encoder's factor of the learning rate", {0, 100}};
-inline const Option kFrozen = {
-    "frozen",
-    "N",
-    "0",
-    "0",
-    "tune only parts of the encoder: 1 leaves out the embeddings, 2 the first layer as well, ...",
-    {0, 1000}};
-inline const Option kAdapters = {
-    "adapters",
-    "N",
-    "0",
-    "0",
-    "tune low-rank adapters of rank N (LoRA), not the encoder itself; 0: none",
-    {0, 4096}};
+void add_encoder_options(OptionTable& table);
 
 /// The encoder of --encoder, if it is given. Throws FileError.
 std::optional<nn::TextEncoder> load_encoder(const Options& options, ParameterCollection& model);

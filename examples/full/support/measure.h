@@ -1,4 +1,4 @@
-// Measures of models: accuracy, and the gain of automatic batching.
+// Measures of models: the gain of automatic batching.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,6 @@ namespace dynet_like::examples {
 
 /// Each way is measured at least so often.
 inline constexpr int kLeastRuns = 3;
-
-/// The share of samples whose `label` was found.
-template <class Sample>
-double accuracy(const std::vector<Sample>& gold, const std::vector<std::string>& found) {
-  nn::Accuracy accuracy;
-  for (std::size_t i = 0; i < gold.size(); ++i) accuracy.add(found.at(i) == gold[i].label);
-  return accuracy.value();
-}
 
 /// Measures training on the first samples, a minibatch of them, without updates and on one thread,
 /// with batching and node by node. Prints a table, and returns its numbers for a report: the speeds

@@ -17,7 +17,7 @@
 
 namespace dynet_like::examples {
 
-/// The default of an option; kNever if the option is not allowed.
+/// The default of an option: empty if there is none, kNever if the option is not allowed.
 using Default = std::optional<std::string>;
 constexpr std::nullopt_t kNever = std::nullopt;
 
@@ -28,14 +28,44 @@ struct Option {
 
   std::string name;
   /// "N" is a whole number, "X" a number, "" a flag, "a|b" one of these words, anything else a
-  /// text; a "FILE" is remembered.
+  /// text.
   std::string kind;
-  /// In the usual case, and in the special case.
-  Default usual, special;
+  Default usual, special;  ///< in the usual case, and in the special case
   std::string text;
   detail::NumberRange range = {};
   Saved saved = Saved::setting;
   bool for_apply = false;  ///< whether it may be given with --apply
+};
+
+/// Options in the order of the help. Where only one default is given, it is that of both cases.
+struct OptionTable {
+  std::vector<Option> rows = {};
+
+  Option& add(Option option) { return rows.emplace_back(std::move(option)); }
+  Option& whole(const char* name, detail::NumberRange range, Default usual, Default special,
+                const char* text) {
+    return add({name, "N", usual, special, text, range});
+  }
+  Option& whole(const char* name, detail::NumberRange range, Default both, const char* text) {
+    return whole(name, range, both, both, text);
+  }
+  Option& real(const char* name, detail::NumberRange range, Default usual, Default special,
+               const char* text) {
+    return add({name, "X", usual, special, text, range});
+  }
+  Option& real(const char* name, detail::NumberRange range, Default both, const char* text) {
+    return real(name, range, both, both, text);
+  }
+  Option& word(const char* name, const char* kind, const char* both, const char* text) {
+    return add({name, kind, both, both, text});
+  }
+  Option& flag(const char* name, const char* text) { return add({name, "", "", "", text}); }
+  /// A file of data: a run may be resumed with its copy elsewhere.
+  Option& file(const char* name, const char* text) {
+    return add({name, "FILE", "", "", text, {}, Option::Saved::remembered});
+  }
+  /// --train, --dev and --test.
+  void files(const char* samples);
 };
 
 class Options;
@@ -43,20 +73,18 @@ class Options;
 /// An example, as the command line sees it.
 struct Program {
   std::string name, usage;
-  /// When the special defaults hold, for people and for the program: "with --data".
-  std::string special_case;
-  std::function<bool(const Options&)> is_special;
-  std::vector<Option> options;
-  /// The usual and the special defaults of options that all examples have. Others are "seed",
-  /// "patience", "shards", "threads", "device", "output", "resume", "other-bits", "report",
-  /// "timeline", "explain", "apply" and "help". Without defaults for "decay" there is no such
-  /// option: the program has a schedule of its own, which ends with the last epoch, so that a run
-  /// can only be resumed with the same number of epochs.
+  void (*add_options)(OptionTable& table);
+  /// The usual and the special defaults of options that all examples have. Without defaults for
+  /// "decay" there is no such option: the program has a schedule of its own, which ends with the
+  /// last epoch, so that a run can only be resumed with the same number of epochs.
   struct Defaults {
     struct Pair {
       std::string usual, special;
     } epochs, batch_size, learning_rate, decay = {};
   } defaults;
+  /// When the special defaults hold, for people and for the program.
+  std::string special_case = "with --train";
+  std::function<bool(const Options&)> is_special = {};  ///< by default as special_case says
 };
 
 /// The values of a command line.
@@ -93,8 +121,6 @@ class Options {
   GraphOptions graph() const;
   /// The processes that train together: only this one, unless mpirun has started several.
   Communicator& ranks() const { return *ranks_; }
-  /// The same command line with --resume, quoted for a shell.
-  const std::string& resume_command() const { return resume_command_; }
 
   using Names = const std::vector<std::string>&;
   // These check options of the command line only; all throw UsageError.
@@ -105,26 +131,19 @@ class Options {
   void need_none(const char* option, Names others) const;
   /// All or none of these options must be given; they may come from the checkpoint.
   void need_all_or_none(Names options) const;
-  /// This option is not allowed in several processes.
-  void need_one_process(const char* option) const;
 
  private:
-  void add_common_options();
-  void add_shards();
   void read_command_line(int argc, char** argv);
   void take_over(const Metadata& saved, const std::string& file, const char* kind);
   void fill_in();
   Metadata all(Option::Saved saved) const;
-  std::string fingerprint() const;
 
   Program program_;
   std::shared_ptr<Communicator> ranks_;
-  unsigned most_threads_ = 1;
-  bool is_started_by_mpi_ = false;
+  OptionTable table_;
   bool is_special_ = false;
   std::set<std::string> typed_, given_;        ///< on the command line; there or in the checkpoint
   std::map<std::string, std::string> values_;  ///< given values and defaults; "yes" for flags
-  std::string resume_command_;
   std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
 };
 

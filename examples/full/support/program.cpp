@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 
@@ -15,7 +16,9 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
-#include "examples/full/support/ranks.h"
+#ifdef DYNET_LIKE_HAS_MPI
+#include "dynet_like/distributed/mpi_ranks.h"
+#endif
 
 namespace dynet_like::examples {
 
@@ -30,6 +33,21 @@ void occupy_closed_streams() {
     const bool is_closed = ::fcntl(stream, F_GETFD) == -1;
     if (is_closed) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
+}
+
+/// All processes that were started together, or null if this one was started alone. Throws
+/// UsageError if there are others, but the program was built without MPI.
+std::shared_ptr<Communicator> started_ranks() {
+#ifdef DYNET_LIKE_HAS_MPI
+  return is_started_by_mpi() ? mpi_ranks() : nullptr;
+#else
+  const char* const count = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (count == nullptr || std::string(count) == "1") return nullptr;
+  throw UsageError(
+      fmt::format("need a program that was built with MPI (scripts/install_deps.sh --mpi) to train "
+                  "in several processes; got {} of them",
+                  count));
+#endif
 }
 
 }  // namespace
@@ -55,15 +73,17 @@ int run_program(const Program& program, int argc, char** argv,
   std::shared_ptr<Communicator> ranks;
   const int status = run_program(program.name, [&] {
     ranks = started_ranks();
-    if (ranks != nullptr && ranks->rank() > 0) silence_output();
+    const bool prints = ranks == nullptr || ranks->rank() == 0;  // others would print the same
+    if (!prints && std::freopen("/dev/null", "w", stdout) == nullptr) fail_output();
     Options options(program, argc, argv, ranks);
     if (options.has("help")) {
       std::fputs(options.help().c_str(), stdout);  // fmt::print would throw, not flush_output()
       return 0;
     }
     if (options.has("apply")) {
-      options.need_one_process("apply");
-      return apply(options);
+      const unsigned count = options.ranks().size();
+      if (count == 1) return apply(options);
+      throw UsageError(fmt::format("need --apply in one process; got {} of them", count));
     }
     if (options.has("report")) detail::AtomicFile check(options.text("report"));  // leaves no file
     if (options.has("timeline")) detail::AtomicFile check(options.text("timeline"));
@@ -91,8 +111,8 @@ void average_last_epoch(Trainer& trainer, const nn::TrainingOptions& training,
   trainer.exponential_moving_average(static_cast<float>(1 - 1 / std::max(updates, 2.0)));
 }
 
-int stopped(const Options& options) {
-  fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command());
+int stopped() {
+  fmt::print("Stopped and saved. To go on, give the same command with --resume.\n");
   return kInterrupted;
 }
 

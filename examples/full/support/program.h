@@ -53,7 +53,7 @@ std::optional<nn::Splits<Sample>> read_splits(const Options& options, const Read
 void average_last_epoch(Trainer& trainer, const nn::TrainingOptions& training, std::size_t samples);
 
 /// Prints how to resume after Ctrl-C, and returns the exit status for programs that it ended.
-int stopped(const Options& options);
+int stopped();
 
 /// Prints the accuracy of the best model on the test data, and adds it to the report.
 void report_test(nlohmann::json& report, double accuracy);

@@ -3,8 +3,6 @@
 
 #include <iostream>
 
-#include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
 #include "examples/full/support/lines.h"
 #include "nn/data/text.h"
 
@@ -18,40 +16,22 @@ std::vector<Strings> words_of(const std::vector<nn::TaggedSentence>& sentences) 
   return words;
 }
 
-// The tags of all sentences; checks that every sentence and every word has one.
-std::vector<Strings> tags_for(const std::vector<Strings>& sentences, const TagWords& tags_of) {
-  std::vector<Strings> tags = tags_of(sentences);
-  const auto check = [](std::size_t needed, std::size_t got, const char* what) {
-    if (needed == got) return;
-    throw UsageError("[tags] need tags of " + detail::counted(needed, what) + "; got " +
-                     std::to_string(got));
-  };
-  check(sentences.size(), tags.size(), "sentence");
-  for (std::size_t i = 0; i < tags.size(); ++i) check(sentences[i].size(), tags[i].size(), "word");
-  return tags;
-}
-
 }  // namespace
 
-std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences) {
-  std::vector<std::uint32_t> sizes;
-  for (const Strings& words : sentences) sizes.push_back(static_cast<std::uint32_t>(words.size()));
-  return sizes;
-}
-
 nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
-  const std::vector<Strings> tags = tags_for(words_of(gold), tags_of);
+  const std::vector<Strings> tags = tags_of(words_of(gold));
   nn::Accuracy accuracy;
   for (std::size_t i = 0; i < gold.size(); ++i) {
-    for (std::size_t k = 0; k < tags[i].size(); ++k) accuracy.add(gold[i].tags[k] == tags[i][k]);
+    for (std::size_t k = 0; k < gold[i].tags.size(); ++k)
+      accuracy.add(gold[i].tags[k] == tags.at(i).at(k));
   }
   return accuracy;
 }
 
 nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
-  const std::vector<Strings> tags = tags_for(words_of(gold), tags_of);
+  const std::vector<Strings> tags = tags_of(words_of(gold));
   nn::SpanScores scores;
-  for (std::size_t i = 0; i < gold.size(); ++i) scores.add(gold[i].tags, tags[i]);
+  for (std::size_t i = 0; i < gold.size(); ++i) scores.add(gold[i].tags, tags.at(i));
   return scores;
 }
 
@@ -60,15 +40,13 @@ int tag_lines(const TagWords& tags_of) {
   answer_lines(std::cin, std::cout, kTogether, [&](const auto& lines, std::size_t) {
     std::vector<Strings> sentences;
     for (const std::string& line : lines) {
-      const auto words = nn::split_line(line, nn::TextUnit::word);
-      if (!words.empty()) sentences.emplace_back(words.begin(), words.end());
+      if (!nn::is_blank(line)) sentences.push_back(nn::split_line(line));
     }
-    const std::vector<Strings> tags = tags_for(sentences, tags_of);
+    const std::vector<Strings> tags = tags_of(sentences);
     std::string text;
-    for (std::size_t s = 0; s < sentences.size(); ++s) {
-      for (std::size_t i = 0; i < sentences[s].size(); ++i) {
-        text += sentences[s][i] + '\t' + tags[s][i] + '\n';
-      }
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+      for (std::size_t k = 0; k < sentences[i].size(); ++k)
+        text += sentences[i][k] + '\t' + tags[i][k] + '\n';
       text += '\n';
     }
     return text;

@@ -1,7 +1,6 @@
 // Tags of words: how many are right, and tags of lines.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,13 +15,9 @@ using Strings = std::vector<std::string>;
 /// The tags of all words of every sentence.
 using TagWords = std::function<std::vector<Strings>(const std::vector<Strings>& sentences)>;
 
-/// The number of words of each sentence.
-std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences);
-
-/// The accuracy of the predicted tags. Throws UsageError, as the other functions do, unless every
-/// word has a tag.
+/// The accuracy of the predicted tags.
 nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
-/// The same, and precision and recall of the spans that the tags mark. Throws as SpanScores does.
+/// Precision and recall of the spans that the tags mark. Throws as SpanScores does.
 nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
 
 /// Writes "word TAB tag" for every word of standard input, whose lines are sentences, and a blank

@@ -7,6 +7,18 @@
 
 namespace dynet_like::examples {
 
+void add_vector_options(OptionTable& table) {
+  table.file("vectors",
+             "initial word vectors: an .npz file, or text of word2vec or GloVe; --embedding is "
+             "their size");
+  table.real("vectors-rate", {0, 100}, "1",
+             "learning rate of --vectors, as a factor; 0 keeps them unchanged");
+  table.whole("more-words", {0, 1e8}, "100000",
+              "also know the first N words that only --vectors has");
+  table.flag("lower-case", "treat capitals as small letters");
+  table.flag("digits", "treat all digits alike");
+}
+
 nn::WordNormalisation normalisation_of(const Options& options) {
   return {.lower_case = options.has("lower-case"), .digits = options.has("digits")};
 }

@@ -8,22 +8,8 @@
 
 namespace dynet_like::examples {
 
-// For a program's table of words. With --vectors, the default of --embedding is their size.
-inline const Option kVectors = {
-    "vectors", "FILE", "", "",
-    "initial word vectors: an .npz file, or text of word2vec or GloVe; --embedding is their size"};
-inline const Option kVectorsRate = {
-    "vectors-rate",
-    "X",
-    "1",
-    "1",
-    "learning rate of --vectors, as a factor; 0 keeps them unchanged",
-    {0, 100}};
-inline const Option kMoreWords = {
-    "more-words", "N", "100000", "100000", "also know the first N words that only --vectors has",
-    {0, 1e8}};
-inline const Option kLowerCase = {"lower-case", "", "", "", "treat capitals as small letters"};
-inline const Option kDigits = {"digits", "", "", "", "treat all digits alike"};
+/// For a program with a table of words. With --vectors, the default of --embedding is their size.
+void add_vector_options(OptionTable& table);
 
 /// The normalisation that --lower-case and --digits ask for, for a vocabulary.
 nn::WordNormalisation normalisation_of(const Options& options);
@@ -31,6 +17,15 @@ nn::WordNormalisation normalisation_of(const Options& options);
 /// The words that occur --min-count times (once, if there is no such option), and words of
 /// --vectors, as many as --more-words says. Throws FileError.
 nn::Vocabulary known_words(const nn::Vocabulary& counted, const Options& options);
+/// The same of the words of all samples, normalised, with an unknown one. See nn::vocabulary_of().
+template <class Samples, class WordsOf>
+nn::Vocabulary known_words(const Samples& samples, const WordsOf& words_of,
+                           const Options& options) {
+  nn::Vocabulary words(normalisation_of(options));
+  words.set_unknown("<unknown>");
+  for (const auto& sample : samples) words.add_all(std::invoke(words_of, sample));
+  return known_words(words, options);
+}
 
 /// If --vectors is given, writes its vectors into the rows of their words, prints how many words
 /// have one, and makes --vectors-rate the trainer's rate for the table. Throws FileError.
