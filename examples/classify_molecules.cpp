@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::LabelledText& each) {
     return cross_entropy(scores(graph, each.text), labels.id(each.label));
   };
-  nn::train(model, trainer, data, loss, {.epochs = 30, .batch_size = 16});
+  nn::train(trainer, data, loss, {.epochs = 30, .batch_size = 16});
   ComputationGraph graph({.inference = true});
   for (const char* smiles : {"CCCCCCO", "CCCCOC", "CNCC(C)C"})  // not in the data
     std::cout << smiles << ": " << labels.word(argmax(scores(graph, smiles).value())) << '\n';

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::LabelledText& each) {
     return cross_entropy(scores(graph, each), labels.id(each.label));
   };
-  nn::train(model, trainer, train, loss, {.epochs = 15, .batch_size = 16});
+  nn::train(trainer, train, loss, {.epochs = 15, .batch_size = 16});
 
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const auto& each) {
     return labels.word(argmax(scores(graph, each).value()));

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::Tree& tree) {
     return cross_entropy(scores(graph, tree), tree.labels());
   };
-  nn::train(model, trainer, train, loss, {.epochs = 10, .batch_size = 16});
+  nn::train(trainer, train, loss, {.epochs = 10, .batch_size = 16});
 
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const nn::Tree& tree) {
     return argmax_of_columns(scores(graph, tree).value());

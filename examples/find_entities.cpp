@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
     return crf.loss(emissions(graph, sentence), labels.ids(sentence.tags));
   };
-  nn::train(model, trainer, train, loss, {.epochs = 15, .batch_size = 16});
+  nn::train(trainer, train, loss, {.epochs = 15, .batch_size = 16});
 
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const auto& sentence) {
     return labels.words(argmax_of_columns(crf.best(emissions(graph, sentence)).value()));

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     return cross_entropy(output(lstm(embedding.columns(graph, read)).all().h), next);
   };
   const std::size_t samples = (text.units.size() - 1) / length;
-  nn::train(model, trainer, samples, loss, {.epochs = 15, .batch_size = 16});
+  nn::train(trainer, samples, loss, {.epochs = 15, .batch_size = 16});
 
   ComputationGraph graph({.inference = true});
   const nn::Steps<nn::LSTM::State> steps = {

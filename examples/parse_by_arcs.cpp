@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::ConlluSentence& sentence) {
     return cross_entropy(scores(graph, sentence), sentence.heads());
   };
-  nn::train(model, trainer, train, loss, {.epochs = 15, .batch_size = 16});
+  nn::train(trainer, train, loss, {.epochs = 15, .batch_size = 16});
 
   auto found = nn::predict(test, [&](ComputationGraph& graph, nn::ConlluSentence sentence) {
     sentence.set_heads(nn::chu_liu_edmonds(scores(graph, sentence).value()));

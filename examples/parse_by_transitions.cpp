@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   };
   AdamTrainer trainer(model, 0.01f);
   const auto losses = [&](auto& graph, auto& sentence) { return parse(graph, sentence).second; };
-  nn::train(model, trainer, train, losses, {.epochs = 15, .batch_size = 16});
+  nn::train(trainer, train, losses, {.epochs = 15, .batch_size = 16});
   const auto found = nn::predict(test, [&](auto& g, auto& s) { return parse(g, s).first; });
   std::printf("%s", nn::to_conllu(found).c_str());
   const nn::AttachmentScores scores(test, found);

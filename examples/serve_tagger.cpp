@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
     return cross_entropy(scores(graph, sentence.words), tags.ids(sentence.tags));
   };
-  nn::train(model, trainer, data, loss, {.epochs = 10, .batch_size = 16});
+  nn::train(trainer, data, loss, {.epochs = 10, .batch_size = 16});
   const auto tag = [&](ComputationGraph& graph, const std::string& text) {
     const auto sentence = nn::split_line(text);
     if (sentence.empty()) throw serve::BadRequest("need words between spaces");

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
     return cross_entropy(scores(graph, sentence), tags.ids(sentence.tags));
   };
-  nn::train(model, trainer, data, loss, {.epochs = 8, .batch_size = 16});
+  nn::train(trainer, data, loss, {.epochs = 8, .batch_size = 16});
 
   const nn::TaggedSentence sentence = {{"the", "fearful", "sailors", "boldly", "cooked", "."}, {}};
   ComputationGraph graph({.inference = true});

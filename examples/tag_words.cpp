@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const auto loss = [&](ComputationGraph& graph, const nn::TaggedSentence& sentence) {
     return cross_entropy(scores(graph, sentence), tags.ids(sentence.tags));
   };
-  nn::train(model, trainer, train, loss, {.epochs = 10, .batch_size = 16});
+  nn::train(trainer, train, loss, {.epochs = 10, .batch_size = 16});
 
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const auto& sentence) {
     return tags.words(argmax_of_columns(scores(graph, sentence).value()));

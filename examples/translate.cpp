@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     const auto right = words.ids(nn::split_line(pair.second + " <end>"));
     return nn::losses(decoder.start(graph), steps_of(graph, pair.first), right);
   };
-  nn::train(model, trainer, train, losses, {.epochs = 20, .batch_size = 16});
+  nn::train(trainer, train, losses, {.epochs = 20, .batch_size = 16});
   const auto found = nn::predict(test, [&](ComputationGraph& graph, const nn::TextPair& pair) {
     const auto best = nn::greedy(decoder.start(graph), steps_of(graph, pair.first), {.end = end});
     return nn::join_units(words, best.actions);

@@ -121,12 +121,12 @@ int train(const Options& options) {
   nn::TrainingOptions training = options.training("trees", "accuracy");
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(data.train.size())};
-  training.schedule = nn::WarmUp{100, cosine};
-  training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
-  training.dev_score = [&] { return evaluate(model, data.dev).second.value(); };
+  training.schedule.rate = nn::WarmUp{100, cosine};
+  training.files.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
+  training.stopping.dev_score = [&] { return evaluate(model, data.dev).second.value(); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss);
   if (!data.test.empty()) {

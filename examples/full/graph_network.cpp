@@ -149,13 +149,15 @@ int train(const Options& options) {
   const Model model{parameters, options, vocabularies_of(data.train)};
   AdamWTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("molecules", "accuracy");
-  training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
-                                     .updates = training.updates(data.train.size())};
-  training.texts = {{"atoms", model.v.atoms.to_text()}, {"labels", model.v.labels.to_text()}};
-  training.dev_score = [&] { return nn::accuracy(model.labels(data.dev), data.dev, &Text::label); };
+  training.schedule.rate = nn::CosineRate{.peak = options.real("learning-rate"),
+                                          .updates = training.updates(data.train.size())};
+  training.files.texts = {{"atoms", model.v.atoms.to_text()}, {"labels", model.v.labels.to_text()}};
+  training.stopping.dev_score = [&] {
+    return nn::accuracy(model.labels(data.dev), data.dev, &Text::label);
+  };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Text& sample) { return model.loss(graph, sample); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "molecules_per_s", loss);
   report["dev_accuracy"] = progress.best_score;

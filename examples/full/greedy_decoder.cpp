@@ -78,7 +78,7 @@ void run() {
     Random random = graph.random();
     return model.loss(graph, random_number(random));
   };
-  nn::train(model.parameters, trainer, kSamples, loss, {.epochs = 6});
+  nn::train(trainer, kSamples, loss, {.epochs = 6});
 
   Random random(1);
   std::vector<Number> numbers(1000);

@@ -110,19 +110,20 @@ int train(const Options& options) {
         "need processes that share each minibatch, whose states go on in the next; got "
         "--staleness or --backup-ranks");
   }
-  training.better = nn::Better::smaller;
-  training.score_text = [](double nats) { return fmt::format("{:.4f}", nats); };
-  training.units_per_sample = static_cast<double>(task.train_characters) /
-                              static_cast<double>(streams.pieces() * streams.count());
-  training.texts["vocabulary"] = task.encoding.vocabulary.to_text();
+  training.stopping.better = nn::Better::smaller;
+  training.report.score_text = [](double nats) { return fmt::format("{:.4f}", nats); };
+  training.report.units_per_sample = static_cast<double>(task.train_characters) /
+                                     static_cast<double>(streams.pieces() * streams.count());
+  training.files.texts["vocabulary"] = task.encoding.vocabulary.to_text();
   fmt::print("{} characters to train on, {} held out; {} different {}s; {} parameters\n",
              task.train_characters, task.held_out_characters, task.encoding.vocabulary.size(),
              options.text("level"), parameters.parameter_count());
   flush_output();
-  nn::TrainingRun run(parameters, trainer, training);
+  nn::TrainingRun run(trainer, training);
   Minibatch batch(training.graph);
-  while (run.next_epoch()) {
-    for (const auto& some : run.minibatches(batch, streams.minibatches())) {
+  while (run.next_epoch(streams.minibatches())) {
+    while (run.next(batch)) {
+      const auto& some = run.samples();
       const std::size_t piece = run.progress().minibatches;
       reader.add_losses(batch, some, piece);
       batch.forward();

@@ -134,16 +134,16 @@ int train(const Options& options) {
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
                                  .updates = training.updates(trees.size()),
                                  .floor = 1e-5f};
-  training.schedule = nn::WarmUp{100, cosine};
-  training.texts = inputs.v.texts();
+  training.schedule.rate = nn::WarmUp{100, cosine};
+  training.files.texts = inputs.v.texts();
   training.sizes = nn::sizes_of(trees);
-  training.dev_score = [&] { return parser.scores(data.dev).labelled(); };
+  training.stopping.dev_score = [&] { return parser.scores(data.dev).labelled(); };
   tune(encoder, options, trees.size(), trainer, training);
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) {
     return parser.model->loss(graph, each);
   };
-  const auto progress = nn::train(parameters, trainer, trees, loss, training);
+  const auto progress = nn::train(trainer, trees, loss, training);
   if (progress.interrupted) return stopped();
   if (options.has("explain")) explain_minibatch(trees, training.batch_size, loss);
   nlohmann::json report = measure(parser, trees, data.test.empty() ? data.dev : data.test);

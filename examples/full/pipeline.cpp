@@ -125,12 +125,13 @@ int train(const po::variables_map& values) {
   training.graph.threads = whole("threads");
   training.epochs = whole("segmenter-epochs");
   training.batch_size = 16;
-  training.unit = "windows";
+  training.report.unit = "windows";
   const auto use_folder = [&](const char* part) {
     if (text("checkpoints").empty()) return;
     const fs::path folder = fs::path(text("checkpoints")) / part;
-    training.output = folder.string();
-    training.resume = values["resume"].as<bool>() && fs::exists(folder / "checkpoint.safetensors");
+    training.files.folder = folder.string();
+    training.files.resume =
+        values["resume"].as<bool>() && fs::exists(folder / "checkpoint.safetensors");
   };
   use_folder("segmenter");
   if (pipeline.train_segmenter(train, dev, training).interrupted) return 130;
@@ -140,7 +141,7 @@ int train(const po::variables_map& values) {
              100 * words.f1(), 100 * sentences.f1());
   training.epochs = whole("epochs");
   training.batch_size = 32;
-  training.unit = "sentences";
+  training.report.unit = "sentences";
   use_folder("parser");
   if (pipeline.train_parser(train, dev, training).interrupted) return 130;
   pipeline.save(text("model"));

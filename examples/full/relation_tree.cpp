@@ -127,7 +127,7 @@ void run(bool explains) {
   const auto loss = [&](ComputationGraph& graph, const Word& tree) {
     return cross_entropy(model(graph, tree), worth(tree) + 1);
   };
-  nn::train(model.parameters, trainer, random_trees(48000, 1), loss, {.epochs = 1});
+  nn::train(trainer, random_trees(48000, 1), loss, {.epochs = 1});
   const std::vector<Word> trees = random_trees(1000, 2);
   if (explains) examples::explain_minibatch(trees, 32, loss);
   const auto found = nn::predict(trees, [&](ComputationGraph& graph, const Word& tree) {

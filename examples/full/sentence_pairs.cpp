@@ -113,13 +113,15 @@ int train(const Options& options) {
   AdamWTrainer trainer(parameters);
   load_vectors(options, model.v.words, model.embedding, trainer);
   nn::TrainingOptions training = options.training("pairs", "accuracy");
-  training.schedule = nn::CosineRate{.peak = options.real("learning-rate"),
-                                     .updates = training.updates(data.train.size())};
-  training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
-  training.dev_score = [&] { return nn::accuracy(model.labels(data.dev), data.dev, &Pair::label); };
+  training.schedule.rate = nn::CosineRate{.peak = options.real("learning-rate"),
+                                          .updates = training.updates(data.train.size())};
+  training.files.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
+  training.stopping.dev_score = [&] {
+    return nn::accuracy(model.labels(data.dev), data.dev, &Pair::label);
+  };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Pair& sample) { return model.loss(graph, sample); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "pairs_per_s", loss);
   report["dev_accuracy"] = progress.best_score;

@@ -175,13 +175,13 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters);
   trainer.enable_clipping(1);
   nn::TrainingOptions training = options.training("sentences", "exact match");
-  training.texts = {{"source", vocabularies.source.to_text()},
-                    {"target", vocabularies.target.to_text()}};
+  training.files.texts = {{"source", vocabularies.source.to_text()},
+                          {"target", vocabularies.target.to_text()}};
   for (const auto& pair : data.train) training.sizes.push_back(words_of(pair.second).size());
-  training.dev_score = [&] { return exact_match(model, data.dev); };
+  training.stopping.dev_score = [&] { return exact_match(model, data.dev); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const nn::TextPair& pair) { return model.loss(graph, pair); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   if (options.has("explain")) explain_minibatch(data.train, training.batch_size, loss);
   Strings sentences = sources_of(data.test);

@@ -154,19 +154,19 @@ int train(const Options& options) {
   nn::TrainingOptions training = options.training("sentences", data.score_name);
   training.sum_losses = true;
   average_last_epoch(trainer, training, data.train.size());
-  training.texts = {{"words", model.v.words.to_text()},
-                    {"characters", model.v.characters.to_text()},
-                    {"labels", model.v.labels.to_text()}};
+  training.files.texts = {{"words", model.v.words.to_text()},
+                          {"characters", model.v.characters.to_text()},
+                          {"labels", model.v.labels.to_text()}};
   training.sizes = nn::sizes_of(data.train);
   tune(encoder, options, data.train.size(), trainer, training);
   const auto labels = [&](const auto& sentences) { return model.labels(sentences); };
-  training.dev_score = [&] {
+  training.stopping.dev_score = [&] {
     return data.has_entities() ? span_scores(data.dev, labels).f1()
                                : tag_accuracy(data.dev, labels).value();
   };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const auto& each) { return model.loss(graph, each); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   auto report = measure_batching(options, progress, data.train, "sentences_per_second", loss);
   report["dev_score"] = progress.best_score;

@@ -173,17 +173,17 @@ int train(const Options& options) {
   trainer.exponential_moving_average(0.999f);
   nn::TrainingOptions training = options.training("sentences", "accuracy");
   const std::uint64_t updates = training.updates(data.train.size());
-  training.schedule =
+  training.schedule.rate =
       nn::WarmUp{200, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};
-  training.texts = {{"features", model.v.features.to_text()},
-                    {"tags", model.v.tags.to_text()},
-                    {"words", model.v.words.to_text()}};
+  training.files.texts = {{"features", model.v.features.to_text()},
+                          {"tags", model.v.tags.to_text()},
+                          {"words", model.v.words.to_text()}};
   training.sizes = nn::sizes_of(data.train);
   const auto tags = [&](const auto& sentences) { return model.tags(sentences); };
-  training.dev_score = [&] { return tag_accuracy(data.dev, tags).value(); };
+  training.stopping.dev_score = [&] { return tag_accuracy(data.dev, tags).value(); };
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const Sentence& each) { return model.loss(graph, each); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   nlohmann::json report = measure_batching(options, progress, data.train, "sentences_per_s", loss);
   report["dev_accuracy"] = progress.best_score;

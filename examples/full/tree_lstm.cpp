@@ -124,11 +124,11 @@ int train(const Options& options) {
   training.sizes = nn::sizes_of(data.train);
   training.sum_losses = true;
   if (options.is_special()) average_last_epoch(trainer, training, data.train.size());
-  training.dev_score = [&] { return accuracies(model, data.dev).first; };
-  training.texts["words"] = words.to_text();
+  training.stopping.dev_score = [&] { return accuracies(model, data.dev).first; };
+  training.files.texts["words"] = words.to_text();
   begin_training(options, parameters, data);
   const auto loss = [&](auto& graph, const nn::Tree& tree) { return model.loss(graph, tree); };
-  const auto progress = nn::train(parameters, trainer, data.train, loss, training);
+  const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   const auto [all, binary] = accuracies(model, data.test);
   fmt::print("test accuracy: {:.2f} %", 100 * all);

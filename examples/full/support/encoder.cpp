@@ -49,12 +49,12 @@ void tune(const std::optional<nn::TextEncoder>& encoder, const Options& options,
       {.rate = options.real("encoder-rate"), .frozen = options.whole("frozen")});
   groups.insert(groups.end(), trainer.groups().begin(), trainer.groups().end());
   trainer.set_groups({});
-  training.groups = {{1, groups}};
+  training.schedule.groups = {{1, groups}};
   const std::uint64_t updates = training.updates(samples);
-  training.schedule = nn::WarmUp{
+  training.schedule.rate = nn::WarmUp{
       updates / 10 + 1, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};
-  training.schedule_by_epoch = false;
-  training.texts.merge(encoder->texts());
+  training.schedule.by_epoch = false;
+  training.files.texts.merge(encoder->texts());
 }
 
 }  // namespace dynet_like::examples

@@ -261,37 +261,37 @@ nn::SavedModel Options::load_model() {
 nn::TrainingOptions Options::training(const std::string& unit,
                                       const std::string& score_name) const {
   nn::TrainingOptions training;
-  training.unit = unit;
-  training.score_name = score_name;
+  training.report.unit = unit;
+  training.report.score_name = score_name;
   training.epochs = whole("epochs");
-  training.patience = whole("patience");
+  training.stopping.patience = whole("patience");
   training.batch_size = whole("batch-size");
   if (values_.contains("decay")) {
-    training.schedule =
+    training.schedule.rate =
         nn::ExponentialRate{.start = real("learning-rate"), .factor = real("decay")};
-    training.schedule_by_epoch = true;
+    training.schedule.by_epoch = true;
   }
   training.seed = seed();
-  training.shards = whole("shards");
-  training.ranks = ranks_;
-  training.relaxation = {whole("staleness"), whole("backup-ranks")};
-  training.output = text("output");
-  training.resume = has("resume");
-  training.other_bits = has("other-bits");
-  training.settings = all(Saved::setting);
-  training.settings[kExample] = program_.name;
-  training.settings[kCase] = is_special_ ? program_.special_case : "usual";
-  training.arguments = all(Saved::remembered);
+  training.ranks.shards = whole("shards");
+  training.ranks.communicator = ranks_;
+  training.ranks.relaxation = {whole("staleness"), whole("backup-ranks")};
+  training.files.folder = text("output");
+  training.files.resume = has("resume");
+  training.files.other_bits = has("other-bits");
+  training.files.settings = all(Saved::setting);
+  training.files.settings[kExample] = program_.name;
+  training.files.settings[kCase] = is_special_ ? program_.special_case : "usual";
+  training.files.arguments = all(Saved::remembered);
   std::vector<std::string> files;
   for (const Option& option : table_.rows) {
     const bool is_data = option.kind == "FILE" && option.saved == Saved::remembered;
     if (is_data && has(option.name)) files.push_back(text(option.name));
   }
-  training.settings["data"] = nn::fingerprint_of(files);
+  training.files.settings["data"] = nn::fingerprint_of(files);
   training.graph.threads = whole("threads");
   if (has("timeline")) {
-    training.graph.timeline = training.timeline = timeline_.get();
-    training.timeline_file = text("timeline");
+    training.graph.timeline = training.report.timeline = timeline_.get();
+    training.report.timeline_file = text("timeline");
   }
   return training;
 }

@@ -123,11 +123,11 @@ void report_test(nlohmann::json& report, double accuracy) {
 
 int finish(const Options& options, const nn::TrainingOptions& training,
            const nn::TrainingProgress& progress, nlohmann::json report) {
-  const std::string score = training.score_text
-                                ? training.score_text(progress.best_score)
+  const std::string score = training.report.score_text
+                                ? training.report.score_text(progress.best_score)
                                 : fmt::format("{:.2f} %", 100 * progress.best_score);
   fmt::print("best: epoch {} of {}, dev {} {}; trained for {:.0f} s\n", progress.best_epoch,
-             progress.epochs, training.score_name, score, progress.seconds);
+             progress.epochs, training.report.score_name, score, progress.seconds);
   report["epochs"] = progress.epochs;
   report["seconds"] = progress.seconds;
   if (options.has("report") && options.ranks().rank() == 0)
