@@ -11,29 +11,32 @@ import sys
 import unicodedata
 
 
-def messages():
-    """Lines by language, each once."""
-    languages = {}
-    for path in sorted(glob.glob("/usr/share/locale/*/LC_MESSAGES/*.mo")):
-        lines = languages.setdefault(path.split("/")[4], {})
+def lines_of(paths):
+    """Lines of catalogues, each once."""
+    seen = set()
+    for path in paths:
         try:
             with open(path, "rb") as file:
                 catalogue = gettext.GNUTranslations(file)._catalog
         except (OSError, ValueError, IndexError):
             continue
         for text in catalogue.values():
-            if isinstance(text, str):
-                lines.update(dict.fromkeys(line for line in text.split("\n") if line))
-    return [list(lines) for lines in languages.values()]
+            for line in text.split("\n") if isinstance(text, str) else ():
+                if line and line not in seen:
+                    seen.add(line)
+                    yield line
 
 
 def some_messages(count):
-    languages = messages()
-    result, place = [], 0
+    paths = {}
+    for path in sorted(glob.glob("/usr/share/locale/*/LC_MESSAGES/*.mo")):
+        paths.setdefault(path.split("/")[4], []).append(path)
+    languages = [lines_of(of_language) for of_language in paths.values()]
+    result = []
     while len(result) < count and languages:
-        languages = [lines for lines in languages if place < len(lines)]
-        result += [lines[place] for lines in languages]
-        place += 1
+        lines = [(next(language, None), language) for language in languages]
+        languages = [language for line, language in lines if line is not None]
+        result += [line for line, _ in lines if line is not None]
     return result[:count]
 
 
