@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -32,14 +33,8 @@ TEST(BracketedTextTest, IsABinaryTree) {
 
 TEST(BracketedTextTest, NeedsWordsAndBothBrackets) {
   for (const char* text : {"", "( a", "a )", "( )", "( a ( ) )", ") a (", "( a ) )"}) {
-    try {
-      parse_bracketed_text(text, "pairs.tsv", 3);
-      ADD_FAILURE() << text;
-    } catch (const FileError& error) {
-      EXPECT_EQ(
-          error.what(),
-          std::string("pairs.tsv:3: need words, in brackets that match; got \"") + text + '"');
-    }
+    EXPECT_EQ(message_of<FileError>([&] { parse_bracketed_text(text, "pairs.tsv", 3); }),
+              std::string("pairs.tsv:3: need words, in brackets that match; got \"") + text + '"');
   }
 }
 

@@ -1,8 +1,6 @@
 // Byte order marks: the one of UTF-8 is no part of a text, others are refused, in every reader.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <sstream>
 #include <string>
@@ -18,6 +16,7 @@
 #include "nn/data/treebank.h"
 #include "nn/data/vocabulary.h"
 #include "nn/data/word_vectors.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -61,16 +60,7 @@ std::vector<Reader> readers() {
   };
 }
 
-class ByteOrderMark : public testing::Test {
- protected:
-  std::string write(const std::string& text) const {
-    std::ofstream(path_, std::ios::binary) << text;
-    return path_;
-  }
-
-  const std::string path_ =
-      (std::filesystem::path(testing::TempDir()) / "byte_order_mark.txt").string();
-};
+using ByteOrderMark = FolderTest;
 
 TEST_F(ByteOrderMark, OfUtf8IsNoPartOfTheFirstWord) {
   for (const Reader& reader : readers()) {
@@ -88,8 +78,8 @@ TEST_F(ByteOrderMark, OfOtherEncodingsIsRefusedByName) {
   for (const Reader& reader : readers()) {
     for (const auto& [mark, encoding] : marks) {
       write(mark + reader.text);
-      EXPECT_EQ(message_of<FileError>([&] { reader.first(path_); }),
-                path_ + ": need text in UTF-8; got the byte order mark of " + encoding +
+      EXPECT_EQ(message_of<FileError>([&] { reader.first(path()); }),
+                path() + ": need text in UTF-8; got the byte order mark of " + encoding +
                     ": convert it, such as with iconv -f " + encoding + " -t UTF-8")
           << reader.name;
     }
@@ -110,10 +100,10 @@ TEST_F(ByteOrderMark, WordsThatBeginWithOneAreWrittenAndReadAgain) {
     vocabulary.add(word);
     EXPECT_EQ(Vocabulary::from_text(vocabulary.to_text(), "text").word(0), word);
 
-    WordVectorWriter writer(path_);
+    WordVectorWriter writer(path());
     for (int i = 0; i < 2; ++i) writer.write(word, std::vector<float>{1, 2});
     writer.commit();
-    WordVectorReader reader(path_);
+    WordVectorReader reader(path());
     while (reader.next()) EXPECT_EQ(reader.word(), word);
   }
 }

@@ -121,7 +121,6 @@ TEST(ConlluTest, WritesTheSameBytes) {
   const std::string path = testing::TempDir() + "conllu_test.conllu";
   write_conllu(path, conllu(kExample));
   EXPECT_EQ(to_conllu(read_conllu(path)), kExample);
-  std::remove(path.c_str());
 }
 
 TEST(ConlluTest, LinesOfAnyEndingAndBlankLinesOfAnyNumber) {

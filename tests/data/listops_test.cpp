@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/file_errors.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -39,15 +39,7 @@ Tree fold(const std::string& tokens) {
 
 void expect_error(const std::string& line, std::size_t column, const std::string& part,
                   const ListOpsFileOptions& options = {}) {
-  try {
-    parse(line, options);
-    ADD_FAILURE() << "no error for " << line.substr(0, 100);
-  } catch (const FileError& error) {
-    EXPECT_EQ(error.file(), "listops.tsv");
-    EXPECT_EQ(error.line(), 7u);
-    EXPECT_EQ(error.column(), column) << line.substr(0, 100) << ": " << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  expect_file_error([&] { parse(line, options); }, 7, column, part);
 }
 
 TEST(ListOps, LabelsCompleteExpressionsOnly) {
@@ -161,12 +153,7 @@ TEST(ListOps, ReadsStreamsAndNamesLines) {
   std::istringstream stream(std::string(kExample) + "\r\n\n3\t3\n");
   EXPECT_EQ(read_listops(stream, "listops.tsv").size(), 2u);
   std::istringstream wrong("3\t3\n4\t3\n");
-  try {
-    read_listops(wrong, "listops.tsv");
-    ADD_FAILURE() << "no error";
-  } catch (const FileError& error) {
-    EXPECT_EQ(error.line(), 2u);
-  }
+  expect_file_error([&] { read_listops(wrong, "listops.tsv"); }, 2, 1, "");
   std::istringstream empty("\n");
   EXPECT_THROW(read_listops(empty, "listops.tsv"), FileError);
   EXPECT_THROW(read_listops("there/is/no/such/file"), FileError);
@@ -290,7 +277,7 @@ TEST(ListOpsSplits, AreDisjoint) {
 TEST(ListOpsSplits, AreThoseOfFiles) {
   const ListOpsSizes sizes = {.train = 300, .dev = 40, .test = 50, .max_tokens = 30};
   const TreeSplits all = listops_splits("", "", sizes, 1);
-  const std::string path = std::filesystem::path(testing::TempDir()) / "listops_splits.tsv";
+  const std::string path = testing::TempDir() + "listops_splits.tsv";
   std::ofstream file(path);
   for (const Tree& tree : all.train) {
     file << evaluate_listops(tree) << '\t' << listops_string(tree) << '\n';
@@ -308,15 +295,13 @@ TEST(ListOpsSplits, AreThoseOfFiles) {
 
 /// The official test data, where the machine has them.
 TEST(ListOpsData, EvaluatesAllOfTheOfficialTestData) {
-  const char* data = std::getenv("DYNET_LIKE_DATA");
-  const std::filesystem::path path =
-      data == nullptr ? "" : std::filesystem::path(data) / "listops" / "test_d20s.tsv";
-  if (data == nullptr || !std::filesystem::exists(path)) {
+  const std::string path = data_file("listops/test_d20s.tsv");
+  if (path.empty()) {
     GTEST_SKIP() << "needs listops/test_d20s.tsv in the folder that DYNET_LIKE_DATA names";
   }
   ListOpsFileOptions options;
   options.check_values = false;
-  const std::vector<Tree> trees = read_listops(path.string(), options);
+  const std::vector<Tree> trees = read_listops(path, options);
   ASSERT_EQ(trees.size(), 10'000u);
   std::uint32_t deepest = 0, most_tokens = 0;
   std::unordered_set<std::string> seen;

@@ -3,13 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <sstream>
 
 #include "nn/data/tab_separated.h"
 #include "nn/data/text.h"
 #include "tests/support/file_errors.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -33,23 +32,10 @@ Pairs scan(const std::string& text, const TextLimits& limits = {}) {
   return read_scan(stream, "file", limits);
 }
 
-/// A file with this text, for as long as the object lives.
-class TextFile {
- public:
-  explicit TextFile(const std::string& text) : path_(testing::TempDir() + "text_pairs_test.txt") {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  ~TextFile() { std::remove(path_.c_str()); }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
+using TabSeparatedTest = FolderTest;
+using ParallelTextTest = FolderTest;
 
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-TEST(TabSeparatedTest, ColumnsAreChosenByNumberAndName) {
+TEST_F(TabSeparatedTest, ColumnsAreChosenByNumberAndName) {
   const std::string text = "id\tlabel\ttext\n1\tgood\t\"a\" film\n\n2\tbad\t\r\n";
   EXPECT_EQ(table(text, {"text", "label"}), (Table{{"\"a\" film", "good"}, {"", "bad"}}));
   EXPECT_EQ(table(text, {std::string("label"), 0}), (Table{{"good", "1"}, {"bad", "2"}}));
@@ -58,7 +44,7 @@ TEST(TabSeparatedTest, ColumnsAreChosenByNumberAndName) {
   EXPECT_EQ(table("one", {0}), (Table{{"one"}}));
 }
 
-TEST(TabSeparatedTest, Errors) {
+TEST_F(TabSeparatedTest, Errors) {
   const auto expect_error = [](const std::string& text, const std::vector<Column>& columns,
                                std::size_t line, const std::string& part) {
     expect_file_error([&] { table(text, columns); }, line, 0, part);
@@ -78,7 +64,7 @@ TEST(TabSeparatedTest, Errors) {
   EXPECT_THROW(read_tab_separated("there/is/no/such/file", {0}), FileError);
 }
 
-TEST(TabSeparatedTest, LinesMayDifferInLength) {
+TEST_F(TabSeparatedTest, LinesMayDifferInLength) {
   const TabSeparatedOptions ragged = {.ragged = true};
   EXPECT_EQ(table("a\tb\nc\nd\te\tf\n", {2, 0, 1}, ragged),
             (Table{{"", "a", "b"}, {"", "c", ""}, {"f", "d", "e"}}));
@@ -91,21 +77,21 @@ TEST(TabSeparatedTest, LinesMayDifferInLength) {
                "need a column with number 2, counted from 0, in some line; got at most 2 columns");
   expect_error("x\ty\n1\t2\t3\n", {"x", 2}, 1, "need a column with number 2");
   expect_error("\n", {0}, 0, "need at least one line of columns; got none");
-  const TextFile file("good\ta film\nbad\n\tx\n");
-  expect_file_error([&] { read_labelled_texts(file.path(), {}, ragged); }, 3, 1, "need a label");
+  const std::string file = write("good\ta film\nbad\n\tx\n");
+  expect_file_error([&] { read_labelled_texts(file, {}, ragged); }, 3, 1, "need a label");
 }
 
-TEST(TabSeparatedTest, MalformedLinesMayBeSkipped) {
+TEST_F(TabSeparatedTest, MalformedLinesMayBeSkipped) {
   std::uint64_t skipped = 0;
   const TabSeparatedOptions lenient = {.skipped_lines = &skipped};
   EXPECT_EQ(table("x\ty\n1\n1\t2\t3\n3\t4\n", {"y"}, lenient), (Table{{"4"}}));
   EXPECT_EQ(skipped, 2u);
   EXPECT_EQ(table("1\n2\t3\n", {1}, lenient), (Table{{"3"}}));
   EXPECT_EQ(skipped, 3u);
-  const TextFile file("good\ta film\nbad\n\tx\n");
-  EXPECT_EQ(read_labelled_texts(file.path(), {}, lenient),
+  const std::string file = write("good\ta film\nbad\n\tx\n");
+  EXPECT_EQ(read_labelled_texts(file, {}, lenient),
             (std::vector<LabelledText>{{"good", "a film"}}));
-  EXPECT_EQ(read_text_pairs(file.path(), {.first = 1, .second = 1, .label = 0}, lenient),
+  EXPECT_EQ(read_text_pairs(file, {.first = 1, .second = 1, .label = 0}, lenient),
             (Pairs{{"a film", "a film", "good"}}));
   EXPECT_EQ(skipped, 7u);
   const auto fail = [&](const std::string& text, std::size_t line, const std::string& part) {
@@ -115,37 +101,34 @@ TEST(TabSeparatedTest, MalformedLinesMayBeSkipped) {
   fail("x\ty\n1\n", 0, "need at least one line of columns; got none");
 }
 
-TEST(TabSeparatedTest, LabelledTexts) {
-  const TextFile file("1\tgood film\n0\t\n");
-  EXPECT_EQ(read_labelled_texts(file.path()),
-            (std::vector<LabelledText>{{"1", "good film"}, {"0", ""}}));
-  const TextFile named("text\tlabel\ngood film\t1\nbad\t\n");
+TEST_F(TabSeparatedTest, LabelledTexts) {
+  const std::string file = write("1\tgood film\n0\t\n");
+  EXPECT_EQ(read_labelled_texts(file), (std::vector<LabelledText>{{"1", "good film"}, {"0", ""}}));
+  const std::string named = write("text\tlabel\ngood film\t1\nbad\t\n", "named");
   const LabelledTextColumns columns = {.label = "label", .text = "text"};
-  expect_file_error([&] { read_labelled_texts(named.path(), columns); }, 3, 5,
+  expect_file_error([&] { read_labelled_texts(named, columns); }, 3, 5,
                     "need a label; got nothing");
 }
 
-TEST(TabSeparatedTest, PairsWithAndWithoutLabels) {
-  const TextFile file("label\tpremise\thypothesis\nneutral\ta dog\ta pet\n\t\tb\n");
-  EXPECT_EQ(read_text_pairs(file.path(), {.first = 1, .second = "hypothesis"}),
+TEST_F(TabSeparatedTest, PairsWithAndWithoutLabels) {
+  const std::string file = write("label\tpremise\thypothesis\nneutral\ta dog\ta pet\n\t\tb\n");
+  EXPECT_EQ(read_text_pairs(file, {.first = 1, .second = "hypothesis"}),
             (Pairs{{"a dog", "a pet", ""}, {"", "b", ""}}));
   const TextPairColumns columns = {.first = "premise", .second = "hypothesis", .label = "label"};
-  expect_file_error([&] { read_text_pairs(file.path(), columns); }, 3, 1,
-                    "need a label; got nothing");
-  const TextFile good("a\tb\tyes\nc\td\tno\n");
-  EXPECT_EQ(read_text_pairs(good.path(), {.label = 2}),
-            (Pairs{{"a", "b", "yes"}, {"c", "d", "no"}}));
-  EXPECT_EQ(read_text_pairs(good.path()), (Pairs{{"a", "b", ""}, {"c", "d", ""}}));
+  expect_file_error([&] { read_text_pairs(file, columns); }, 3, 1, "need a label; got nothing");
+  const std::string good = write("a\tb\tyes\nc\td\tno\n", "good");
+  EXPECT_EQ(read_text_pairs(good, {.label = 2}), (Pairs{{"a", "b", "yes"}, {"c", "d", "no"}}));
+  EXPECT_EQ(read_text_pairs(good), (Pairs{{"a", "b", ""}, {"c", "d", ""}}));
 }
 
-TEST(ParallelTextTest, LinesBelongTogether) {
+TEST_F(ParallelTextTest, LinesBelongTogether) {
   EXPECT_EQ(parallel("a b\n\nc", "A B\r\nx\nC\n"),
             (Pairs{{"a b", "A B", ""}, {"", "x", ""}, {"c", "C", ""}}));
-  const TextFile file("a\nb\n");
-  EXPECT_EQ(read_parallel_text(file.path(), file.path()), (Pairs{{"a", "a", ""}, {"b", "b", ""}}));
+  const std::string file = write("a\nb\n");
+  EXPECT_EQ(read_parallel_text(file, file), (Pairs{{"a", "a", ""}, {"b", "b", ""}}));
 }
 
-TEST(ParallelTextTest, Errors) {
+TEST_F(ParallelTextTest, Errors) {
   expect_file_error([] { parallel("a\nb\n", "A\n"); }, 2, 0,
                     "first:2: need as many lines as in second, 1; got more");
   expect_file_error([] { parallel("", "A\n"); }, 1, 0,
@@ -199,7 +182,7 @@ TEST(ScanTest, RealDataHasThePublishedCounts) {
   }
 }
 
-TEST(TabSeparatedTest, ListOpsIsSuchAFile) {
+TEST_F(TabSeparatedTest, ListOpsIsSuchAFile) {
   const std::string path = data_file("listops/test_d20s.tsv");
   if (path.empty()) {
     GTEST_SKIP() << "needs listops/test_d20s.tsv in the folder that DYNET_LIKE_DATA names";

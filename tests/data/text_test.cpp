@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/file_errors.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -57,18 +56,12 @@ TEST(DataTextTest, LimitsHold) {
   EXPECT_THROW(read("123456\n", TextUnit::word, {5, 100}), FileError);
   EXPECT_THROW(read("1234\n1234\n1234\n", TextUnit::character, {5, 12}), FileError);
   EXPECT_THROW(read_text("no_such_file.txt", TextUnit::word), FileError);
-  try {
-    read("12\n123456\n", TextUnit::word, {5, 100});
-    FAIL() << "need a FileError";
-  } catch (const FileError& error) {
-    EXPECT_EQ(error.line(), 2u);
-  }
+  expect_file_error([] { read("12\n123456\n", TextUnit::word, {5, 100}); }, 2, 0, "");
 }
 
 TEST(DataTextTest, ShakespearesPlaysAreReadWhole) {
-  const char* data = std::getenv("DYNET_LIKE_DATA");
-  const std::string path = std::string(data == nullptr ? "" : data) + "/tinyshakespeare/input.txt";
-  if (data == nullptr || !std::filesystem::exists(path)) {
+  const std::string path = data_file("tinyshakespeare/input.txt");
+  if (path.empty()) {
     GTEST_SKIP() << "needs tinyshakespeare/input.txt in the folder that DYNET_LIKE_DATA names";
   }
   const Text text = read_text(path, TextUnit::character);

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
 #include "nn/data/splits.h"
+#include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -24,15 +23,7 @@ Tree parse(const std::string& line, const TreebankOptions& options = {}) {
 /// Checks where the error is and what it says.
 void expect_error(const std::string& line, std::size_t column, const std::string& part,
                   const TreebankOptions& options = {}) {
-  try {
-    parse(line, options);
-    ADD_FAILURE() << "no error for " << line.substr(0, 100);
-  } catch (const FileError& error) {
-    EXPECT_EQ(error.file(), "trees.txt");
-    EXPECT_EQ(error.line(), 7u);
-    EXPECT_EQ(error.column(), column) << line.substr(0, 100) << ": " << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  expect_file_error([&] { parse(line, options); }, 7, column, part);
 }
 
 /// A tree that leans to the left (or right) and is `depth` deep.
@@ -177,14 +168,10 @@ TEST(Treebank, RejectsLongLinesAndStreams) {
 }
 
 TEST(Treebank, ReportsLongAndUnprintableTextInShort) {
-  try {
-    parse("(" + std::string("\x1B[2J\0", 5) + std::string(1000, 'x') + " a)");
-    ADD_FAILURE() << "no error";
-  } catch (const FileError& error) {
-    const std::string what = error.what();
-    EXPECT_LT(what.size(), 200u);
-    EXPECT_NE(what.find("\\x1B[2J\\x00xxx"), std::string::npos) << what;
-  }
+  const std::string label = std::string("\x1B[2J\0", 5) + std::string(1000, 'x');
+  const std::string what = message_of<FileError>([&] { parse("(" + label + " a)"); });
+  EXPECT_LT(what.size(), 200u);
+  EXPECT_NE(what.find("\\x1B[2J\\x00xxx"), std::string::npos) << what;
 }
 
 TEST(Treebank, ReadsLinesOfAnyEnding) {
@@ -203,13 +190,7 @@ TEST(Treebank, ReadsLinesOfAnyEnding) {
 
 TEST(Treebank, NamesTheLineOfAnError) {
   std::istringstream stream("(2 a)\n\n(2 b)\n(2 (3 c))\n");
-  try {
-    read_treebank(stream, "trees.txt");
-    ADD_FAILURE() << "no error";
-  } catch (const FileError& error) {
-    EXPECT_EQ(error.line(), 4u);
-    EXPECT_EQ(std::string(error.what()).rfind("trees.txt:4:1: ", 0), 0u) << error.what();
-  }
+  expect_file_error([&] { read_treebank(stream, "trees.txt"); }, 4, 1, "trees.txt:4:1: ");
 }
 
 TEST(Treebank, RejectsFilesWithoutTrees) {
@@ -234,18 +215,15 @@ TEST(Treebank, WritesOnlyWhatItCanRead) {
 }
 
 /// The files of the Stanford Sentiment Treebank, where the machine has them.
-class SentimentTreebank : public testing::Test {
- protected:
+struct SentimentTreebank : testing::Test {
   void SetUp() override {
-    const char* data = std::getenv("DYNET_LIKE_DATA");
-    if (data != nullptr) folder_ = std::filesystem::path(data) / "sst";
-    if (data == nullptr || !std::filesystem::exists(folder_ / "train.txt")) {
+    if (data_file("sst/train.txt").empty()) {
       GTEST_SKIP() << "needs sst/train.txt in the folder that DYNET_LIKE_DATA names";
     }
   }
 
-  std::vector<Tree> read(const char* name) const {
-    return read_treebank((folder_ / name).string());
+  static std::vector<Tree> read(const std::string& name) {
+    return read_treebank(data_file("sst/" + name));
   }
 
   static void expect_counts(const std::vector<Tree>& trees, std::size_t count, std::size_t nodes,
@@ -259,8 +237,6 @@ class SentimentTreebank : public testing::Test {
     EXPECT_EQ(node_count, nodes);
     EXPECT_EQ(leaf_count, leaves);
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(SentimentTreebank, HasThePublishedCounts) {

@@ -2,7 +2,6 @@
 #include "nn/data/vocabulary.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,8 @@
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/damaged_files.h"
 #include "tests/support/file_errors.h"
+#include "tests/support/folder_test.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -54,36 +55,13 @@ TEST(Vocabulary, OfSamples) {
   EXPECT_EQ(vocabulary_of(samples, &Sample::words).unknown(), std::nullopt);
 }
 
-/// A file name in the temporary folder that is removed at the end.
-class VocabularyFile : public testing::Test {
- protected:
-  VocabularyFile()
-      : path_((std::filesystem::path(testing::TempDir()) /
-               ("data_vocabulary_test_" + std::to_string(getpid()) + ".txt"))
-                  .string()) {}
-  ~VocabularyFile() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  void write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
-
+struct VocabularyFile : FolderTest {
   /// Loads the text and checks where the error is and what it says.
   void expect_error(const std::string& text, std::size_t line, std::size_t column,
-                    const std::string& part) {
+                    const std::string& part) const {
     write(text);
-    try {
-      Vocabulary::load(path_);
-      ADD_FAILURE() << "no error for " << text.substr(0, 100);
-    } catch (const FileError& error) {
-      EXPECT_EQ(error.file(), path_);
-      EXPECT_EQ(error.line(), line) << error.what();
-      EXPECT_EQ(error.column(), column) << error.what();
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    expect_file_error([&] { Vocabulary::load(path()); }, line, column, part);
   }
-
-  const std::string path_;
 };
 
 TEST(Vocabulary, NumbersWordsDenselyAndCountsThem) {
@@ -104,12 +82,8 @@ TEST(Vocabulary, NumbersWordsDenselyAndCountsThem) {
 TEST(Vocabulary, ThrowsForWordsThatAreNotThere) {
   Vocabulary words;
   words.add("a");
-  try {
-    words.id("missing");
-    ADD_FAILURE() << "no error";
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("\"missing\""), std::string::npos) << error.what();
-  }
+  const std::string message = message_of<UsageError>([&] { words.id("missing"); });
+  EXPECT_NE(message.find("\"missing\""), std::string::npos) << message;
   EXPECT_THROW(words.add(""), UsageError);
   EXPECT_THROW(words.word(1), UsageError);
   EXPECT_THROW(words.count(1), UsageError);
@@ -225,8 +199,8 @@ TEST_F(VocabularyFile, KeepsHowWordsAreNormalised) {
     words.add("a");
     words.set_unknown("\\b");
     EXPECT_EQ(words.to_text(), std::string(front) + "a\t1\n\\\\b\t0\tunknown\n");
-    words.save(path_);
-    const Vocabulary loaded = Vocabulary::load(path_);
+    words.save(path());
+    const Vocabulary loaded = Vocabulary::load(path());
     EXPECT_EQ(loaded.normalisation(), normalisation);
     EXPECT_EQ(loaded.to_text(), words.to_text());
     EXPECT_EQ(loaded.id("A"), normalisation.lower_case ? 0u : 1u);
@@ -247,8 +221,8 @@ TEST_F(VocabularyFile, SavesAndLoadsAnyWords) {
     words.add(word);
   }
   words.set_unknown("<unk>");
-  words.save(path_);
-  const Vocabulary loaded = Vocabulary::load(path_);
+  words.save(path());
+  const Vocabulary loaded = Vocabulary::load(path());
   EXPECT_TRUE(loaded.frozen());
   ASSERT_EQ(loaded.size(), words.size());
   for (std::uint32_t id = 0; id < words.size(); ++id) {
@@ -264,10 +238,10 @@ TEST_F(VocabularyFile, WritesOneReadableLinePerWord) {
   words.add("a");
   words.add("a");
   words.set_unknown("<unk>");
-  words.save(path_);
+  words.save(path());
   EXPECT_EQ(words.to_text(), "a\t2\n<unk>\t0\tunknown\n");
   // The CRC-32 of these 20 bytes, as Python's zlib has it.
-  EXPECT_EQ(file_contents(path_), "\\checksum\tcrc32\t02289713\n" + words.to_text());
+  EXPECT_EQ(contents(), "\\checksum\tcrc32\t02289713\n" + words.to_text());
 }
 
 TEST_F(VocabularyFile, DamageIsSeen) {
@@ -275,23 +249,23 @@ TEST_F(VocabularyFile, DamageIsSeen) {
   for (int i = 0; i < 200; ++i) words.add("word" + std::to_string(i % 150));
   words.add("\n");
   words.set_unknown(std::string("\0 unknown", 9));
-  words.save(path_);
+  words.save(path());
   const Damaged damaged = expect_damage_is_seen(
-      path_, [](const std::string& path) { return Vocabulary::load(path).to_text(); });
+      path(), [](const std::string& path) { return Vocabulary::load(path).to_text(); });
   EXPECT_GE(damaged.refused, 1190u);  // hexadecimal digits in capitals, and no line end at the end
 }
 
 TEST_F(VocabularyFile, ALineWithAnotherChecksumIsRefused) {
   Vocabulary words;
   words.add("a");
-  words.save(path_);
-  const std::string good = file_contents(path_), lines = "a\t1\n";
+  words.save(path());
+  const std::string good = contents(), lines = "a\t1\n";
   std::string windows;
   for (const char c : good) windows += c == '\n' ? "\r\n" : std::string(1, c);
   write(windows);
-  EXPECT_EQ(Vocabulary::load(path_).to_text(), lines) << "another program's line ends";
+  EXPECT_EQ(Vocabulary::load(path()).to_text(), lines) << "another program's line ends";
   write(lines);
-  EXPECT_EQ(Vocabulary::load(path_).to_text(), lines) << "without a checksum";
+  EXPECT_EQ(Vocabulary::load(path()).to_text(), lines) << "without a checksum";
   expect_error(good + "b\t1\n", 0, 0, "need lines with the checksum \"");
   expect_error(good + "b\t1\n", 0, 0, ": the file is damaged");
   expect_error(good.substr(0, good.find('\n') - 1) + "\n" + lines, 0, 0, "need lines with");
@@ -315,7 +289,7 @@ TEST_F(VocabularyFile, MayHaveZeroBytesInWords) {
 
 TEST_F(VocabularyFile, ReadsPlainLists) {
   write("[PAD]\n[UNK]\r\n\\\na\tb\n\"\n##ing\n\xe4\xba\xba\n unused");
-  Vocabulary words = Vocabulary::load_list(path_);
+  Vocabulary words = Vocabulary::load_list(path());
   EXPECT_EQ(words.words(std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}),
             (std::vector<std::string>{"[PAD]", "[UNK]", "\\", "a\tb", "\"", "##ing", "\xe4\xba\xba",
                                       " unused"}));
@@ -324,8 +298,8 @@ TEST_F(VocabularyFile, ReadsPlainLists) {
   EXPECT_EQ(words.count(7), 0u);
   EXPECT_EQ(words.set_unknown("[UNK]"), 1u);
   EXPECT_EQ(words.id("##inG"), 1u);
-  words.save(path_);
-  EXPECT_EQ(Vocabulary::load(path_).to_text(), words.to_text());
+  words.save(path());
+  EXPECT_EQ(Vocabulary::load(path()).to_text(), words.to_text());
   for (const auto& [text, line, part] : {std::tuple("", 0, "empty file"),
                                          {"a\n\nb\n", 2, "empty line"},
                                          {"a\nb\na\n", 3, "\"a\""}}) {
@@ -333,12 +307,12 @@ TEST_F(VocabularyFile, ReadsPlainLists) {
     expect_file_error([&] { Vocabulary::from_list(copy, "list"); }, static_cast<std::size_t>(line),
                       0, part);
   }
-  EXPECT_THROW(Vocabulary::load_list(path_ + ".missing"), FileError);
+  EXPECT_THROW(Vocabulary::load_list(path() + ".missing"), FileError);
 }
 
 TEST_F(VocabularyFile, LoadsWordsWithoutCountsAndWindowsLineEnds) {
   write("a\r\nb\t7\r\nc");
-  const Vocabulary loaded = Vocabulary::load(path_);
+  const Vocabulary loaded = Vocabulary::load(path());
   ASSERT_EQ(loaded.size(), 3u);
   EXPECT_EQ(loaded.word(0), "a");
   EXPECT_EQ(loaded.count(0), 0u);
@@ -366,25 +340,25 @@ TEST_F(VocabularyFile, RejectsMalformedFiles) {
 }
 
 TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
-  EXPECT_THROW(Vocabulary::load(path_), FileError);
+  EXPECT_THROW(Vocabulary::load(path()), FileError);
   EXPECT_THROW(Vocabulary::load(testing::TempDir()), FileError);
-  EXPECT_THROW(Vocabulary().save(path_), UsageError);
+  EXPECT_THROW(Vocabulary().save(path()), UsageError);
   Vocabulary words;
   words.add("a");
-  EXPECT_THROW(words.save(path_ + "/there/is/no/such/folder"), FileError);
-  std::filesystem::create_directories(path_ + "/folder");
-  EXPECT_THROW(words.save(path_), FileError);
+  EXPECT_THROW(words.save(path() + "/there/is/no/such/folder"), FileError);
+  std::filesystem::create_directories(path() + "/folder");
+  EXPECT_THROW(words.save(path()), FileError);
 }
 
 TEST_F(VocabularyFile, WritesToNoNameThatCanBeForeseen) {
   write("untouched");
-  const std::string file = path_ + ".vocabulary", guess = file + ".partial";
+  const std::string file = path() + ".vocabulary", guess = file + ".partial";
   std::filesystem::remove(guess);
-  std::filesystem::create_symlink(path_, guess);
+  std::filesystem::create_symlink(path(), guess);
   Vocabulary words;
   words.add("a");
   words.save(file);
-  EXPECT_EQ(Vocabulary::load(path_).word(0), "untouched");
+  EXPECT_EQ(Vocabulary::load(path()).word(0), "untouched");
   EXPECT_EQ(Vocabulary::load(file).word(0), "a");
   std::filesystem::remove(guess);
   std::filesystem::remove(file);
@@ -405,9 +379,9 @@ TEST_F(VocabularyFile, IsTextForTheMetadataOfAModel) {
   }
   Vocabulary words;
   for (const std::string& word : all) words.add(word);
-  write_safetensors(path_, {}, {{"words", words.to_text()}});  // which refuses what is not UTF-8
-  const std::string text = SafetensorsFile::read(path_).metadata().at("words");
-  const Vocabulary loaded = Vocabulary::from_text(text, path_);
+  write_safetensors(path(), {}, {{"words", words.to_text()}});  // which refuses what is not UTF-8
+  const std::string text = SafetensorsFile::read(path()).metadata().at("words");
+  const Vocabulary loaded = Vocabulary::from_text(text, path());
   ASSERT_EQ(loaded.size(), words.size());
   for (std::uint32_t id = 0; id < words.size(); ++id) EXPECT_EQ(loaded.word(id), words.word(id));
   for (const char* readable : {"\u00e9t\u00e9\t1\n", "\U0001F600\t1\n", "\xF4\x8F\xBF\xBF\t1\n",
@@ -419,8 +393,8 @@ TEST_F(VocabularyFile, IsTextForTheMetadataOfAModel) {
 
 TEST_F(VocabularyFile, ChecksTheSizeOfAFileBeforeReadingIt) {
   write("a\n");
-  std::filesystem::resize_file(path_, std::uintmax_t{1} << 31);  // Sparse: takes no space.
-  EXPECT_THROW(Vocabulary::load(path_), FileError);
+  std::filesystem::resize_file(path(), std::uintmax_t{1} << 31);  // Sparse: takes no space.
+  EXPECT_THROW(Vocabulary::load(path()), FileError);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "nn/data/word_vectors.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cmath>
@@ -17,6 +16,8 @@
 #include "dynet_like/core/random.h"
 #include "dynet_like/io/zip.h"
 #include "dynet_like/params/parameter_collection.h"
+#include "tests/support/file_errors.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -38,14 +39,7 @@ Words read(const std::string& text, const WordVectorOptions& options = {}) {
 
 void expect_error(const std::string& text, std::size_t line, const std::string& part,
                   const WordVectorOptions& options = {}) {
-  try {
-    read(text, options);
-    ADD_FAILURE() << "no error for " << text.substr(0, 100);
-  } catch (const FileError& error) {
-    EXPECT_EQ(error.file(), "vectors");
-    EXPECT_EQ(error.line(), line) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
+  expect_file_error([&] { read(text, options); }, line, 0, part);
 }
 
 TEST(WordVectorReader, ReadsTheFormatsInUse) {
@@ -187,28 +181,12 @@ void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
   file.commit();
 }
 
-/// A file name in the temporary folder that is removed at the end.
-class WordVectorFile : public testing::Test {
- protected:
-  WordVectorFile()
-      : path_((std::filesystem::path(testing::TempDir()) /
-               ("data_word_vectors_test_" + std::to_string(getpid()) + ".txt"))
-                  .string()) {
+struct WordVectorFile : FolderTest {
+  WordVectorFile() {
     for (const char* word : {"a", "b", "c"}) vocabulary_.add(word);
     table_ = model_.add_lookup_parameters(4, {2}, ParameterInitConst(9));
   }
-  ~WordVectorFile() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
 
-  void write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
-  std::string contents() const {
-    std::ifstream in(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  const std::string path_;
   Vocabulary vocabulary_;
   ParameterCollection model_;
   LookupParameter table_;
@@ -216,7 +194,7 @@ class WordVectorFile : public testing::Test {
 
 TEST_F(WordVectorFile, FillsTheRowsOfItsWords) {
   write("b 1 2\nelse 3 4\na 5 6\nb 7 8\n");
-  EXPECT_EQ(read_word_vectors(path_, vocabulary_, table_), 2u);
+  EXPECT_EQ(read_word_vectors(path(), vocabulary_, table_), 2u);
   EXPECT_EQ(as_vector(table_.all_values()), (Floats{5, 6, 1, 2, 9, 9, 9, 9}));
 }
 
@@ -224,7 +202,7 @@ TEST_F(WordVectorFile, NormalisesAsTheVocabularyDoes) {
   Vocabulary words({.lower_case = true, .digits = true});
   for (const char* word : {"The", "Été", "1999", "other"}) words.add(word);
   write("THE 1 2\nthe 3 4\nThe 5 6\nthe 0 0\nÉTÉ 7 8\nÉté 0 0\n2024 1 1\n1999 0 0\n");
-  EXPECT_EQ(read_word_vectors(path_, words, table_), 3u);
+  EXPECT_EQ(read_word_vectors(path(), words, table_), 3u);
   EXPECT_EQ(as_vector(table_.all_values()), (Floats{3, 4, 7, 8, 1, 1, 9, 9}))
       << "the form itself, or else the first";
 }
@@ -233,44 +211,44 @@ TEST_F(WordVectorFile, GivesItsWordsToAVocabulary) {
   Vocabulary words({.lower_case = true});
   words.add("the");
   write("The 1\nCat 2\ncat 3\nsat 4\nbroken\n");
-  EXPECT_EQ(add_words_with_vectors(path_, words, 0), 0u);
-  EXPECT_EQ(add_words_with_vectors(path_, words, 2), 2u) << "reads no further";
+  EXPECT_EQ(add_words_with_vectors(path(), words, 0), 0u);
+  EXPECT_EQ(add_words_with_vectors(path(), words, 2), 2u) << "reads no further";
   EXPECT_EQ(words.words(std::vector<std::uint32_t>{0, 1, 2}),
             (std::vector<std::string>{"the", "cat", "sat"}));
   EXPECT_EQ(words.count(0), 1u);
-  EXPECT_THROW(add_words_with_vectors(path_, words, 3), FileError);
+  EXPECT_THROW(add_words_with_vectors(path(), words, 3), FileError);
   words.freeze();
-  EXPECT_THROW(add_words_with_vectors(path_, words, 2), UsageError);
+  EXPECT_THROW(add_words_with_vectors(path(), words, 2), UsageError);
 }
 
 TEST_F(WordVectorFile, TakesPartOfABadFile) {
   write("3 2\na 5 6\nbroken\nb 1 2\nc 7 8\n");
-  EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), FileError);
+  EXPECT_THROW(read_word_vectors(path(), vocabulary_, table_), FileError);
   std::uint64_t skipped = 0;
   EXPECT_EQ(
-      read_word_vectors(path_, vocabulary_, table_, {.most_words = 2, .skipped_lines = &skipped}),
+      read_word_vectors(path(), vocabulary_, table_, {.most_words = 2, .skipped_lines = &skipped}),
       2u);
   EXPECT_EQ(skipped, 1u);
   EXPECT_EQ(as_vector(table_.all_values()), (Floats{5, 6, 1, 2, 9, 9, 9, 9}));
   Vocabulary words;
-  EXPECT_EQ(add_words_with_vectors(path_, words, 9, {.skipped_lines = &skipped}), 3u);
+  EXPECT_EQ(add_words_with_vectors(path(), words, 9, {.skipped_lines = &skipped}), 3u);
   EXPECT_EQ(skipped, 2u);
 }
 
 TEST_F(WordVectorFile, ChangesNothingIfItIsBad) {
   for (const char* text : {"a 1 2 3\n", "a 1 2\nb x 2\n", "3 2\na 1 2\n", ""}) {
     write(text);
-    EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), FileError) << text;
+    EXPECT_THROW(read_word_vectors(path(), vocabulary_, table_), FileError) << text;
     EXPECT_EQ(as_vector(table_.all_values()), Floats(8, 9)) << text;
   }
-  std::filesystem::remove(path_);
-  EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), FileError);
+  std::filesystem::remove(path());
+  EXPECT_THROW(read_word_vectors(path(), vocabulary_, table_), FileError);
   EXPECT_THROW(read_word_vectors(testing::TempDir(), vocabulary_, table_), FileError);
   write("a 1 2\n");
   vocabulary_.add("d");
   vocabulary_.add("e");
-  EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), UsageError);
-  EXPECT_THROW(write_word_vectors(path_, vocabulary_, table_), UsageError);
+  EXPECT_THROW(read_word_vectors(path(), vocabulary_, table_), UsageError);
+  EXPECT_THROW(write_word_vectors(path(), vocabulary_, table_), UsageError);
 }
 
 /// Four words, three of which share a vector.
@@ -279,23 +257,22 @@ const Array kVectors = {"vectors", "<f4", "(2, 2)", bytes_of(Floats{1, 2, 3, 4})
 const Array kRows = {"rows", "<i8", "(4,)", bytes_of(std::vector<std::int64_t>{1, 0, 1, 1})};
 
 TEST_F(WordVectorFile, MayBeArraysWithVectorsThatWordsShare) {
-  const std::string path = path_ + ".npz";
-  write_arrays(path, {kVectors, kKeys, kRows});
-  EXPECT_EQ(read_word_vectors(path, vocabulary_, table_), 3u);
+  const std::string file = path("arrays.npz");
+  write_arrays(file, {kVectors, kKeys, kRows});
+  EXPECT_EQ(read_word_vectors(file, vocabulary_, table_), 3u);
   EXPECT_EQ(as_vector(table_.all_values()), (Floats{3, 4, 3, 4, 3, 4, 9, 9}));
-  EXPECT_EQ(add_words_with_vectors(path, vocabulary_, 9, {.most_words = 1}), 0u);
-  EXPECT_EQ(add_words_with_vectors(path, vocabulary_, 9), 1u);
+  EXPECT_EQ(add_words_with_vectors(file, vocabulary_, 9, {.most_words = 1}), 0u);
+  EXPECT_EQ(add_words_with_vectors(file, vocabulary_, 9), 1u);
   EXPECT_EQ(vocabulary_.word(3), "the");
-  std::filesystem::remove(path);
 }
 
 TEST_F(WordVectorFile, ArraysMayHaveAVectorPerWord) {
-  const std::string path = path_ + ".npz";
+  const std::string file = path("arrays.npz");
   const std::vector<std::uint32_t> keys = {U'é', U'b', U'c', 0};
   const std::vector<std::uint16_t> halves = {0x3C00, 0xC500};
-  write_arrays(path, {{"keys", "<U2", "(2,)", bytes_of(keys)},
+  write_arrays(file, {{"keys", "<U2", "(2,)", bytes_of(keys)},
                       {"vectors", "<f2", "(2, 1)", bytes_of(halves)}});
-  WordVectorReader reader(path);
+  WordVectorReader reader(file);
   EXPECT_EQ(reader.size(), 1u) << "known at once";
   EXPECT_TRUE(reader.next());
   EXPECT_EQ(reader.word(), "éb");
@@ -303,16 +280,15 @@ TEST_F(WordVectorFile, ArraysMayHaveAVectorPerWord) {
   EXPECT_TRUE(reader.next());
   EXPECT_EQ(reader.vector()[0], -5.0f);
   EXPECT_FALSE(reader.next());
-  std::filesystem::remove(path);
 }
 
 TEST_F(WordVectorFile, RefusesArraysThatDoNotFit) {
-  const std::string path = path_ + ".npz";
+  const std::string file = path("arrays.npz");
   const auto expect_refused = [&](const std::vector<Array>& arrays, const std::string& part) {
-    write_arrays(path, arrays);
+    write_arrays(file, arrays);
     const std::string message =
-        message_of<FileError>([&] { read_word_vectors(path, vocabulary_, table_); });
-    EXPECT_NE(message.find(path), message.npos) << message;
+        message_of<FileError>([&] { read_word_vectors(file, vocabulary_, table_); });
+    EXPECT_NE(message.find(file), message.npos) << message;
     EXPECT_NE(message.find(part), message.npos) << message;
     EXPECT_EQ(as_vector(table_.all_values()), Floats(8, 9)) << part;
   };
@@ -336,17 +312,16 @@ TEST_F(WordVectorFile, RefusesArraysThatDoNotFit) {
   expect_refused({kKeys, kVectors, rows(-1)}, "need rows below 2");
   expect_refused({{"keys", "|S3", "(4,)", "b" + std::string(11, '\0')}, kVectors, rows(0)},
                  "need words in \"keys\"; got an empty one at 1");
-  std::ofstream(path) << "a 1 2\n";
-  EXPECT_THROW(WordVectorReader{path}, FileError) << "text under this name";
-  std::filesystem::remove(path);
+  std::ofstream(file) << "a 1 2\n";
+  EXPECT_THROW(WordVectorReader{file}, FileError) << "text under this name";
 }
 
 TEST_F(WordVectorFile, WritesWhatItReads) {
   table_.initialize(0, {0.1f, -3});
-  write_word_vectors(path_, vocabulary_, table_);
+  write_word_vectors(path(), vocabulary_, table_);
   EXPECT_EQ(contents(), "a 1e-01 -3e+00\nb 9e+00 9e+00\nc 9e+00 9e+00\n");
   table_.zero();
-  EXPECT_EQ(read_word_vectors(path_, vocabulary_, table_), 3u);
+  EXPECT_EQ(read_word_vectors(path(), vocabulary_, table_), 3u);
   EXPECT_EQ(as_vector(table_.all_values()), (Floats{0.1f, -3, 9, 9, 9, 9, 0, 0}));
 }
 
@@ -358,13 +333,13 @@ TEST_F(WordVectorFile, EveryFloatComesBack) {
     const auto value = std::bit_cast<float>(random());
     if (std::isfinite(value)) values.push_back(value);
   }
-  WordVectorWriter writer(path_);
+  WordVectorWriter writer(path());
   for (std::size_t i = 0; i < values.size(); ++i) {
     writer.write(std::to_string(i), std::span(&values[i], 1));
   }
-  EXPECT_FALSE(std::filesystem::exists(path_)) << "before commit";
+  EXPECT_FALSE(std::filesystem::exists(path())) << "before commit";
   writer.commit();
-  WordVectorReader reader(path_);
+  WordVectorReader reader(path());
   for (const float value : values) {
     ASSERT_TRUE(reader.next());
     ASSERT_EQ(std::bit_cast<std::uint32_t>(reader.vector()[0]), std::bit_cast<std::uint32_t>(value))
@@ -374,7 +349,7 @@ TEST_F(WordVectorFile, EveryFloatComesBack) {
 }
 
 TEST_F(WordVectorFile, RefusesToWriteWhatCouldNotBeRead) {
-  WordVectorWriter writer(path_);
+  WordVectorWriter writer(path());
   const Floats vector = {1, 2};
   for (const char* word : {"", "a b", "a\t", "a\n", "\r"}) {
     EXPECT_THROW(writer.write(word, vector), UsageError) << word;
@@ -385,7 +360,7 @@ TEST_F(WordVectorFile, RefusesToWriteWhatCouldNotBeRead) {
   EXPECT_THROW(writer.write("b", Floats{1}), UsageError);
   writer.commit();
   EXPECT_EQ(contents(), "a 1e+00 2e+00\n");
-  EXPECT_THROW(WordVectorWriter(path_ + "/no/folder"), FileError);
+  EXPECT_THROW(WordVectorWriter(path() + "/no/folder"), FileError);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "nn/encoders/text_encoder.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
+#include "tests/support/source_text.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -3,14 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "dynet_like/io/safetensors.h"
 #include "nn/encoders/encoder.h"
-#include "tests/support/source_text.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like::nn {
 
@@ -55,18 +53,9 @@ struct FileTensor {
 };
 
 /// A folder of its own, with the files of an encoder.
-class EncoderFolder : public ::testing::Test {
+class EncoderFolder : public FolderTest {
  protected:
-  EncoderFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "encoder_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
-  }
-  ~EncoderFolder() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::string path(const std::string& name = {}) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name = {}) const { return FolderTest::path(name); }
 
   /// Writes a new encoder to the folder.
   void make(const std::string& family = "bert") {
@@ -91,18 +80,15 @@ class EncoderFolder : public ::testing::Test {
     write_safetensors(path(name), entries);
   }
   void write_text(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
+    FolderTest::write(text, name);
   }
   /// Replaces a part of config.json.
   void change_config(const std::string& from, const std::string& to) const {
-    std::string text = source_text(path("config.json"));
+    std::string text = contents("config.json");
     const std::size_t place = text.find(from);
     ASSERT_NE(place, std::string::npos) << from << " in " << text;
     write_text("config.json", text.replace(place, from.size(), to));
   }
-
- private:
-  std::filesystem::path folder_;
 };
 
 }  // namespace dynet_like::nn

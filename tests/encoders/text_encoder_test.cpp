@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "dynet_like/io/safetensors.h"
 #include "nn/train/saved_model.h"
@@ -129,16 +130,21 @@ TEST_F(TextEncoderTest, LongTextsAreReadInParts) {
     for (unsigned i = 0; i < count; ++i) words[i] = std::string(1, "abc"[id_of(i) - 3]);
     const std::vector<float> found = as_vector(encoder.words(graph, words).value());
     ASSERT_EQ(found.size(), 8 * count);
+    std::map<unsigned, std::vector<float>> parts;  // by their first piece
     // The part that gives a word: the first, unless a later one has more pieces in front of it.
     for (unsigned i = 0; i < count; ++i) {
       unsigned begin = 0;
       while (begin + 10 < count && begin + 7 <= i) begin += 5;
-      Ids ids = {1};
-      for (unsigned j = begin; j < std::min(begin + 10, count); ++j) ids.push_back(id_of(j));
-      ids.push_back(2);
-      const Expression column = pick(encoder.encoder()(graph, ids), i - begin + 1, 1);
+      std::vector<float>& part = parts[begin];
+      if (part.empty()) {
+        Ids ids = {1};
+        for (unsigned j = begin; j < std::min(begin + 10, count); ++j) ids.push_back(id_of(j));
+        ids.push_back(2);
+        part = as_vector(encoder.encoder()(graph, ids).value());
+      }
+      const auto column = part.begin() + 8 * (i - begin + 1);
       EXPECT_EQ(std::vector<float>(found.begin() + 8 * i, found.begin() + 8 * (i + 1)),
-                as_vector(column.value()))
+                std::vector<float>(column, column + 8))
           << i << " of " << count;
     }
   }
@@ -181,7 +187,7 @@ TEST_F(TextEncoderTest, PartsArePooledOneByOne) {
   }
 }
 
-// A text of ten times the length needs as much memory, but for its results.
+// A text of five times the length needs as much memory, but for its results.
 TEST_F(TextEncoderTest, MemoryDoesNotGrowWithATextsParts) {
   make_folder();
   ParameterCollection model;
@@ -218,8 +224,8 @@ TEST_F(TextEncoderTest, MemoryDoesNotGrowWithATextsParts) {
     };
     // Of a part of five pieces, at most four vectors, which take a cache line each. Their layers
     // take a hundred times as much.
-    const std::uint64_t of_parts = 3 * (400 - 40) * 8 / 5 * 4 * 64;
-    EXPECT_LT(peak(400), peak(40) + of_parts);
+    const std::uint64_t of_parts = 3 * (100 - 20) * 8 / 5 * 4 * 64;
+    EXPECT_LT(peak(100), peak(20) + of_parts);
   }
 }
 

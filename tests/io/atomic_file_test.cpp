@@ -12,12 +12,12 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/folder_test.h"
 
 namespace {
 
@@ -57,29 +57,14 @@ extern "C" int fsync(int descriptor) {
 namespace dynet_like {
 namespace {
 
-/// A new folder, which is gone at the end.
-class AtomicFileTest : public testing::Test {
- protected:
-  AtomicFileTest()
-      : folder_(fs::path(testing::TempDir()) / ("atomic_file_test_" + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~AtomicFileTest() override { fs::remove_all(folder_); }
-
+struct AtomicFileTest : FolderTest {
   std::set<std::string> names() const {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder_)) names.insert(entry.path().filename());
     return names;
   }
 
-  static std::string text_of(const fs::path& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  }
-
-  const fs::path folder_;
+  const fs::path folder_ = folder();
 };
 
 TEST_F(AtomicFileTest, ReplacesAFileAtCommitOnly) {
@@ -88,13 +73,13 @@ TEST_F(AtomicFileTest, ReplacesAFileAtCommitOnly) {
   {
     AtomicFile file(path);
     file.write(std::as_bytes(std::span(std::string_view("new"))));
-    EXPECT_EQ(text_of(path), "old");
+    EXPECT_EQ(contents(), "old");
     EXPECT_EQ(names().size(), 2u);
   }
-  EXPECT_EQ(text_of(path), "old");
+  EXPECT_EQ(contents(), "old");
   EXPECT_EQ(names(), std::set<std::string>{"file"});
   write_atomically(path, "new");
-  EXPECT_EQ(text_of(path), "new");
+  EXPECT_EQ(contents(), "new");
   EXPECT_EQ(names(), std::set<std::string>{"file"});
   EXPECT_THROW(write_atomically(folder_, "new"), FileError);
   EXPECT_THROW(write_atomically(folder_ / "none" / "file", "new"), FileError);
@@ -122,7 +107,7 @@ TEST_F(AtomicFileTest, FlushesThatFailAreErrors) {
     flushes = {.file = path, .fails_at = fails_at};
     EXPECT_THROW(write_atomically(path, "new"), FileError) << fails_at;
     flushes = {};
-    EXPECT_EQ(text_of(path), fails_at == 0 ? "old" : "new");
+    EXPECT_EQ(contents(), fails_at == 0 ? "old" : "new");
     EXPECT_EQ(names(), std::set<std::string>{"file"});
   }
   // Some file systems cannot flush a folder.

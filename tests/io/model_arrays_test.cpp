@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,7 +71,6 @@ TEST(ModelArraysTest, ParametersComeBackFromArrays) {
     EXPECT_NO_THROW(load_npz(arrays_path, part, ExtraTensors::ignore));
     EXPECT_TRUE(other.values() == before);
   }
-  std::remove(arrays_path.c_str());
 }
 
 TEST(ModelArraysTest, OneTensorIsReadIntoAParameterOfAnyName) {
@@ -103,8 +101,6 @@ TEST(ModelArraysTest, OneTensorIsReadIntoAParameterOfAnyName) {
     EXPECT_THROW(load_parameter(*file, "/W", Parameter()), UsageError);
     EXPECT_EQ(as_vector(small.all_values()), before);
   }
-  std::remove(arrays_path.c_str());
-  std::remove(tensors_path.c_str());
 }
 
 // What the reference implementations read and write.

@@ -22,19 +22,15 @@
 #include "dynet_like/io/checkpoint.h"
 #include "dynet_like/io/model_file.h"
 #include "dynet_like/io/safetensors.h"
-#include "tests/train/trainer_kinds.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
+#include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace trainer_kinds;
-
-std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // All values of a collection, byte for byte.
 std::vector<std::uint64_t> versions_of(const ParameterCollection& model) {
@@ -81,21 +77,8 @@ struct Training {
   }
 };
 
-class ModelFileTest : public testing::Test {
- protected:
-  ModelFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "model_file_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
-  }
-  ~ModelFileTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  fs::path path(const std::string& name = "model.safetensors") const { return folder_ / name; }
-
+struct ModelFileTest : FolderTest {
   const Kind sgd_ = kinds()[0], adam_ = kinds()[2];
-  fs::path folder_;
 };
 
 TEST_F(ModelFileTest, ParametersComeBack) {
@@ -185,7 +168,7 @@ TEST_F(ModelFileTest, WhatDoesNotFitChangesNothing) {
     const std::string message = message_of<FileError>([&] { load_parameters(path(), model); });
     EXPECT_TRUE(bytes_of(model) == before);
     EXPECT_EQ(versions_of(model), versions);
-    const std::string prefix = path().string() + ": [load] need ";
+    const std::string prefix = path() + ": [load] need ";
     EXPECT_TRUE(message.starts_with(prefix)) << message;
     return message.substr(std::min(prefix.size(), message.size()));
   };
@@ -370,7 +353,7 @@ TEST_F(ModelFileTest, ATruncatedFileChangesNothing) {
   save_checkpoint(path("whole"), training.model, *training.trainer, training.random);
   training.step();
   const Snapshot before(training);
-  const std::string whole = contents(path("whole"));
+  const std::string whole = contents("whole");
   for (std::size_t size = 0; size < whole.size(); size += 1 + size / 50) {
     std::ofstream(path(), std::ios::binary) << whole.substr(0, size);
     EXPECT_THROW(load_parameters(path(), training.model), FileError) << size;
@@ -386,7 +369,7 @@ TEST_F(ModelFileTest, ACorruptedHeaderChangesNothing) {
   Training training(1, DType::f32, sgd_);
   save_parameters(path("whole"), training.model);
   const Snapshot before(training);
-  const std::string text = contents(path("whole"));
+  const std::string text = contents("whole");
   for (std::size_t i = 0; i <= text.find('}'); ++i) {
     std::string corrupted = text;
     corrupted[i] = static_cast<char>(corrupted[i] ^ 0x04);
@@ -402,7 +385,7 @@ TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
   Training training(1, DType::f32, adam_, cpu_device());
   training.step();
   save_checkpoint(path(), training.model, *training.trainer, training.random);
-  const std::string before = contents(path());
+  const std::string before = contents();
   training.step();
   for (const bool killed : {false, true}) {
     const pid_t child = ::fork();
@@ -421,7 +404,7 @@ TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
     int status = 0;
     ::waitpid(child, &status, 0);
     EXPECT_EQ(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 42, true);
-    EXPECT_EQ(contents(path()), before);
+    EXPECT_EQ(contents(), before);
   }
 }
 

@@ -31,11 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // A file as it is on the disk: the header's length, the header, the data.
 std::string file_text(const std::string& header, const std::string& data,
                       std::optional<std::uint64_t> length = {}) {
@@ -50,25 +45,7 @@ SafetensorsFile parse(const std::string& text) {
   return SafetensorsFile::parse({bytes.begin(), bytes.end()}, "hostile");
 }
 
-// A folder of its own for every test, removed at the end.
-class SafetensorsTest : public testing::Test {
- protected:
-  SafetensorsTest() {
-    std::string pattern = (fs::temp_directory_path() / "safetensors_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
-  }
-  ~SafetensorsTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  fs::path path(const std::string& name = "model.safetensors") const { return folder_ / name; }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
-  }
-
-  fs::path folder_;
-};
+using SafetensorsTest = FolderTest;
 
 TEST_F(SafetensorsTest, WhatIsWrittenIsRead) {
   const std::vector<float> matrix = {0.0f,
@@ -103,7 +80,7 @@ TEST_F(SafetensorsTest, WhatIsWrittenIsRead) {
     EXPECT_EQ(values_of<std::byte>(*found), values_of<std::byte>(entry)) << entry.name;
   }
   EXPECT_EQ(file.find("other"), nullptr);
-  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(files(), 1);
 }
 
 TEST_F(SafetensorsTest, EveryTensorIsAlignedToItsElements) {
@@ -115,7 +92,7 @@ TEST_F(SafetensorsTest, EveryTensorIsAlignedToItsElements) {
                                               {"f", "F32", {1}, bytes_of(middle)},
                                               {"d", "F64", {1}, bytes_of(wide)}};
     write_safetensors(path(), entries);
-    const std::string text = contents(path());
+    const std::string text = contents();
     EXPECT_EQ(static_cast<unsigned char>(text[0]) % 8, 0);
     const SafetensorsFile file = SafetensorsFile::read(path());
     for (const TensorEntry& entry : file.entries()) {
@@ -127,7 +104,7 @@ TEST_F(SafetensorsTest, EveryTensorIsAlignedToItsElements) {
 
 TEST_F(SafetensorsTest, NoTensors) {
   write_safetensors(path(), {});
-  const std::string text = contents(path());
+  const std::string text = contents();
   EXPECT_EQ(text.substr(8, 44), "{\"__metadata__\":{\"dynet_like.header_crc32\":\"");
   EXPECT_EQ(text.substr(60), "\",\"dynet_like.data_crc32\":\"00000000\"}}      ");
   EXPECT_TRUE(SafetensorsFile::read(path()).metadata().empty());
@@ -306,7 +283,7 @@ TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
 
 TEST_F(SafetensorsTest, ReadingNeedsARegularFile) {
   EXPECT_THROW(SafetensorsFile::read(path("missing")), FileError);
-  EXPECT_THROW(SafetensorsFile::read(folder_), FileError);
+  EXPECT_THROW(SafetensorsFile::read(folder()), FileError);
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_THROW(SafetensorsFile::read(path("pipe")), FileError);
 }
@@ -334,7 +311,7 @@ TEST_F(SafetensorsTest, WritingRefusesWhatCouldNotBeRead) {
   for (const auto& entries : bad) EXPECT_THROW(write_safetensors(path(), entries), UsageError);
   EXPECT_THROW(write_safetensors(path(), {}, {{"k", "\xC3"}}), UsageError);
   EXPECT_THROW(write_safetensors(path(), {}, {{"dynet_like.data_crc32", "0"}}), UsageError);
-  EXPECT_EQ(files(), 0u);
+  EXPECT_EQ(files(), 0);
 }
 
 TEST_F(SafetensorsTest, SavingKeepsPermissionsAndFollowsLinks) {
@@ -348,12 +325,12 @@ TEST_F(SafetensorsTest, SavingKeepsPermissionsAndFollowsLinks) {
 }
 
 TEST_F(SafetensorsTest, SavingNeedsAPlaceForAFile) {
-  EXPECT_THROW(write_safetensors(path("missing") / "file", {}), FileError);
+  EXPECT_THROW(write_safetensors(path("missing/file"), {}), FileError);
   fs::create_directory(path("folder"));
   EXPECT_THROW(write_safetensors(path("folder"), {}), FileError);
   EXPECT_THROW(write_safetensors("/dev/null", {}), FileError);
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(files(), 1);
 }
 
 // Runs in a child process, so that the limit on file sizes, which stands for a full disk, does not
@@ -374,7 +351,7 @@ int with_file_limit(rlim_t limit, const Action& action) {
 
 TEST_F(SafetensorsTest, AFailedSaveLeavesTheOldFile) {
   write_safetensors(path(), {}, {{"version", "old"}});
-  const std::string before = contents(path());
+  const std::string before = contents();
   const std::vector<double> values(10000, 1.0);
   const std::vector<TensorEntry> entries = {{"x", "F64", {10000}, bytes_of(values)}};
   const int status = with_file_limit(4096, [&] {
@@ -388,13 +365,13 @@ TEST_F(SafetensorsTest, AFailedSaveLeavesTheOldFile) {
   });
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 42);
-  EXPECT_EQ(contents(path()), before);
-  EXPECT_EQ(files(), 1u) << "the temporary file stayed";
+  EXPECT_EQ(contents(), before);
+  EXPECT_EQ(files(), 1) << "the temporary file stayed";
 }
 
 TEST_F(SafetensorsTest, AKilledSaveLeavesTheOldFile) {
   write_safetensors(path(), {}, {{"version", "old"}});
-  const std::string before = contents(path());
+  const std::string before = contents();
   const std::vector<double> values(10000, 1.0);
   const std::vector<TensorEntry> entries = {{"x", "F64", {10000}, bytes_of(values)}};
   const int status = with_file_limit(4096, [&] {
@@ -403,7 +380,7 @@ TEST_F(SafetensorsTest, AKilledSaveLeavesTheOldFile) {
     return 0;
   });
   EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(contents(path()), before);
+  EXPECT_EQ(contents(), before);
 }
 
 // The reference implementation, where Python has it.

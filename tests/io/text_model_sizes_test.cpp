@@ -1,10 +1,6 @@
 // Text models with sizes that are a byte more or less than what is there, in any of their headers.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -12,18 +8,13 @@
 #include "dynet_like/core/random.h"
 #include "dynet_like/io/text_model_file.h"
 #include "tests/support/file_errors.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like {
 namespace {
 
-namespace fs = std::filesystem;
-
-class TextModelSizesTest : public ::testing::Test {
+class TextModelSizesTest : public FolderTest {
  protected:
-  TextModelSizesTest()
-      : path_(fs::path(testing::TempDir()) / ("text_model_sizes_" + std::to_string(getpid()))) {}
-  ~TextModelSizesTest() override { fs::remove(path_); }
-
   std::vector<TextModelEntry> random_entries(Random& random) const {
     std::vector<TextModelEntry> entries(1 + random.below(4));
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -40,24 +31,20 @@ class TextModelSizesTest : public ::testing::Test {
     return entries;
   }
   std::string written(const std::vector<TextModelEntry>& entries) const {
-    TextModelWriter writer(path_);
+    TextModelWriter writer(path());
     for (const TextModelEntry& entry : entries) writer.write(entry);
     writer.commit();
-    std::ifstream stream(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
+    return contents();
   }
   /// Reads all entries, or passes over their numbers.
   std::vector<TextModelEntry> read(const std::string& text, bool skips) const {
-    std::ofstream(path_, std::ios::binary) << text;
-    TextModelReader reader(path_);
+    TextModelReader reader(write(text));
     std::vector<TextModelEntry> entries;
     while (reader.next()) {
       if (!skips) entries.push_back(reader.read());
     }
     return entries;
   }
-
-  const fs::path path_;
 };
 
 /// Where the sizes in the headers are: the fourth fields of lines that begin with "#".

@@ -1,9 +1,7 @@
 // A small pipeline: what it learns in seconds, its file, and how it is applied.
 #include "nn/pipeline/pipeline.h"
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include "dynet_like/dynet_like.h"
 #include "nn/evaluate/metrics.h"
 #include "tests/pipeline/support.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -52,13 +51,7 @@ PipelineOptions small() {
   return options;
 }
 
-struct PipelineTest : testing::Test {
-  PipelineTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "pipeline_XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~PipelineTest() override { std::filesystem::remove_all(folder); }
-
+struct PipelineTest : FolderTest {
   static void train(Pipeline& pipeline, unsigned epochs = 12) {
     TrainingOptions options = {.epochs = 3 * epochs, .batch_size = 4, .report = {.lines = nullptr}};
     options.stopping.watch_interrupts = false;
@@ -75,8 +68,6 @@ struct PipelineTest : testing::Test {
     pipeline.annotate(stream, run, [&](auto sentences) { conllu += to_conllu(sentences); });
     return conllu;
   }
-
-  std::filesystem::path folder;
 };
 
 TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
@@ -97,7 +88,7 @@ TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
     EXPECT_EQ(found[i].column(&ConlluColumns::feats), gold[i].column(&ConlluColumns::feats));
   }
 
-  const std::string file = folder / "model.safetensors";
+  const std::string file = path("model.safetensors");
   pipeline.save(file);
   const Pipeline loaded{SavedModel(file)};
   EXPECT_EQ(annotated(loaded, text, run_by_predict(2)), conllu);
@@ -153,8 +144,8 @@ TEST_F(PipelineTest, LearnsWordsWithSpaces) {
   EXPECT_EQ(scores.tokens.f1(), 1);
   EXPECT_EQ(scores.sentences.f1(), 1);
 
-  pipeline.save(folder / "model.safetensors");
-  const Pipeline loaded{SavedModel(folder / "model.safetensors")};
+  pipeline.save(path("model.safetensors"));
+  const Pipeline loaded{SavedModel(path("model.safetensors"))};
   for (const std::string end : {"", "\n", " ", "\n\n"}) {
     const std::string text = "tôi hà\u00A0nội." + end;
     std::istringstream conllu(annotated(loaded, text));
@@ -173,17 +164,15 @@ TEST_F(PipelineTest, TheSameSeedGivesTheSameModel) {
   for (std::string& file : files) {
     Pipeline pipeline(treebank(1, 50), small());
     train(pipeline, 1);
-    pipeline.save(folder / "model.safetensors");
-    std::ifstream stream(folder / "model.safetensors", std::ios::binary);
-    file.assign(std::istreambuf_iterator<char>(stream), {});
+    pipeline.save(path("model.safetensors"));
+    file = contents("model.safetensors");
   }
   EXPECT_TRUE(files[0] == files[1]);
 }
 
 TEST_F(PipelineTest, UsesPretrainedVectors) {
-  std::ofstream(folder / "some.vec") << "dogs 1 2 3\nunicorns 4 5 6\n";
   PipelineOptions options = small();
-  options.vectors = folder / "some.vec";
+  options.vectors = write("dogs 1 2 3\nunicorns 4 5 6\n", "some.vec");
   Pipeline pipeline(treebank(1, 50), options);
   train(pipeline, 1);
   const LookupParameter table(pipeline.parameters().find("/annotation/word_encoder/pretrained/E"));
@@ -191,14 +180,14 @@ TEST_F(PipelineTest, UsesPretrainedVectors) {
   EXPECT_EQ(as_vector(table.values(0)), (std::vector<float>{0, 0, 0}));
   EXPECT_EQ(as_vector(table.values(1)), (std::vector<float>{1, 2, 3}));
   EXPECT_EQ(as_vector(table.values(2)), (std::vector<float>{4, 5, 6}));
-  pipeline.save(folder / "model.safetensors");
-  const Pipeline loaded{SavedModel(folder / "model.safetensors")};
+  pipeline.save(path("model.safetensors"));
+  const Pipeline loaded{SavedModel(path("model.safetensors"))};
   const std::string text = "unicorns don't run. dogs don't sing.";
   EXPECT_EQ(annotated(loaded, text), annotated(pipeline, text));
 }
 
 TEST_F(PipelineTest, RefusesOtherFiles) {
-  const std::string file = folder / "model.safetensors";
+  const std::string file = path("model.safetensors");
   EXPECT_THROW(Pipeline{SavedModel(file)}, FileError);
   ParameterCollection other;
   other.add_parameters({2}, "W");

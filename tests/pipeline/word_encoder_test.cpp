@@ -94,7 +94,6 @@ TEST(WordEncoderTest, APretrainedEncoderGetsReplacementsForBytesThatAreNotUtf8) 
   const std::string folder = small_encoder();
   ParameterCollection model(1);
   const WordEncoder encoder(model, vocabularies(), kSmall, TextEncoder::load(model, folder));
-  std::filesystem::remove_all(folder);
   EXPECT_EQ(encoder.size(), WordEncoder(model, vocabularies(), kSmall).size() + 8);
   const auto value = [&](const Words& words) {
     ComputationGraph graph({.inference = true});

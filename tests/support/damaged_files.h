@@ -7,18 +7,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like {
-
-inline std::string file_contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// How many of the damaged files were refused, and how many were read.
 struct Damaged {

@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
+
+#include "tests/support/folder_test.h"
 
 namespace dynet_like {
 
@@ -24,17 +24,10 @@ inline std::string python_interpreter() {
 
 /// A test that runs Python programs in a folder of its own. It is skipped, visibly, if the packages
 /// are missing.
-class PythonTest : public testing::Test {
+class PythonTest : public FolderTest {
  protected:
   explicit PythonTest(std::string interpreter = python_interpreter())
-      : interpreter_(std::move(interpreter)) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "python_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
-  }
-  ~PythonTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
+      : interpreter_(std::move(interpreter)) {}
   void SetUp() override {
     if (!imports("numpy, safetensors.numpy")) {
       GTEST_SKIP()
@@ -43,7 +36,6 @@ class PythonTest : public testing::Test {
   }
 
   bool imports(const std::string& modules) { return call("import " + modules) == 0; }
-  std::string path(const std::string& name) const { return folder_ / name; }
   /// Runs a program in the folder, which must succeed, and returns its output.
   std::string run(const std::string& program) {
     const int status = call(program);
@@ -51,22 +43,15 @@ class PythonTest : public testing::Test {
     return contents("out");
   }
 
-  /// The contents of a file of the folder.
-  std::string contents(const std::string& name) const {
-    std::ifstream stream(path(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
  private:
   int call(const std::string& program) {
-    std::ofstream(path("program.py")) << program;
+    write(program, "program.py");
     const std::string command =
-        "cd '" + folder_.string() + "' && '" + interpreter_ + "' program.py >out 2>log";
+        "cd '" + folder() + "' && '" + interpreter_ + "' program.py >out 2>log";
     return std::system(command.c_str());
   }
 
   std::string interpreter_;
-  std::filesystem::path folder_;
 };
 
 }  // namespace dynet_like
