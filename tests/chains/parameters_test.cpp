@@ -18,18 +18,12 @@ Expression biases_as_addends(Step& step) {
 TEST(ChainsParameters, Addends) { expect_same_chains(biases_as_addends); }
 
 TEST(ChainsParameters, AddendsInDoublePrecision) {
-  GraphOptions options;
-  options.dtype = DType::f64;
-  expect_same_chains(biases_as_addends, options);
+  expect_same_chains(biases_as_addends, DType::f64);
 }
 
-TEST(ChainsParameters, AddendsWithThreads) {
-  ChainOptions chains;
-  chains.steps = 30;
-  GraphOptions options;
-  for (options.threads = 2; options.threads <= 4; ++options.threads) {
-    expect_same_chains(biases_as_addends, options, chains);
-  }
+TEST(ChainsParameters, AddendsOfLongChains) {
+  const RandomModel model;
+  expect_same_in_all_modes(chain_program(model, biases_as_addends, 30));
 }
 
 // Several readers, some of which leave their contributions to their kernels.
@@ -99,33 +93,28 @@ TEST(ChainsParameters, OthersBetween) {
   });
 }
 
-// Chains that begin with a parameter, and a pass whose inputs have gradients.
+// Chains that begin with a parameter.
 TEST(ChainsParameters, InitialStates) {
-  expect_same_under_policies([](const GraphOptions& options, Notes& notes) {
-    const RandomModel model;
-    ComputationGraph graph(options);
-    for (unsigned round = 0; round < 4; ++round) {
-      graph.clear();
-      std::vector<Expression> states, losses;
-      for (unsigned chain = 0; chain < 4; ++chain) {
-        Expression h = parameter(graph, model.bias4), c = h;
-        for (unsigned i = 0; i < 4; ++i) {
-          const Expression x = lookup(graph, model.table4, (round + i) % 9);
-          const Expression gate = sigmoid(parameter(graph, model.weights44[0]) * h + x);
-          c = cmult(c, gate) + cmult(c, tanh(h));
-          h = tanh(c);
-          states.insert(states.end(), {x, c, h});
-        }
-        losses.push_back(sum_elems(h));
-      }
-      const Expression loss = sum(losses);
-      notes.add("loss", loss.value());
-      for (const bool full : {false, true}) {
-        notes.add("parameters", model.all(graph.backward(loss, full)));
-        for (const Expression& e : states) notes.add("gradient", e.gradient());
-      }
-    }
-  });
+  const RandomModel model;
+  expect_same_in_all_modes({model.collection,
+                            [&](ComputationGraph& graph, unsigned sample) {
+                              std::vector<Expression> states, losses;
+                              for (unsigned chain = 0; chain < 4; ++chain) {
+                                Expression h = parameter(graph, model.bias4), c = h;
+                                for (unsigned i = 0; i < 4; ++i) {
+                                  const Expression x =
+                                      lookup(graph, model.table4, (sample + i) % 9);
+                                  const Expression w = parameter(graph, model.weights44[0]);
+                                  const Expression gate = sigmoid(w * h + x);
+                                  c = cmult(c, gate) + cmult(c, tanh(h));
+                                  h = tanh(c);
+                                  states.insert(states.end(), {x, c, h});
+                                }
+                                losses.push_back(sum_elems(h));
+                              }
+                              return Sample{sum(losses), states};
+                            },
+                            6, false, true});
 }
 
 }  // namespace

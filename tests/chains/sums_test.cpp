@@ -34,15 +34,19 @@ TEST(ChainsSums, ReadersBetween) {
 
 // Readers of a value that run in another call, before and after the step.
 TEST(ChainsSums, ReadersOfOtherCalls) {
-  expect_same_chains([](Step& step) {
+  const RandomModel model;
+  Program program = chain_program(model, [](Step& step) {
     const Expression a = tanh(product(step, 0, step.state));
     if (step.variant > 0) step.losses.push_back(sum_elems(exp(a)));
     const Expression b = cmult(sigmoid(product(step, 1, a)), a);
-    if (step.variant % 2 == 1) step.notes.add("in the middle", b.value());
+    step.watched.push_back(b);
+    if (step.variant % 2 == 1) b.value();
     const Expression c = cmult(b, a) + step.state;
     if (step.variant > 3) step.losses.push_back(sum_elems(sqrt(sigmoid(a))));
     return c;
   });
+  program.asks = true;
+  expect_same_in_all_modes(program);
 }
 
 // Values that are losses themselves.

@@ -91,31 +91,6 @@ TEST_F(EngineFaults, TablesHaveTwoRoles) {
   run(false);
 }
 
-// Sums whose value depends on their order: parts must keep it.
-TEST_F(EngineFaults, PartsKeepTheOrderOfAllGradients) {
-  for (std::size_t limit : {0, 1}) {
-    GraphOptions options;
-    options.memory_limit = limit;
-    Minibatch batch(options);
-    for (float x : {1.0f, 1e8f, -1e8f}) {
-      ComputationGraph& graph = batch.new_graph();
-      const Expression scaled = parameter(graph, table) * 1.0f;
-      batch.add_loss(sum_elems(cmult(parameter(graph, table), constant(graph, Dim({2, 3}), x))));
-      batch.add_loss(sum_elems(lookup(graph, table, 0)));
-      batch.add_loss(pick(parameter(graph, a), 0) * x);
-      batch.add_loss(pick(parameter(graph, a), 0));
-      batch.add_loss(sum_elems(scaled) * x);
-    }
-    batch.forward();
-    const Gradients& gradients = batch.backward();
-    EXPECT_EQ(batch.parts(), limit == 0 ? 1u : 3u);
-    static std::vector<Floats> expected;
-    const std::vector<Floats> got = {gradients.values(table, 0), gradients.values(a)};
-    if (expected.empty()) expected = got;
-    EXPECT_EQ(got, expected);
-  }
-}
-
 TEST_F(EngineFaults, SharedValuesOutliveTheirNodes) {
   const auto expected = [&] {
     ComputationGraph graph;
@@ -188,23 +163,6 @@ TEST_F(EngineFaults, RevertedHandlesThrow) {
   batch.add_loss(y * 2.0f);
   sample.revert();
   EXPECT_THROW(batch.forward(), StateError);
-}
-
-TEST_F(EngineFaults, ChangedParametersAreReadAgain) {
-  for (std::size_t limit : {0, 1}) {
-    GraphOptions options;
-    options.memory_limit = limit;
-    Minibatch batch(options);
-    for (int i = 0; i < 2; ++i) {
-      ComputationGraph& graph = batch.new_graph();
-      batch.add_loss(sum_elems(parameter(graph, a) + square(parameter(graph, a))));
-    }
-    a.set_value({1, 2});
-    EXPECT_EQ(batch.forward(), 16);
-    a.set_value({2, 3});
-    EXPECT_EQ(batch.forward(), 36);
-    EXPECT_EQ(batch.backward().values(a), (Floats{10, 14}));
-  }
 }
 
 TEST_F(EngineFaults, ForgottenValuesAreComputedForBackward) {
@@ -326,26 +284,6 @@ TEST_F(EngineFaults, ZerosHaveOneSign) {
   }
 }
 
-// A contribution to a parameter is written to fresh memory, whatever the edge with this number did
-// in the graph before.
-TEST_F(EngineFaults, EdgesForgetTheGraphBefore) {
-  ComputationGraph used;
-  Expression y = tanh(parameter(used, a) + input(used, Dim({2}), {1, 1}));
-  for (int i = 0; i < 10; ++i) y = tanh(y) + sigmoid(y);  // two consumers: the second adds
-  used.backward(sum_elems(y));
-  for (int more = 0; more < 12; ++more) {
-    used.clear();
-    ComputationGraph fresh;
-    std::vector<Floats> gradients;
-    for (ComputationGraph* graph : {&used, &fresh}) {
-      Expression x = input(*graph, Dim({2}), {1, 2});
-      for (int i = 0; i < more; ++i) x = tanh(x);
-      gradients.push_back(graph->backward(sum_elems(cmult(x, parameter(*graph, a)))).values(a));
-    }
-    EXPECT_EQ(gradients[0], gradients[1]) << more;
-  }
-}
-
 // Of a batch, one item may want a gradient and another none.
 TEST_F(EngineFaults, VerificationSkipsWhatNobodyWants) {
   GraphOptions options;
@@ -439,31 +377,6 @@ TEST_F(EngineFaults, InferenceKeepsNothingForBackward) {
   batch.add_loss(sum_elems(state.h));
   batch.forward();
   EXPECT_LT(batch.explain().value_bytes, steps * 2 * hidden * sizeof(float));
-}
-
-TEST_F(EngineFaults, AClearedMinibatchIsAsGoodAsNew) {
-  ParameterCollection more;
-  const Parameter p = more.add_parameters({64});
-  Minibatch used, fresh;
-  ComputationGraph& before = used.new_graph();
-  sigmoid(parameter(before, p));
-  tanh(parameter(before, p));
-  exp(parameter(before, p));
-  used.clear();
-  std::vector<Floats> gradients;
-  for (Minibatch* batch : {&used, &fresh}) {
-    ComputationGraph& graph = batch->new_graph();
-    Floats numbers;
-    for (int i = 0; i < 64; ++i) numbers.push_back(0.013f * static_cast<float>(i));
-    const Expression x = input(graph, Dim({64}), numbers);
-    const Expression first = exp(parameter(graph, p));
-    const Expression second = tanh(parameter(graph, p));
-    const Expression third = sigmoid(parameter(graph, p));
-    batch->add_loss(sum_elems(cmult(x, first) + cmult(x, second) + cmult(x, third)));
-    batch->forward();
-    gradients.push_back(batch->backward().values(p));
-  }
-  EXPECT_EQ(gradients[0], gradients[1]);
 }
 
 }  // namespace

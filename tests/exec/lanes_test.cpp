@@ -2,15 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "dynet_like/device/kernel.h"
 #include "dynet_like/dynet_like.h"
+#include "tests/support/modes.h"
 
-namespace dynet_like {
+namespace dynet_like::testing {
 namespace {
 
 // A chain of random length per sample that reads parameters as they are, a function of them, and a
@@ -29,32 +29,11 @@ class LanesTest : public ::testing::Test {
     return total;
   }
 
-  struct Outcome {
-    float loss = 0;
-    std::vector<std::vector<float>> gradients;
-    bool operator==(const Outcome&) const = default;
-  };
-
-  Outcome outcome(float loss, const Gradients& gradients) const {
-    Outcome result{loss, {gradients.values(w_), gradients.values(u_), gradients.values(b_)}};
-    for (unsigned row = 0; row < 7; ++row)
-      result.gradients.push_back(gradients.values(table_, row));
-    return result;
-  }
-
-  // The same with 1 to 5 threads as with one.
-  void expect_same(const std::function<Outcome(Minibatch&)>& run, GraphOptions options = {}) {
-    Outcome expected;
-    for (unsigned threads = 1; threads <= 5; ++threads) {
-      options.threads = threads;
-      Minibatch batch(options);
-      for (int round = 0; round < 2; ++round, batch.clear()) {
-        const Outcome got = run(batch);
-        if (threads == 1 && round == 0) expected = got;
-        EXPECT_TRUE(got == expected) << threads << " threads, round " << round;
-      }
-    }
-    EXPECT_NE(expected.loss, 0.0f);
+  Program program() {
+    return {
+        model_,
+        [this](ComputationGraph& graph, unsigned sample) { return Sample{loss_of(graph, sample)}; },
+        40, false, true};
   }
 
   ParameterCollection model_;
@@ -63,12 +42,17 @@ class LanesTest : public ::testing::Test {
   LookupParameter table_ = model_.add_lookup_parameters(7, {12});
 };
 
-TEST_F(LanesTest, OneForwardAndOneBackward) {
-  expect_same([&](Minibatch& batch) {
-    for (unsigned i = 0; i < 40; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
-    const float loss = batch.forward();
-    return outcome(loss, batch.backward());
-  });
+TEST_F(LanesTest, AnyNumberOfThreadsGivesTheSameBits) {
+  const Outcome one = run(program());
+  for (unsigned threads = 2; threads <= 7; ++threads) {
+    for (const std::size_t limit : {0, 100'000}) {
+      const Mode mode{{.threads = threads, .memory_limit = limit}, 0, Way::one_by_one, true};
+      const Outcome got = run(program(), mode);
+      EXPECT_TRUE(same_bits(got.values, one.values)) << name_of(mode);
+      EXPECT_TRUE(same_bits(got.parameters, one.parameters)) << name_of(mode);
+      EXPECT_EQ(got.parts > 1, limit > 0);
+    }
+  }
 }
 
 TEST_F(LanesTest, LanesAreUsed) {
@@ -83,65 +67,6 @@ TEST_F(LanesTest, LanesAreUsed) {
   }
   EXPECT_GT(batches, 13u);  // the longest chain; one lane needs no more
   EXPECT_LE(batches, 3 * 13u);
-}
-
-TEST_F(LanesTest, SamplesThatCameLater) {
-  expect_same([&](Minibatch& batch) {
-    for (unsigned i = 0; i < 30; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
-    batch.forward();
-    for (unsigned i = 30; i < 45; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
-    const float loss = batch.forward();
-    return outcome(loss, batch.backward());
-  });
-}
-
-TEST_F(LanesTest, ValuesAskedForBeforeAndAfter) {
-  expect_same([&](Minibatch& batch) {
-    std::vector<Expression> losses;
-    for (unsigned i = 0; i < 30; ++i) losses.push_back(loss_of(batch.new_graph(), i));
-    const double before = losses[17].value().at(0);
-    for (const Expression& loss : losses) batch.add_loss(loss);
-    float loss = batch.forward();
-    const Expression after = losses[3] + losses[3];
-    loss += static_cast<float>(after.value().at(0) + before);
-    return outcome(loss, batch.backward());
-  });
-}
-
-TEST_F(LanesTest, GraphsThatGoBack) {
-  expect_same([&](Minibatch& batch) {
-    for (unsigned i = 0; i < 30; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
-    float loss = batch.forward();
-    for (const std::size_t sample : {2u, 29u}) {
-      ComputationGraph& graph = batch.graph(sample);
-      graph.checkpoint();
-      loss += static_cast<float>(loss_of(graph, 5).value().at(0));
-      graph.revert();
-      loss += static_cast<float>(loss_of(graph, 6).value().at(0));
-    }
-    loss += batch.forward();
-    return outcome(loss, batch.backward());
-  });
-}
-
-TEST_F(LanesTest, PartsAndInference) {
-  GraphOptions options;
-  options.memory_limit = 100'000;
-  expect_same(
-      [&](Minibatch& batch) {
-        for (unsigned i = 0; i < 60; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
-        const float loss = batch.forward();
-        EXPECT_GT(batch.parts(), 1u);
-        return outcome(loss, batch.backward());
-      },
-      options);
-  options.inference = true;
-  expect_same(
-      [&](Minibatch& batch) {
-        for (unsigned i = 0; i < 60; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
-        return outcome(batch.forward(), Gradients());
-      },
-      options);
 }
 
 TEST_F(LanesTest, AFailureInOneLaneReachesTheCaller) {
@@ -203,13 +128,13 @@ TEST_F(LanesTest, AfterAFailureInOneLaneClearIsEnough) {
       const Expression number = pick(lookup(graph, table_, 0), 0) * 0.0f + (i == 23 ? x : 0.0f);
       batch.add_loss(loss_of(graph, i) + apply_op(op, std::span(&number, 1)));
     }
-    const float loss = batch.forward();
-    return outcome(loss, batch.backward());
+    batch.forward();
+    return numbers_of(model_, batch.backward());
   };
-  const Outcome expected = run(0);
+  const Numbers expected = run(0);
   for (const float x : {1.0f, 2.0f}) {
     EXPECT_THROW(run(x), std::runtime_error);
-    EXPECT_TRUE(run(0) == expected) << x;
+    EXPECT_EQ(run(0), expected) << x;
   }
 }
 
@@ -234,4 +159,4 @@ TEST_F(LanesTest, ReportsCountAllParts) {
 }
 
 }  // namespace
-}  // namespace dynet_like
+}  // namespace dynet_like::testing

@@ -82,10 +82,10 @@ void expect_bound(const Record& record, std::uint64_t program, unsigned samples)
       << (options.inference ? "inference" : "training");
 }
 
-constexpr std::uint64_t kPrograms = kSlowBuild ? 60 : 1200;
+std::uint64_t programs() { return runs_slowly() ? 60 : 1200; }
 
 TEST(MemoryNeedsTest, BoundLayersStepByStep) {
-  for (std::uint64_t program = 0; program < kPrograms; ++program) {
+  for (std::uint64_t program = 0; program < programs(); ++program) {
     const Layers layers(1 + program % 37, 1 + program % 23);
     expect_bound([&](auto& graph, auto sample) { return layers.loss(graph, program, sample); },
                  program, 1 + program % 11);
@@ -95,7 +95,7 @@ TEST(MemoryNeedsTest, BoundLayersStepByStep) {
 
 TEST(MemoryNeedsTest, BoundRandomGraphs) {
   const RandomModel model;
-  for (std::uint64_t program = 0; program < kPrograms / 4; ++program) {
+  for (std::uint64_t program = 0; program < programs() / 4; ++program) {
     const RandomGraphOptions graphs{.nodes = 10 + static_cast<unsigned>(program * 7 % 150)};
     expect_bound(
         [&](auto& graph, auto sample) {
@@ -108,7 +108,7 @@ TEST(MemoryNeedsTest, BoundRandomGraphs) {
 
 TEST(MemoryNeedsTest, BoundRandomRecursions) {
   const RandomModel model;
-  for (std::uint64_t program = 0; program < kPrograms / 8; ++program) {
+  for (std::uint64_t program = 0; program < programs() / 8; ++program) {
     const RandomChainsOptions chains{.steps = 1 + static_cast<unsigned>(program % 3)};
     expect_bound(
         [&](auto& graph, auto sample) {

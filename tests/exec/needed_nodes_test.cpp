@@ -21,38 +21,6 @@ class NeededNodesTest : public ::testing::Test {
   Expression y_ = tanh(parameter(graph_, weights_) * x_);
 };
 
-TEST_F(NeededNodesTest, AllRunIfAllAreRead) {
-  sum_elems(cmult(y_, y_)).value();
-  EXPECT_EQ(nodes_run(), 4u);
-}
-
-TEST_F(NeededNodesTest, WhatNobodyAskedForDoesNotRun) {
-  const Expression unread = exp(y_);
-  const Expression z = square(y_);
-  z.value();
-  EXPECT_EQ(nodes_run(), 3u);
-  unread.value();
-  EXPECT_EQ(nodes_run(), 4u);
-}
-
-TEST_F(NeededNodesTest, PartsThatNobodyReadsNeedNothing) {
-  const Expression unread = pick_range(exp(y_), 0, 2);
-  square(y_).value();
-  EXPECT_EQ(nodes_run(), 3u);
-  unread.value();
-  EXPECT_EQ(nodes_run(), 4u);
-}
-
-TEST_F(NeededNodesTest, PartsThatAreReadNeedTheWhole) {
-  square(pick_range(exp(y_), 1, 3)).value();
-  EXPECT_EQ(nodes_run(), 4u);
-}
-
-TEST_F(NeededNodesTest, PartsThatAreAskedForNeedTheWhole) {
-  pick_range(exp(y_), 1, 3).value();
-  EXPECT_EQ(nodes_run(), 3u);
-}
-
 TEST_F(NeededNodesTest, WhatOnlyRevertedNodesReadDoesNotRun) {
   const Expression unread = exp(y_);
   graph_.checkpoint();
@@ -60,26 +28,6 @@ TEST_F(NeededNodesTest, WhatOnlyRevertedNodesReadDoesNotRun) {
   graph_.revert();
   square(y_).value();
   EXPECT_EQ(nodes_run(), 3u);
-}
-
-TEST_F(NeededNodesTest, OnlyWhatIsNewRunsLater) {
-  y_.value();
-  EXPECT_EQ(nodes_run(), 2u);
-  square(y_).value();
-  EXPECT_EQ(nodes_run(), 3u);
-}
-
-TEST_F(NeededNodesTest, WhatOneOfManySamplesDoesNotNeedDoesNotRun) {
-  Minibatch batch;
-  for (int sample = 0; sample < 4; ++sample) {
-    ComputationGraph& graph = batch.new_graph();
-    const Expression x = input(graph, {4}, {1, 2, 3, 4});
-    const Expression y = tanh(parameter(graph, weights_) * x);
-    if (sample == 2) exp(y);
-    batch.add_loss(sum_elems(y));
-  }
-  batch.forward();
-  EXPECT_EQ(batch.explain().nodes, 12u);
 }
 
 TEST_F(NeededNodesTest, AClearedGraphBeginsAnew) {

@@ -5,19 +5,10 @@
 #include <thread>
 
 #include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
-
-template <class Error, class Function>
-void expect_error(Function&& function, const std::string& part) {
-  try {
-    function();
-    FAIL() << "nothing was thrown; expected \"" << part << "\"";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
 
 std::vector<float> values(const Expression& e) { return as_vector(e.value()); }
 std::vector<float> gradient(const Expression& e) { return as_vector(e.gradient()); }
@@ -112,11 +103,10 @@ TEST(Graph, StretchesMinibatchesOfOne) {
   graph.backward(sum_elems(product), true);
   EXPECT_EQ(gradient(one), (Floats{9, 12}));
   EXPECT_EQ(gradient(three), (Floats{1, 10, 1, 10, 1, 10}));
-  expect_error<ShapeError>(
-      [&] {
-        cmult(three, input(graph, Dim({2}, 2), {1, 2, 3, 4}));
-      },
-      "[cmult] need minibatches of one size, or of 1; got {2X3} {2X2}");
+  expect_refused<ShapeError>("...[cmult] need minibatches of one size, or of 1; got {2X3} {2X2}...",
+                             [&] {
+                               cmult(three, input(graph, Dim({2}, 2), {1, 2, 3, 4}));
+                             });
 }
 
 TEST(Graph, StopsGradients) {
@@ -158,12 +148,13 @@ TEST(Graph, HasViewsWithoutNodes) {
   EXPECT_EQ(graph.size(), 2u);
   EXPECT_EQ(values(reshape(pick_range(batch, 1, 2), Dim({3}))), (Floats{2, 4, 6}));
   EXPECT_EQ(graph.explain().copied_bytes, 3 * sizeof(float));
-  expect_error<ShapeError>([&] { reshape(x, Dim({4})); },
-                           "[reshape] need a shape of 6 elements for {2,3}; got {4}");
-  expect_error<UsageError>([&] { pick(x, 3, 1); },
-                           "[pick] need elements of dimension 1 of {2,3}; got 3");
-  expect_error<UsageError>([&] { pick_range(x, 1, 3); }, "dimension 0 of {2,3}; got 1 to 2");
-  expect_error<ShapeError>([&] { pick_batch_elem(batch, 3); }, "{2X3}");
+  expect_refused<ShapeError>("...[reshape] need a shape of 6 elements for {2,3}; got {4}...",
+                             [&] { reshape(x, Dim({4})); });
+  expect_refused<UsageError>("...[pick] need elements of dimension 1 of {2,3}; got 3...",
+                             [&] { pick(x, 3, 1); });
+  expect_refused<UsageError>("...dimension 0 of {2,3}; got 1 to 2...",
+                             [&] { pick_range(x, 1, 3); });
+  expect_refused<ShapeError>("...{2X3}...", [&] { pick_batch_elem(batch, 3); });
 }
 
 TEST(Graph, SumsAndMeansOverAnything) {
@@ -194,15 +185,15 @@ TEST(Graph, RevertsToCheckpoints) {
   graph.revert();
   EXPECT_EQ(scratch.value().d, Dim({2}));
   graph.revert();
-  expect_error<StateError>([&] { scratch.value(); }, "reverted");
-  expect_error<StateError>([&] { exp(scratch); }, "reverted");
+  expect_refused<StateError>("...reverted...", [&] { scratch.value(); });
+  expect_refused<StateError>("...reverted...", [&] { exp(scratch); });
   EXPECT_EQ(values(x), before);
   const Expression again = cmult(x, parameter(graph, v));
   const Floats product = values(again);
   EXPECT_EQ(product[1], before[1] * 4);
   const Gradients& gradients = graph.backward(sum_elems(again));
   EXPECT_EQ(gradients.values(v), before);
-  expect_error<UsageError>([&] { graph.revert(); }, "[revert] need a checkpoint");
+  expect_refused<UsageError>("...[revert] need a checkpoint...", [&] { graph.revert(); });
 }
 
 TEST(Graph, RevertsInsideBatches) {
@@ -227,7 +218,7 @@ TEST(Graph, RevertsInsideBatches) {
 
 TEST(Graph, RefusesStaleHandles) {
   const Expression empty;
-  expect_error<StateError>([&] { empty.value(); }, "got an empty one");
+  expect_refused<StateError>("...got an empty one...", [&] { empty.value(); });
   Expression x;
   {
     ComputationGraph graph;
@@ -235,16 +226,16 @@ TEST(Graph, RefusesStaleHandles) {
     EXPECT_FALSE(x.is_stale());
     graph.clear();
     EXPECT_TRUE(x.is_stale());
-    expect_error<StateError>([&] { tanh(x); }, "cleared or destroyed");
+    expect_refused<StateError>("...cleared or destroyed...", [&] { tanh(x); });
     x = input(graph, 2.0f);
     EXPECT_EQ(as_scalar(x.value()), 2);
   }
-  expect_error<StateError>([&] { x.value(); }, "cleared or destroyed");
+  expect_refused<StateError>("...cleared or destroyed...", [&] { x.value(); });
   ComputationGraph reuses_the_slot;
-  expect_error<StateError>([&] { x.value(); }, "cleared or destroyed");
+  expect_refused<StateError>("...cleared or destroyed...", [&] { x.value(); });
   ComputationGraph other;
-  expect_error<UsageError>([&] { input(other, 1.0f) + input(reuses_the_slot, 1.0f); },
-                           "[add] need inputs of one graph");
+  expect_refused<UsageError>("...[add] need inputs of one graph...",
+                             [&] { input(other, 1.0f) + input(reuses_the_slot, 1.0f); });
 }
 
 TEST(Graph, RefusesGradientsBeforeThePass) {
@@ -255,7 +246,7 @@ TEST(Graph, RefusesGradientsBeforeThePass) {
   const Expression loss = dot_product(x, p);
   const auto refused = [&] {
     for (const Expression& e : {x, p, loss}) {
-      expect_error<StateError>([&] { e.gradient(); }, "[gradient] need a backward pass");
+      expect_refused<StateError>("...[gradient] need a backward pass...", [&] { e.gradient(); });
     }
   };
   refused();
@@ -266,7 +257,7 @@ TEST(Graph, RefusesGradientsBeforeThePass) {
   EXPECT_EQ(gradient(p), (Floats{1, 2}));
   graph.invalidate();
   loss.value();
-  expect_error<StateError>([&] { x.gradient(); }, "[gradient] need a backward pass");
+  expect_refused<StateError>("...[gradient] need a backward pass...", [&] { x.gradient(); });
 }
 
 // Also that of a loss which follows from constants alone, or whose gradient is stopped.
@@ -320,12 +311,10 @@ TEST(Graph, ExpressionsKnowWhichClassTheirGraphIs) {
   EXPECT_TRUE(x.pg == &own && x.pg != nullptr && x.pg);
   const auto is_seven = [](Own& graph) { return graph.number == 7; };
   EXPECT_TRUE(is_seven(*x.pg));
-  expect_error<UsageError>(
-      [&] {
-        Other& other = *x.pg;
-        (void)other;
-      },
-      "got one of another");
+  expect_refused<UsageError>("...got one of another...", [&] {
+    Other& other = *x.pg;
+    (void)other;
+  });
   EXPECT_EQ(static_cast<Own*>(Expression().pg), nullptr);
   EXPECT_EQ(x.get_device_name(), default_device()->is_cpu() ? "CPU" : default_device()->name());
 }
@@ -389,20 +378,19 @@ TEST(Graph, ExplainsWhatIsWrong) {
   const LookupParameter table = model.add_lookup_parameters(3, {2});
   ComputationGraph graph;
   const Expression x = input(graph, Dim({3}), {1, 2, 3});
-  expect_error<ShapeError>(
-      [&] {
-        input(graph, Dim({2}), {1, 2, 3});
-      },
-      "[input] need 2 values for {2}; got 3");
-  expect_error<UsageError>([&] { lookup(graph, table, 3); },
-                           "[lookup] need an integer below 3; got 3");
-  expect_error<UsageError>([&] { cross_entropy(x, 3); }, "below 3; got 3");
-  expect_error<UsageError>([&] { dropout(x, 0.5f); }, "set GraphOptions::seed");
-  expect_error<UsageError>([&] { dropout(x, 1.0f); }, "[dropout] need a probability");
-  expect_error<UsageError>([&] { parameter(graph, Parameter()); }, "got an empty one");
-  expect_error<ShapeError>([&] { graph.backward(x); },
-                           "[backward] need a loss of one number; got {3}");
-  expect_error<ShapeError>([&] { concatenate(std::vector<Expression>{}); }, "[concatenate]");
+  expect_refused<ShapeError>("...[input] need 2 values for {2}; got 3...", [&] {
+    input(graph, Dim({2}), {1, 2, 3});
+  });
+  expect_refused<UsageError>("...[lookup] need an integer below 3; got 3...",
+                             [&] { lookup(graph, table, 3); });
+  expect_refused<UsageError>("...below 3; got 3...", [&] { cross_entropy(x, 3); });
+  expect_refused<UsageError>("...set GraphOptions::seed...", [&] { dropout(x, 0.5f); });
+  expect_refused<UsageError>("...[dropout] need a probability...", [&] { dropout(x, 1.0f); });
+  expect_refused<UsageError>("...got an empty one...", [&] { parameter(graph, Parameter()); });
+  expect_refused<ShapeError>("...[backward] need a loss of one number; got {3}...",
+                             [&] { graph.backward(x); });
+  expect_refused<ShapeError>("...[concatenate]...",
+                             [&] { concatenate(std::vector<Expression>{}); });
   EXPECT_EQ(values(x), (Floats{1, 2, 3}));  // still usable
 }
 
@@ -415,8 +403,8 @@ TEST(Graph, WorksInDouble) {
   const Expression y = exp(parameter(graph, w) * 0.1f) + input(graph, 1.0f);
   EXPECT_NEAR(y.value().at(0), 2.2214027613, 1e-8);
   ComputationGraph floats;
-  expect_error<UsageError>([&] { parameter(floats, w) + input(floats, 1.0f); },
-                           "need inputs of one element type; got double and float");
+  expect_refused<UsageError>("...need inputs of one element type; got double and float...",
+                             [&] { parameter(floats, w) + input(floats, 1.0f); });
 }
 
 // Products read copies of weights; whoever holds a parameter's memory may write to it at any time.

@@ -1,17 +1,13 @@
 // Random calls on one minibatch give the bits of a new one that computes everything at once.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "dynet_like/tape/tape.h"
+#include "tests/support/modes.h"
 #include "tests/support/random_chains.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {
 namespace {
-
-using Floats = std::vector<float>;
 
 // What was recorded on a sample, so that it can be recorded again.
 struct Piece {
@@ -21,7 +17,7 @@ struct Piece {
   bool dropout;
 };
 
-struct Sample {
+struct Recorded {
   std::vector<Piece> pieces;
   RandomGraph graph;
 
@@ -48,28 +44,10 @@ struct Place {
   unsigned sample;
   std::size_t index;  // of Sample::graph.all
 
-  const Expression& in(const std::vector<Sample>& samples) const {
+  const Expression& in(const std::vector<Recorded>& samples) const {
     return samples[sample].graph.all[index];
   }
 };
-
-Floats values_of(const Tensor& tensor) {
-  Floats result;
-  for (std::size_t i = 0; i < tensor.d.size(); ++i) {
-    result.push_back(static_cast<float>(tensor.at(i)));
-  }
-  return result;
-}
-
-// Equal bits; a NaN equals any NaN.
-void expect_same(const Floats& got, const Floats& want, const std::string& what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const bool same = std::memcmp(&got[i], &want[i], sizeof(float)) == 0;
-    ASSERT_TRUE(same || (std::isnan(got[i]) && std::isnan(want[i])))
-        << what << ", element " << i << ": " << got[i] << " and " << want[i];
-  }
-}
 
 // A minibatch, and all that is needed to make another one like it.
 class Sequence {
@@ -177,7 +155,8 @@ class Sequence {
     if (how == 0) changed.scale(0.9f);
     if (how == 1) changed.values().v[0] += 0.1f;
     if (how == 2)
-      model_.table7.initialize(3, Floats(7, 0.1f * static_cast<float>(random_.below(9))));
+      model_.table7.initialize(3,
+                               std::vector<float>(7, 0.1f * static_cast<float>(random_.below(9))));
     if (how == 3 && !inference_ && !losses_.empty()) {
       forward();
       Gradients gradients;  // of one's own, or losses could not be added to those there are
@@ -200,7 +179,7 @@ class Sequence {
   void forward() {
     const float total = batch_.forward();
     const auto want = another();
-    expect_same({total}, {want->batch.forward()}, "total");
+    ASSERT_TRUE(same_bits(Numbers{total}, Numbers{want->batch.forward()})) << "total";
     for (const Place& place : losses_) expect_value(place, *want);
     for (const Place& place : outputs_) expect_value(place, *want);
     if (!inference_ && !losses_.empty() && random_.below(2) == 0) backward(*want);
@@ -214,7 +193,7 @@ class Sequence {
   // The same records with default options.
   struct Other {
     Minibatch batch;
-    std::vector<Sample> samples;
+    std::vector<Recorded> samples;
   };
   std::unique_ptr<Other> another() {
     std::unique_ptr<Other> other(new Other);
@@ -223,9 +202,9 @@ class Sequence {
       seeds.push_back(*batch_.graph(s).record().tape().random.seed);
     }
     other->batch.seed_samples(seeds);
-    for (const Sample& sample : samples_) {
+    for (const Recorded& sample : samples_) {
       ComputationGraph& graph = other->batch.new_graph();
-      Sample& copy = other->samples.emplace_back();
+      Recorded& copy = other->samples.emplace_back();
       for (const Piece& piece : sample.pieces) copy.record(graph, model_, piece);
     }
     for (const Place& place : losses_) other->batch.add_loss(place.in(other->samples));
@@ -239,24 +218,20 @@ class Sequence {
     const bool own = random_.below(2) == 0;
     if (own) batch_.backward(mine);
     const Gradients& gradients = own ? mine : batch_.backward();
-    const Floats got = model_.all(gradients), expected = model_.all(want.batch.backward());
+    const Numbers got = numbers_of(model_.collection, gradients);
+    const Numbers expected = numbers_of(model_.collection, want.batch.backward());
     const bool in_parts = batch_.parts() > 1;
-    if (in_parts && !default_device()->is_cpu()) {
-      // A GPU adds up many addends in chunks, and these begin anew in every part.
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        ASSERT_NEAR(got[i], expected[i], 1e-5f * (1 + std::abs(expected[i])));
-      }
-    } else {
-      expect_same(got, expected, "parameters' gradients");
-    }
+    // A GPU adds up many addends in chunks, and these begin anew in every part.
+    ASSERT_TRUE(in_parts && !default_device()->is_cpu() ? near(got, expected)
+                                                        : same_bits(got, expected));
     if (in_parts) return;
     for (unsigned i = 0; i < 20; ++i) {
       const Place place = any();
       // What follows from parameters alone has one gradient for all samples.
       if (place.in(samples_).pg->record().tape().value(place.in(samples_).i).identity != 0)
         continue;
-      expect_same(values_of(place.in(samples_).gradient()),
-                  values_of(place.in(want.samples).gradient()), "gradient");
+      ASSERT_TRUE(same_bits(as_doubles(place.in(samples_).gradient()),
+                            as_doubles(place.in(want.samples).gradient())));
     }
   }
 
@@ -265,9 +240,9 @@ class Sequence {
     return {s, random_.below(static_cast<unsigned>(samples_[s].graph.all.size()))};
   }
   void expect_value(Place place, const Other& want) {
-    expect_same(
-        values_of(place.in(samples_).value()), values_of(place.in(want.samples).value()),
-        "value " + std::to_string(place.index) + " of sample " + std::to_string(place.sample));
+    ASSERT_TRUE(same_bits(as_doubles(place.in(samples_).value()),
+                          as_doubles(place.in(want.samples).value())))
+        << "value " << place.index << " of sample " << place.sample;
   }
 
   Random random_;
@@ -276,8 +251,8 @@ class Sequence {
   RandomModel model_;
   MomentumSGDTrainer trainer_{model_.collection};
   Minibatch batch_;
-  std::vector<Sample> samples_;
-  std::vector<std::vector<Sample>> checkpoints_;  // by sample
+  std::vector<Recorded> samples_;
+  std::vector<std::vector<Recorded>> checkpoints_;  // by sample
   std::vector<Place> losses_, outputs_;
 };
 

@@ -57,8 +57,8 @@ TEST_F(MinibatchLossesTest, WhoseSumIsTooLarge) {
   Minibatch batch;
   for (int i = 0; i < 2; ++i) batch.add_loss(input(batch.new_graph(), 3e38f));
   EXPECT_EQ(batch.forward(), std::numeric_limits<float>::infinity());
-  EXPECT_EQ(message_of<NumericError>([&] { batch.check_finite_loss(); }),
-            "[Minibatch] need a finite sum of the losses; got inf");
+  expect_refused<NumericError>("[Minibatch] need a finite sum of the losses; got inf",
+                               [&] { batch.check_finite_loss(); });
 }
 
 TEST_F(MinibatchLossesTest, AForgottenClearIsRefused) {
@@ -73,10 +73,10 @@ TEST_F(MinibatchLossesTest, AForgottenClearIsRefused) {
     };
     step(2);
     EXPECT_EQ(batch.losses().trained, 2u);
-    EXPECT_EQ(
-        message_of<UsageError>([&] { step(3); }),
+    expect_refused<UsageError>(
         "[add_loss] need a minibatch that was cleared since a trainer has used its gradients; "
-        "got one with 2 losses that would be trained on again: call clear after an update");
+        "got one with 2 losses that would be trained on again: call clear after an update",
+        [&] { step(3); });
     batch.clear();
     EXPECT_EQ(batch.losses().trained, 0u);
     EXPECT_NO_THROW(step(3));
@@ -97,10 +97,10 @@ TEST_F(MinibatchLossesTest, AForgottenClearOfGradientsIsRefused) {
   const std::string expected =
       "[backward] need gradients that were cleared after a trainer used them; got some that it "
       "would use again: call Gradients::clear after an update";
-  EXPECT_EQ(message_of<UsageError>(step), expected);
+  expect_refused<UsageError>(expected, step);
   ComputationGraph graph;
   const Expression loss = parameter(graph, w) * 2;
-  EXPECT_EQ(message_of<UsageError>([&] { graph.backward(loss, gradients); }), expected);
+  expect_refused<UsageError>(expected, [&] { graph.backward(loss, gradients); });
   gradients.clear();
   EXPECT_NO_THROW(step());
   gradients.scale(0.5);  // on purpose

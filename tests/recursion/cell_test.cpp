@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 #include <stdexcept>
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
-#include "tests/support/same_bits.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -159,27 +158,20 @@ TEST_F(Cells, AddUpGradientsOfArgumentsThatOverlap) {
   const auto plain = [](const Expression& a, const Expression& c, const Expression& d) {
     return cmult(tanh(a), c) + pick_range(concatenate({d, a}), 2, 2 + kSize);
   };
-  const auto folded = cell(plain);
-  GraphOptions options;
-  options.dtype = DType::f64;
-  const auto run = [&](const auto& function) {
-    ComputationGraph graph(options);
-    const Expression p = parameter(graph, start), q = tanh(parameter(graph, long_one));
-    const Expression left = pick_range(q, 0, kSize), right = pick_range(q, 2, 2 + kSize);
-    Expression h = function(p, p, left);
-    h = function(h, h, h);
-    h = function(h, left, right);
-    h = function(pick_range(concatenate({h, h}), 1, 1 + kSize), h, tanh(p));
-    const Gradients& gradients = graph.backward(squared_norm(h));
-    std::vector<float> numbers = numbers_of(h);
-    for (const Parameter& parameter : {start, long_one}) {
-      for (float g : gradients.values(parameter)) numbers.push_back(g);
-    }
-    return numbers;
+  const auto program_of = [&](const auto& function) {
+    return Program{doubles, [=](ComputationGraph& graph, unsigned) {
+                     const Expression p = parameter(graph, start);
+                     const Expression q = tanh(parameter(graph, long_one));
+                     const Expression left = pick_range(q, 0, kSize);
+                     Expression h = function(p, p, left);
+                     h = function(h, h, h);
+                     h = function(h, left, pick_range(q, 2, 2 + kSize));
+                     h = function(pick_range(concatenate({h, h}), 1, 1 + kSize), h, tanh(p));
+                     return Sample{squared_norm(h), {}, {h}};
+                   }};
   };
-  const std::vector<float> got = run(folded), want = run(plain);
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6f) << i;
+  const Mode mode{options_of(doubles)};
+  EXPECT_TRUE(near(run(program_of(cell(plain)), mode), run(program_of(plain), mode), 1e-12));
 }
 
 TEST_F(Cells, InsideCellsAndRecursionsArePartsOfThem) {
@@ -201,96 +193,30 @@ TEST_F(Cells, InsideCellsAndRecursionsArePartsOfThem) {
   EXPECT_EQ(of_op(graph.explain(), "step"), nullptr);
 }
 
-// ---------------------------------------------------------------------------------------- modes
-
-using NoisyCell = CellFunction<Expression(const Expression&, const Expression&, float)>;
-
-struct Numbers {
-  std::vector<float> losses, gradients;
-};
-
-Numbers train(const NoisyCell& step, const LookupParameter& words, const ParameterCollection& model,
-              const GraphOptions& options) {
-  Numbers numbers;
-  Minibatch batch(options);
-  for (int pass = 0; pass < 2; ++pass) {
-    batch.clear();
-    std::vector<Expression> losses;
-    for (unsigned sample = 0; sample < 7; ++sample) {
-      ComputationGraph& graph = batch.new_graph();
-      Expression h = lookup(graph, words, sample);
-      for (unsigned i = 0; i < 2 + sample % 3; ++i) {
-        h = step(lookup(graph, words, (sample + i) % 9), h, sample % 2 == 0 ? 0.5f : 1.0f);
-      }
-      losses.push_back(squared_norm(h));
-      options.inference ? batch.add_output(losses.back()) : batch.add_loss(losses.back());
-    }
-    batch.forward();
-    for (const Expression& loss : losses) append(numbers.losses, loss.value());
-    if (options.inference) continue;
-    Gradients gradients;
-    batch.backward(gradients);
-    for (const auto& storage : model.storages()) {
-      for (float g : gradients.all_values(*storage)) numbers.gradients.push_back(g);
-    }
-  }
-  return numbers;
-}
-
-TEST_F(Cells, HaveTheSameBitsInAllModes) {
-  const NoisyCell noisy{[this](const Expression& x, const Expression& h, float scale) {
-                          return dropout(step(x, h), 0.3f) * scale;
-                        },
-                        "noisy"};
-  const auto run = [&](const auto& change) {
-    GraphOptions options;
-    options.seed = 5;
-    change(options);
-    return train(noisy, words, model, options);
-  };
-  const Numbers expected = run([](GraphOptions&) {});
-  const auto check = [&](const auto& change) {
-    const Numbers got = run(change);
-    EXPECT_TRUE(same(got.losses, expected.losses));
-    EXPECT_TRUE(same_sums(got.gradients, expected.gradients));
-  };
-  check([](GraphOptions& o) { o.policy = batching::Policy::none; });
-  check([](GraphOptions& o) { o.threads = 2; });
-  check([](GraphOptions& o) { o.verify_batching = o.detect_anomaly = true; });
-  if (default_device()->is_cpu()) check([](GraphOptions& o) { o.memory_limit = 8000; });
-  // Inference drops nothing.
-  const NoisyCell plain{
-      [this](const Expression& x, const Expression& h, float scale) { return step(x, h) * scale; }};
-  EXPECT_TRUE(same(run([](GraphOptions& o) { o.inference = true; }).losses,
-                   train(plain, words, model, {}).losses));
-}
-
-// Samples that ask for values between calls.
+// Samples that ask for values between calls, and decide by them.
 TEST_F(Cells, ServeSamplesThatDecide) {
   const auto step = step_cell();
-  const auto decide = [&](ComputationGraph& graph, unsigned sample, const auto& function) {
+  const auto record = [&](ComputationGraph& graph, unsigned sample, const auto& function) {
     Expression h = word(graph, sample);
-    std::vector<float> numbers;
+    std::vector<Expression> all;
     for (unsigned i = 0; i < 5; ++i) {
       const bool is_positive = as_scalar(sum_elems(h).value()) > 0;
       h = function(word(graph, sample + (is_positive ? i : 2 * i + 1)), h);
-      numbers.push_back(as_scalar(sum_elems(h).value()));
+      all.push_back(h);
     }
-    return numbers;
+    return Sample{squared_norm(h), all};
   };
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
-  std::vector<std::vector<float>> got(9);
-  for_each_sample(batch, got.size(), [&](ComputationGraph& graph, std::size_t sample) {
-    got[sample] = decide(graph, static_cast<unsigned>(sample), step);
-  });
-  for (unsigned sample = 0; sample < got.size(); ++sample) {
-    ComputationGraph graph;
-    EXPECT_EQ(got[sample], decide(graph, sample, [this](const Expression& x, const Expression& h) {
-                return this->step(x, h);
-              }));
-  }
+  const Program cells{model,
+                      [&](auto& graph, unsigned sample) { return record(graph, sample, step); }};
+  const Program plain{model, [&](auto& graph, unsigned sample) {
+                        return record(graph, sample, [this](const auto& x, const auto& h) {
+                          return this->step(x, h);
+                        });
+                      }};
+  Program deciding = cells;
+  deciding.asks = true;
+  expect_same_in_all_modes(deciding);
+  EXPECT_TRUE(near(run(cells), run(plain), 0));
 }
 
 TEST_F(Cells, MayBeRevertedAndRecordedAgain) {
@@ -331,113 +257,87 @@ TEST_F(Cells, LeaveNothingWhereTheirFunctionThrows) {
 
 TEST_F(Cells, SayWhatIsWrongWithTheirArguments) {
   const auto total = cell([](const std::vector<Expression>& xs) { return tanh(sum(xs)); });
-  const auto want =
-      "[cell] need an argument that has a graph: a ComputationGraph, an Expression, or a range "
-      "that is not empty; got none";
-  EXPECT_EQ(message_of<UsageError>([&] { total(std::vector<Expression>{}); }), want);
-  EXPECT_EQ(message_of<UsageError>([&] { total(std::vector<Expression>(2)); }), want);
   ComputationGraph graph, other;
   const Expression x = word(graph, 1);
-  EXPECT_EQ(message_of<UsageError>([&] {
-              total(std::vector{x, word(other, 1)});
-            }),
-            "[cell] need arguments of one graph; got some of another");
   const std::vector<unsigned> rows{1, 2, 3};
-  EXPECT_EQ(message_of<ShapeError>([&] { total(std::vector{lookup(graph, words, rows)}); }),
-            "[cell] need arguments without minibatch dimension; got {6X3}: record one graph per "
-            "sample");
   Expression stale;
   {
     ComputationGraph gone;
     stale = word(gone, 1);
   }
-  EXPECT_EQ(message_of<StateError>([&] { total(std::vector{stale}); }),
-            "[cell] need an expression of a living graph; got one whose graph was cleared or "
-            "destroyed");
-}
-
-TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
-  ComputationGraph graph;
-  ComputationGraph another;
-  const Expression x = word(graph, 1), captured = word(another, 2);
-  EXPECT_EQ(message_of<UsageError>(
-                [&] { cell([&](const Expression& y) { return y + captured; }, "outside")(x); }),
-            "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
-            "must be one of its arguments (in the function \"outside\")");
-  EXPECT_EQ(message_of<UsageError>(
-                [&] { cell([&](const Expression&) { return tanh(captured); }, "other")(x); }),
-            "[other] need states made of the function's arguments; got an expression of another "
-            "graph");
-  EXPECT_EQ(
-      message_of<UsageError>([&] {
-        cell([](const Expression& y) {
-          y.value();
-          return tanh(y);
-        })(x);
-      }),
-      "[value] need a function that looks at no values; got one that does: it is called once for "
-      "all arguments of the same shapes and numbers (in the function \"cell\")");
+  for (const unsigned n : {0u, 2u}) {
+    expect_refused<UsageError>(
+        "[cell] need an argument that has a graph: a ComputationGraph, an Expression, or a range "
+        "that is not empty; got none",
+        [&] { total(std::vector<Expression>(n)); });
+  }
+  expect_refused<UsageError>("[cell] need arguments of one graph; got some of another", [&] {
+    total(std::vector{x, word(other, 1)});
+  });
+  expect_refused<ShapeError>(
+      "[cell] need arguments without minibatch dimension; got {6X3}: record one graph per sample",
+      [&] { total(std::vector{lookup(graph, words, rows)}); });
+  expect_refused<StateError>(
+      "[cell] need an expression of a living graph; got one whose graph was cleared or destroyed",
+      [&] { total(std::vector{stale}); });
 }
 
 // A parameter that was assigned after the cell was made is found by what both messages say.
-TEST_F(Cells, SayWhereInThemAMistakeIs) {
-  struct Layer {
-    explicit Layer(ParameterCollection& model) {
-      step = cell([*this](const Expression& y) { return w * y; }, "step");  // before w is there
-      w = model.add_parameters({3, kSize}, "w");
-    }
-    Parameter w;
-    CellFunction<Expression(const Expression&)> step;
-  };
-  ParameterCollection model;
-  const Layer layer(model);
-  ComputationGraph graph;
-  const Expression x = word(graph, 1);
-  EXPECT_EQ(message_of<UsageError>([&] { layer.step(x); }),
-            "[Parameter] need a handle from ParameterCollection; got an empty one: assign the "
-            "parameter before it is used, or copied into a function or another object (in the "
-            "function \"step\")");
-  const auto squares = cell([w = layer.w](const Expression& y) { return w * (w * y); }, "squares");
-  EXPECT_EQ(
-      message_of<ShapeError>([&] { squares(x); }),
-      "[matrix_product] need as many columns on the left as rows on the right; got {3,6} {3}, "
-      "where \"/w\" is {3,6} (in the function \"squares\")");
+TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
+  ComputationGraph graph, another;
+  const Expression x = word(graph, 1), captured = word(another, 2);
+  Parameter late;
+  const auto step = cell([late](const Expression& y) { return late * y; }, "step");
+  late = model.add_parameters({3, kSize}, "w");
+  const auto squares = cell([late](const Expression& y) { return late * (late * y); }, "squares");
   const auto along = recursion<Expression>(
-      [w = layer.w](const Expression& y, const std::vector<Expression>& before) {
-        return before.empty() ? w * y : before[0] + y;
+      [late](const Expression& y, const std::vector<Expression>& before) {
+        return before.empty() ? late * y : before[0] + y;
       },
       "along");
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              along(Structure::sequence(2), concatenate_cols({x, x}));
-            }),
-            "[add] need equal shapes, up to dimensions of size 1; got {3} {6} (in the function "
-            "\"along\")");
-}
-
-TEST_F(Cells, RefuseEndlesslyManyNumbers) {
-  const auto scaled = cell([](const Expression& x, float scale) { return tanh(x * scale); });
-  ComputationGraph graph;
-  const Expression x = word(graph, 1);
-  const std::string message = message_of<UsageError>([&] {
-    for (int i = 0; i < 2000; ++i) scaled(x, static_cast<float>(i));
-  });
-  EXPECT_EQ(message,
-            "[cell] need at most 1024 different numbers and shapes of arguments; got more: give a "
-            "number that differs from call to call as an expression, and a row of a table as what "
-            "lookup returns");
-}
-
-// Each would be recorded anew, and run by itself.
-TEST_F(Cells, AreNotToBeMadeForEverySample) {
-  ComputationGraph graph;
-  const Expression x = word(graph, 1);
-  EXPECT_EQ(
-      message_of<UsageError>([&] {
-        for (int i = 0; i < 5000; ++i) step_cell()(x, x);
-      }),
+  expect_refused<UsageError>(
+      "[add] need inputs of one graph; got inputs of two: what a function of vertices reads must "
+      "be "
+      "one of its arguments (in the function \"outside\")",
+      [&] { cell([&](const Expression& y) { return y + captured; }, "outside")(x); });
+  expect_refused<UsageError>(
+      "[other] need states made of the function's arguments; got an expression of another graph",
+      [&] { cell([&](const Expression&) { return tanh(captured); }, "other")(x); });
+  expect_refused<UsageError>(
+      "[value] need a function that looks at no values; got one that does: it is called once for "
+      "all arguments of the same shapes and numbers (in the function \"cell\")",
+      [&] { cell([](const Expression& y) { return y.value().at(0) > 0 ? tanh(y) : y; })(x); });
+  expect_refused<UsageError>(
+      "[Parameter] need a handle from ParameterCollection; got an empty one: assign the parameter "
+      "before it is used, or copied into a function or another object (in the function \"step\")",
+      [&] { step(x); });
+  expect_refused<ShapeError>(
+      "[matrix_product] need as many columns on the left as rows on the right; got {3,6} {3}, "
+      "where "
+      "\"/w\" is {3,6} (in the function \"squares\")",
+      [&] { squares(x); });
+  expect_refused<ShapeError>(
+      "[add] need equal shapes, up to dimensions of size 1; got {3} {6} (in the function "
+      "\"along\")",
+      [&] {
+        along(Structure::sequence(2), concatenate_cols({x, x}));
+      });
+  const auto scaled = cell([](const Expression& y, float scale) { return tanh(y * scale); });
+  expect_refused<UsageError>(
+      "[cell] need at most 1024 different numbers and shapes of arguments; got more: give a number "
+      "that differs from call to call as an expression, and a row of a table as what lookup "
+      "returns",
+      [&] {
+        for (int i = 0; i < 2000; ++i) scaled(x, static_cast<float>(i));
+      });
+  // Each would be recorded anew, and run by itself.
+  expect_refused<UsageError>(
       "[step] need at most 4096 recursions and cells, counted for each kind of arguments; got "
-      "more: make each once, next to the parameters that it reads, and not once for every "
-      "sample");
+      "more: "
+      "make each once, next to the parameters that it reads, and not once for every sample",
+      [&] {
+        for (int i = 0; i < 5000; ++i) step_cell()(x, x);
+      });
 }
 
 // What a function depends on without being told is found by verify_batching.
@@ -451,10 +351,11 @@ TEST_F(Cells, AreVerified) {
   const Expression x = moody(moody(word(graph, 1)));
   x.value();
   other = true;
-  EXPECT_EQ(message_of<UsageError>([&] { moody(x); }),
-            "[moody] need a function that does the same whenever it is called with arguments of "
-            "the same shapes and numbers; got one that now does something else: what it depends on "
-            "must be an argument");
+  expect_refused<UsageError>(
+      "[moody] need a function that does the same whenever it is called with arguments of the same "
+      "shapes and numbers; got one that now does something else: what it depends on must be an "
+      "argument",
+      [&] { moody(x); });
   const auto step = step_cell();
   for (const bool frozen : {false, true}) {  // freezing is no other function
     b.p->frozen = frozen;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -12,14 +13,14 @@ constexpr unsigned kMany = 12;  // samples, so that levels are wide
 // Cells of some units with parameters of this type.
 class Cells {
  public:
-  Cells(unsigned hidden, DType dtype) : model_(7, dtype) {
-    start_ = model_.add_parameters({hidden}, ParameterInitUniform(-1, 1));
-    columns = model_.add_parameters({kInputs, kLength});
+  Cells(unsigned hidden, DType dtype) : model(7, dtype) {
+    start_ = model.add_parameters({hidden}, ParameterInitUniform(-1, 1));
+    columns = model.add_parameters({kInputs, kLength});
     for (const unsigned gates : {1u, 3u, 4u}) {
-      w_.push_back(model_.add_parameters({gates * hidden, 2}));
-      v_.push_back(model_.add_parameters({gates * hidden, kInputs - 2}));
-      u_.push_back(model_.add_parameters({gates * hidden, hidden}));
-      b_.push_back(model_.add_parameters({gates * hidden}, ParameterInitUniform(-1, 1)));
+      w_.push_back(model.add_parameters({gates * hidden, 2}));
+      v_.push_back(model.add_parameters({gates * hidden, kInputs - 2}));
+      u_.push_back(model.add_parameters({gates * hidden, hidden}));
+      b_.push_back(model.add_parameters({gates * hidden}, ParameterInitUniform(-1, 1)));
     }
   }
 
@@ -47,6 +48,7 @@ class Cells {
     return {next.h, next.c};
   }
 
+  ParameterCollection model;
   Parameter columns;
 
  private:
@@ -55,18 +57,11 @@ class Cells {
   }
   Expression start_of(const Expression& x) const { return parameter(*x.pg, start_); }
 
-  ParameterCollection model_;
   Parameter start_;
   std::vector<Parameter> w_, v_, u_, b_;
 };
 
-struct Numbers {
-  std::vector<double> states, gradient;
-  std::uint64_t calls = 0;
-};
-
 enum class Form { recursion, nodes };
-
 using Along = Recursion<Cells::State>;
 
 // The states of a sentence.
@@ -86,34 +81,6 @@ std::vector<Cells::State> states_of(const Step& step, const Along& along, Form f
   return states;
 }
 
-template <class Step>
-Numbers run(const Step& step, const Cells& cells, Form form, unsigned samples,
-            const GraphOptions& options) {
-  const Along along = recursion<Cells::State>(step, "along");
-  Minibatch batch(options);
-  std::vector<Expression> columns, last;
-  for (unsigned i = 0; i < samples; ++i) {
-    ComputationGraph& graph = batch.new_graph();
-    const float factor = 1 + 0.25f * static_cast<float>(i);
-    columns.push_back(cmult(parameter(graph, cells.columns), input(graph, factor)));
-    std::vector<Expression> terms;
-    for (const Cells::State& state : states_of(step, along, form, columns.back())) {
-      terms.push_back(squared_norm(state[1]));
-      if (terms.size() == kLength) last.push_back(state[0]);
-    }
-    const Expression loss = squared_norm(last.back()) + sum(terms);
-    options.inference ? batch.add_output(loss) : batch.add_loss(loss);
-  }
-  Numbers numbers;
-  batch.forward();
-  numbers.calls = batch.explain().kernel_calls;
-  numbers.states = as_doubles(last[0].value());
-  if (options.inference) return numbers;
-  batch.backward();
-  numbers.gradient = as_doubles(columns[0].gradient());
-  return numbers;
-}
-
 // Two units fill half a vector at most; 21 leave a part of one.
 class EarlyProducts : public ::testing::TestWithParam<std::tuple<unsigned, DType, Form>> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, EarlyProducts,
@@ -124,26 +91,28 @@ INSTANTIATE_TEST_SUITE_P(Sizes, EarlyProducts,
 TEST_P(EarlyProducts, HaveTheSameBits) {
   const auto [hidden, dtype, form] = GetParam();
   const Cells cells(hidden, dtype);
-  GraphOptions options;
-  options.dtype = dtype;
   for (const auto function : {&Cells::affine, &Cells::gru, &Cells::lstm}) {
     const auto step = [&](const Expression& x, const std::vector<Cells::State>& before) {
       return (cells.*function)(x, before);
     };
-    for (const bool inference : {false, true}) {
-      options.inference = inference;
-      options.threads = 1;
-      const Numbers narrow = run(step, cells, form, 1, options),
-                    wide = run(step, cells, form, kMany, options);
-      EXPECT_EQ(narrow.states, wide.states);
-      EXPECT_EQ(narrow.gradient, wide.gradient);
-      // Both run as many levels; only narrow ones have a call for what runs early.
-      if (default_device()->is_cpu()) {
-        EXPECT_GT(narrow.calls, wide.calls);
-      }
-      options.threads = 3;
-      EXPECT_EQ(run(step, cells, form, 5, options).states, wide.states);
-    }
+    const Along along = recursion<Cells::State>(step, "along");
+    const auto record = [&, its_form = form](ComputationGraph& graph, unsigned sample) {
+      const float factor = 1 + 0.25f * static_cast<float>(sample);
+      const Expression columns = cmult(parameter(graph, cells.columns), input(graph, factor));
+      const std::vector<Cells::State> states = states_of(step, along, its_form, columns);
+      std::vector<Expression> terms;
+      for (const Cells::State& state : states) terms.push_back(squared_norm(state[1]));
+      return Sample{squared_norm(states.back()[0]) + sum(terms), {columns, states.back()[0]}};
+    };
+    Program program{cells.model, record, kMany};
+    expect_same_in_some_modes(program, hidden, 3);
+    const Outcome wide = run(program, {options_of(cells.model)});
+    const Outcome alone = run(program, {options_of(cells.model), 1});  // and narrow
+    EXPECT_TRUE(same_bits(alone.values, wide.values));
+    EXPECT_TRUE(same_bits(alone.gradients, wide.gradients));
+    // Both run as many levels; only narrow ones have a call for what runs early.
+    if (!default_device()->is_cpu()) continue;
+    EXPECT_GT(alone.report.kernel_calls, wide.report.kernel_calls);
   }
 }
 

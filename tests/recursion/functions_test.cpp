@@ -87,16 +87,6 @@ TEST_F(RecursionFunctions, AddAParameterToEveryColumn) {
   for (unsigned i = 0; i < kSize; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << i;
 }
 
-TEST_F(RecursionFunctions, HoldGradientsBackFromAParameter) {
-  const auto along = recursion<Expression>([&](const Expression& x, const Before&) {
-    const Expression part = pick_range(nobackprop(parameter(*x.pg, w)), 0, 2);
-    return cmult(x, concatenate({part, part}));
-  });
-  ComputationGraph graph;
-  const Expression loss = sum_elems(along(Structure::sequence(3), numbers(graph, 3)).all());
-  EXPECT_EQ(gradient(graph, loss), std::vector<float>(kSize, 0));
-}
-
 // A state with an element of another has a gradient of its own, and so has the other.
 TEST_F(RecursionFunctions, MayReturnAnElementOfAState) {
   using State = std::array<Expression, 2>;
@@ -111,21 +101,6 @@ TEST_F(RecursionFunctions, MayReturnAnElementOfAState) {
     EXPECT_EQ(as_vector(state[0].gradient()), std::vector<float>(kSize, 1)) << at;
     EXPECT_EQ(as_vector(state[1].gradient()), std::vector<float>(1, 10)) << at;
   }
-}
-
-// The same graph goes on after a parameter was frozen, and after it was let go.
-TEST_F(RecursionFunctions, ReadParametersAsTheyAreNow) {
-  const auto along = recursion<Expression>(
-      [&](const Expression& x, const Before&) { return cmult(x, parameter(*x.pg, w)); });
-  ComputationGraph graph;
-  const Expression columns = numbers(graph, 1);
-  const auto loss = [&] { return sum_elems(along(Structure::sequence(1), columns).last()); };
-  const std::vector<float> moves = gradient(graph, loss());
-  EXPECT_NE(moves, std::vector<float>(kSize, 0));
-  w.get_storage().frozen = true;
-  EXPECT_EQ(gradient(graph, loss()), std::vector<float>(kSize, 0));
-  w.get_storage().frozen = false;
-  EXPECT_EQ(gradient(graph, loss()), moves);
 }
 
 // It is called again, and must do what was recorded: with the same numbers, and the same parts.
@@ -184,17 +159,6 @@ TEST_F(RecursionFunctions, CallKernelsOfTheUser) {
     const auto want = as_vector((2.0f * sum_dim(columns, {1})).value());
     for (unsigned i = 0; i < kSize; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << inference;
   }
-}
-
-// A cell that is called in the order of the vertices draws what they draw.
-TEST_F(RecursionFunctions, DrawAsACellDoes) {
-  const auto step = cell([](const Expression& x) { return dropout(x, 0.5f); });
-  const auto along =
-      recursion<Expression>([](const Expression& x, const Before&) { return dropout(x, 0.5f); });
-  ComputationGraph of_cell({.seed = 5}), of_recursion({.seed = 5});
-  const Expression x = ones(of_cell, {96}), xs = ones(of_recursion, {96, 2});
-  EXPECT_EQ(as_vector(concatenate_cols({step(x), step(x)}).value()),
-            as_vector(along(Structure::sequence(2), xs).all().value()));
 }
 
 // A sample whose states nobody reads has no gradients, whatever its memory holds.

@@ -1,8 +1,6 @@
 // Recursions with several input matrices, and with kinds that have not all parts of a state.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "dynet_like/dynet_like.h"
 #include "nn/child_sum_tree_lstm.h"
 #include "nn/data/tree.h"
@@ -10,7 +8,7 @@
 #include "nn/structures.h"
 #include "nn/tree_lstm.h"
 #include "tests/support/message_of.h"
-#include "tests/support/same_bits.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -77,49 +75,29 @@ struct Lattice {
   std::vector<unsigned> kinds;
 };
 
-struct Numbers {
-  std::vector<float> values;
-  std::map<std::string, std::vector<float>> gradients;
-};
+constexpr unsigned kSizes[] = {7, 1, 12, 3};
 
-Numbers numbers_of(const Network& network, Minibatch& batch, const std::vector<Expression>& all) {
-  Numbers numbers;
-  batch.forward();
-  Gradients gradients;
-  batch.backward(gradients);
-  for (const auto& storage : network.model.storages()) {
-    numbers.gradients[storage->name] = gradients.all_values(*storage);
-  }
-  for (const Expression& states : all) append(numbers.values, states.value());
-  return numbers;
+Sample sample_of(const CellState& all) {
+  return {squared_norm(all.c) + sum_elems(all.h), {all.h, all.c}};
 }
 
-Numbers as_recursions(const Network& network, const std::vector<unsigned>& sizes,
-                      const GraphOptions& options = {}) {
+Program by_recursion(const Network& network) {
   const auto lattice = network.recursion();
-  Minibatch batch(options);
-  std::vector<Expression> all;
-  for (unsigned n : sizes) {
-    ComputationGraph& graph = batch.new_graph();
-    const auto states = lattice(Lattice(n).structure(), {parameter(graph, network.words),
-                                                         parameter(graph, network.labels)});
-    all.push_back(states.all().h);
-    all.push_back(states.all().c);
-    batch.add_loss(squared_norm(all.back()) + sum_elems(all[all.size() - 2]));
-  }
-  return numbers_of(network, batch, all);
+  return {network.model,
+          [&network, lattice](ComputationGraph& graph, unsigned sample) {
+            const std::vector<Expression> matrices = {parameter(graph, network.words),
+                                                      parameter(graph, network.labels)};
+            return sample_of(lattice(Lattice(kSizes[sample]).structure(), matrices).all());
+          },
+          std::size(kSizes)};
 }
 
-Numbers by_hand(const Network& network, const std::vector<unsigned>& sizes,
-                const GraphOptions& options) {
-  Minibatch batch(options);
-  std::vector<Expression> all;
-  for (unsigned n : sizes) {
-    ComputationGraph& graph = batch.new_graph();
-    const Lattice lattice(n);
+Program by_hand(const Network& network) {
+  const auto record = [&network](ComputationGraph& graph, unsigned sample) {
+    const Lattice lattice(kSizes[sample]);
     std::vector<CellState> states;
     std::vector<Expression> h, c;
-    for (unsigned i = 0; i < n; ++i) {
+    for (unsigned i = 0; i < kSizes[sample]; ++i) {
       std::vector<Expression> columns(2);
       const Parameter matrices[] = {network.words, network.labels};
       for (unsigned m = 0; m < 2; ++m) {
@@ -133,45 +111,22 @@ Numbers by_hand(const Network& network, const std::vector<unsigned>& sizes,
       h.push_back(states.back().h);
       c.push_back(states.back().c);
     }
-    all.push_back(concatenate_cols(h));
-    all.push_back(concatenate_cols(c));
-    batch.add_loss(squared_norm(all.back()) + sum_elems(all[all.size() - 2]));
-  }
-  return numbers_of(network, batch, all);
+    return sample_of({concatenate_cols(h), concatenate_cols(c)});
+  };
+  return {network.model, record, std::size(kSizes)};
 }
 
-std::vector<float> floats(const Expression& x) {
-  std::vector<float> all;
-  append(all, x.value());
-  return all;
-}
-
-void expect_near(const Numbers& a, const Numbers& b) {
-  ASSERT_EQ(a.values.size(), b.values.size());
-  for (std::size_t i = 0; i < a.values.size(); ++i) EXPECT_NEAR(a.values[i], b.values[i], 1e-6);
-  for (const auto& [name, gradient] : a.gradients) {
-    const std::vector<float>& other = b.gradients.at(name);
-    ASSERT_EQ(gradient.size(), other.size()) << name;
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      EXPECT_NEAR(gradient[i], other[i], 1e-5) << name;
-    }
-  }
-}
+std::vector<float> floats(const Expression& x) { return as_vector(x.value()); }
 
 TEST(RecursionInputs, AreColumnsOfSeveralMatrices) {
   const Network network;
-  const std::vector<unsigned> sizes = {7, 1, 12, 3};
-  const Numbers together = as_recursions(network, sizes);
-  expect_near(together, by_hand(network, sizes, {}));
-  std::vector<float> alone;
-  for (unsigned n : sizes) {
-    const std::vector<float> values = as_recursions(network, {n}).values;
-    alone.insert(alone.end(), values.begin(), values.end());
-  }
-  EXPECT_TRUE(same(together.values, alone));
-  GraphOptions verifies;
-  verifies.verify_batching = true;
-  EXPECT_TRUE(same(as_recursions(network, sizes, verifies).values, alone));
+  Outcome got = run(by_recursion(network));
+  const Outcome want = run(by_hand(network));
+  got.gradients = want.gradients;  // operations of parameters alone have none of their own
+  EXPECT_TRUE(near(got, want));
+  Program program = by_recursion(network);
+  program.derives = true;
+  expect_same_in_all_modes(program);
 }
 
 // One column of a structure is that of all matrices.
@@ -230,9 +185,9 @@ TEST(RecursionInputs, OfInnerNodesAreForLayersThatTakeThem) {
   const nn::ChildSumTreeLSTM child_sum(model, kLabel, kSize);
   ComputationGraph graph;
   const Expression xs = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
-  EXPECT_EQ(message_of<UsageError>([&] { leaves_only(structure, xs); }),
-            "[TreeLSTM] need inputs at leaves only; got one at an inner node: NaryTreeLSTM takes "
-            "those");
+  expect_refused<UsageError>(
+      "[TreeLSTM] need inputs at leaves only; got one at an inner node: NaryTreeLSTM takes those",
+      [&] { leaves_only(structure, xs); });
   EXPECT_EQ(floats(leaves_only(tree, pick_range(xs, 0, 2, 1)).last().h).size(), kSize);
   const Expression others = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10});
   EXPECT_NE(floats(nary(structure, xs).last().h), floats(nary(structure, others).last().h));
@@ -241,60 +196,54 @@ TEST(RecursionInputs, OfInnerNodesAreForLayersThatTakeThem) {
 }
 
 TEST(RecursionInputs, ThatDoNotFitAreRefused) {
+  using Vertices = std::vector<Structure::Vertex>;
   const Network network;
   const auto lattice = network.recursion();
   ComputationGraph graph;
   const Expression words = parameter(graph, network.words);
   const Expression labels = parameter(graph, network.labels);
-  const Structure structure = Lattice(7).structure();
-  EXPECT_EQ(message_of<UsageError>([&] {
-              lattice(structure, {words, labels, words});
-            }),
-            "[lattice] need as many matrices as the vertices have columns, 2; got 3");
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              lattice(structure, {words, pick_range(labels, 0, 2, 1)});
-            }),
-            "[lattice] need a matrix of at least 5 columns, which the vertices read; got {3,2}");
+  const Structure structure = Lattice(7).structure(), two = Structure::sequence(2);
   const auto one = recursion<Expression>(
       [](const Expression& x, const std::vector<Expression>&) { return tanh(x); }, "one");
-  EXPECT_EQ(message_of<UsageError>([&] {
-              one(Structure::sequence(2), {words, words});
-            }),
-            "[one] need a function of `const std::vector<Expression>& columns` for several input "
-            "matrices; got a function of one column, and 2 matrices");
-  EXPECT_EQ(message_of<UsageError>([&] {
-              Structure(std::vector<Structure::Vertex>{{{}, 0, 0, {0, 1}}, {{}, 0, 0, {0, 1, 2}}});
-            }),
-            "[Structure] need as many columns as other vertices have, 2; got 3 for vertex 1");
+  const auto half_of = [](const Expression& x) { return CellState{tanh(x), Expression()}; };
+  const auto half = recursion<CellState>(
+      [=](const Expression& x, const std::vector<CellState>&) { return half_of(x); }, "half");
   const std::vector<unsigned> many(31);
-  EXPECT_EQ(message_of<UsageError>([&] {
-              Structure(std::vector<Structure::Vertex>{{{}, 0, 0, many}});
-            }),
-            "[Structure] need at most 30 columns per vertex; got 31");
+  expect_refused<UsageError>(
+      "[lattice] need as many matrices as the vertices have columns, 2; got 3", [&] {
+        lattice(structure, {words, labels, words});
+      });
+  expect_refused<ShapeError>(
+      "[lattice] need a matrix of at least 5 columns, which the vertices read; got {3,2}", [&] {
+        lattice(structure, {words, pick_range(labels, 0, 2, 1)});
+      });
+  expect_refused<UsageError>(
+      "[one] need a function of `const std::vector<Expression>& columns` for several input "
+      "matrices; "
+      "got a function of one column, and 2 matrices",
+      [&] {
+        one(two, {words, words});
+      });
+  expect_refused<UsageError>(
+      "[Structure] need as many columns as other vertices have, 2; got 3 for vertex 1", [] {
+        Structure(Vertices{{{}, 0, 0, {0, 1}}, {{}, 0, 0, {0, 1, 2}}});
+      });
+  expect_refused<UsageError>("[Structure] need at most 30 columns per vertex; got 31", [&] {
+    Structure(Vertices{{{}, 0, 0, many}});
+  });
+  expect_refused<UsageError>(
+      "[half] need all parts of a state from the first kind of vertices, which has the fewest "
+      "predecessors; got an empty part 1: return zeros of its shape",
+      [&] { half(two, words); });
+  expect_refused<UsageError>(
+      "[half_cell] need all parts of a state; got an empty part 1: return zeros of its shape",
+      [&] { cell(half_of, "half_cell")(words); });
   const auto thirty =
       recursion<Expression>([](const std::vector<Expression>& columns,
                                const std::vector<Expression>&) { return sum(columns); });
-  const Structure one_of_each(
-      std::vector<Structure::Vertex>{{.columns = std::vector<unsigned>(30)}});
+  const Structure one_of_each(Vertices{{.columns = std::vector<unsigned>(30)}});
   EXPECT_EQ(floats(thirty(one_of_each, std::vector<Expression>(30, pick(words, 0u, 1))).last()),
             floats(pick(words, 0u, 1) * 30.0f));
-  const auto half = recursion<CellState>(
-      [](const Expression& x, const std::vector<CellState>&) {
-        return CellState{tanh(x), Expression()};
-      },
-      "half");
-  EXPECT_EQ(
-      message_of<UsageError>([&] { half(Structure::sequence(2), words); }),
-      "[half] need all parts of a state from the first kind of vertices, which has the fewest "
-      "predecessors; got an empty part 1: return zeros of its shape");
-  const auto half_cell = cell(
-      [](const Expression& x) {
-        return CellState{tanh(x), Expression()};
-      },
-      "half_cell");
-  EXPECT_EQ(
-      message_of<UsageError>([&] { half_cell(words); }),
-      "[half_cell] need all parts of a state; got an empty part 1: return zeros of its shape");
 }
 
 // A cell may return what follows from parameters alone.

@@ -1,40 +1,24 @@
-// Recursions in all modes in which graphs run, and what their functions may not do.
+// Anomalies, memory, draws and checkpoints of recursions, and what their functions may not do;
+// random_programs_test runs recursions in all modes.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <optional>
 #include <set>
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
-#include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {
 namespace {
 
 constexpr unsigned kSize = 6;
+using Before = std::vector<Expression>;
 
 struct Network {
-  Network() : words(model.add_lookup_parameters(9, {kSize}, "words")) {
-    w = model.add_parameters({kSize, kSize}, "W");
-    u = model.add_parameters({kSize, kSize}, "U");
-    b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
-  }
-  Expression step(const Expression& x, const std::vector<Expression>& before) const {
+  Expression step(const Expression& x, const Before& before) const {
     ComputationGraph& graph = *x.pg;
-    Expression sum = affine_transform({parameter(graph, b), parameter(graph, w), x});
-    if (!before.empty()) {
-      const Expression h = dropout_rate > 0 ? dropout(before[0], dropout_rate) : before[0];
-      sum = sum + parameter(graph, u) * h;
-    }
-    return tanh(sum);
-  }
-  Recursion<Expression> recursion() const {
-    return dynet_like::recursion<Expression>(
-        [this](const Expression& x, const std::vector<Expression>& before) {
-          return step(x, before);
-        },
-        "rnn");
+    const Expression sum = affine_transform({parameter(graph, b), parameter(graph, w), x});
+    return tanh(before.empty() ? sum : sum + parameter(graph, u) * before[0]);
   }
   Expression columns(ComputationGraph& graph, unsigned n, unsigned first) const {
     std::vector<Expression> rows;
@@ -43,64 +27,13 @@ struct Network {
   }
 
   ParameterCollection model{3};
-  LookupParameter words;
-  Parameter w, u, b;
-  float dropout_rate = 0;
+  LookupParameter words = model.add_lookup_parameters(9, {kSize}, "words");
+  Parameter w = model.add_parameters({kSize, kSize}, "W"),
+            u = model.add_parameters({kSize, kSize}, "U"),
+            b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
+  Recursion<Expression> rnn = recursion<Expression>(
+      [this](const Expression& x, const Before& before) { return step(x, before); }, "rnn");
 };
-
-struct Numbers {
-  std::vector<float> values, gradients;
-};
-
-// Six sentences, both ways, in one minibatch.
-Numbers train(const Network& network, const GraphOptions& options) {
-  const auto rnn = network.recursion();
-  Minibatch batch(options);
-  std::vector<Expression> all;
-  for (unsigned sample = 0; sample < 6; ++sample) {
-    ComputationGraph& graph = batch.new_graph();
-    const unsigned n = 1 + sample;
-    const Expression columns = network.columns(graph, n, sample);
-    const auto left = rnn(Structure::sequence(n), columns);
-    const auto right = rnn(Structure::reversed_sequence(n), columns);
-    all.push_back(left.all());
-    const Expression loss = squared_norm(right[0]) + sum_elems(cmult(left.all(), right.all()));
-    options.inference ? batch.add_output(loss) : batch.add_loss(loss);
-  }
-  Numbers numbers;
-  batch.forward();
-  if (!options.inference) {
-    Gradients gradients;
-    batch.backward(gradients);
-    for (const auto& storage : network.model.storages()) {
-      if (storage->is_table) continue;
-      const std::vector<float> values = gradients.all_values(*storage);
-      numbers.gradients.insert(numbers.gradients.end(), values.begin(), values.end());
-    }
-  }
-  if (options.memory_limit == 0) {
-    for (const Expression& states : all) append(numbers.values, states.value());
-  }
-  return numbers;
-}
-
-TEST(RecursionModes, HaveTheSameBits) {
-  const Network network;
-  const Numbers plain = train(network, {});
-  GraphOptions verifies, detects, limited, infers, agenda;
-  verifies.verify_batching = true;
-  detects.detect_anomaly = true;
-  limited.memory_limit = 1u << 20;
-  infers.inference = true;
-  agenda.policy = batching::Policy::agenda;
-  for (const GraphOptions& options : {verifies, detects, agenda}) {
-    const Numbers numbers = train(network, options);
-    EXPECT_TRUE(same(numbers.values, plain.values));
-    EXPECT_TRUE(same(numbers.gradients, plain.gradients));
-  }
-  EXPECT_TRUE(same_sums(train(network, limited).gradients, plain.gradients));
-  EXPECT_TRUE(same(train(network, infers).values, plain.values));
-}
 
 // The operation and the vertex are named, forward and backward.
 TEST(RecursionModes, DetectAnomalyNamesTheVertex) {
@@ -219,30 +152,6 @@ TEST(RecursionModes, InferenceReusesWhatOneLevelComputes) {
   EXPECT_LT(per_vertex(true), 0.5 * kWide * sizeof(float));
 }
 
-TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
-  Network network;
-  network.dropout_rate = 0.5f;
-  const auto rnn = network.recursion();
-  GraphOptions options;
-  options.seed = 5;
-  ComputationGraph graph(options), without;
-  EXPECT_EQ(
-      message_of<UsageError>([&] { rnn(Structure::sequence(2), network.columns(without, 2, 0)); }),
-      "[rnn] need a seed for random numbers; got a graph by itself, without one: set "
-      "GraphOptions::seed, call set_seed, or use a Minibatch; with GraphOptions::inference "
-      "dropout needs none");
-  const auto states =
-      rnn(Structure::sequence(20), concatenate_cols(std::vector<Expression>(
-                                       20, input(graph, {kSize}, std::vector<float>(kSize, 1)))));
-  const std::vector<float> values = as_vector(states.all().value());
-  int different = 0;
-  for (unsigned v = 2; v < 20; ++v) {
-    different += !std::equal(values.begin() + v * kSize, values.begin() + (v + 1) * kSize,
-                             values.begin() + (v - 1) * kSize);
-  }
-  EXPECT_EQ(different, 18);
-}
-
 // Every random operation of a vertex, of each vertex, of nodes before and behind, in every sample.
 // Ones of a vector are dropped, so that a value is a mask.
 TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
@@ -309,96 +218,36 @@ TEST(RecursionModes, DropInTrainingOnly) {
 
 TEST(RecursionModes, RevertedSamplesTakeNoPart) {
   const Network network;
-  const auto rnn = network.recursion();
   ComputationGraph graph;
   const Expression columns = network.columns(graph, 4, 0);
-  const Expression kept = squared_norm(rnn(Structure::sequence(4), columns).last());
+  const Expression kept = squared_norm(network.rnn(Structure::sequence(4), columns).last());
   graph.checkpoint();
   const Expression other =
-      squared_norm(rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
+      squared_norm(network.rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
   values_of({kept, other});
   graph.revert();
   const Expression again =
-      kept + squared_norm(rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
+      kept + squared_norm(network.rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
   graph.backward(again);
   ComputationGraph fresh;
   const Expression expected =
-      squared_norm(rnn(Structure::sequence(4), network.columns(fresh, 4, 0)).last()) +
-      squared_norm(rnn(Structure::sequence(2), network.columns(fresh, 2, 1)).last());
+      squared_norm(network.rnn(Structure::sequence(4), network.columns(fresh, 4, 0)).last()) +
+      squared_norm(network.rnn(Structure::sequence(2), network.columns(fresh, 2, 1)).last());
   fresh.backward(expected);
   EXPECT_FLOAT_EQ(as_scalar(again.value()), as_scalar(expected.value()));
-}
-
-TEST(RecursionModes, AStateInTheMiddleHasAGradient) {
-  const Network network;
-  const auto rnn = network.recursion();
-  ComputationGraph graph;
-  const auto states = rnn(Structure::sequence(3), network.columns(graph, 3, 0));
-  const Expression middle = states[1];
-  graph.backward(squared_norm(states.last()));
-  EXPECT_GT(std::abs(middle.gradient().at(0)), 0);
-}
-
-// The same stretch twice, and stretches that overlap: every state's gradient counts.
-TEST(RecursionModes, StatesMayOverlap) {
-  using State = std::array<Expression, 2>;
-  const Network network;
-  ComputationGraph graph;
-  const Expression columns = network.columns(graph, 3, 0);
-  for (const unsigned second : {0u, 2u}) {
-    const auto both = recursion<State>([&](const Expression& x, const std::vector<State>&) {
-      const Expression y = tanh(x);
-      return State{pick_range(y, 0, 3), pick_range(y, second, second + 3)};
-    });
-    const State states = both(Structure::sequence(3), columns).all();
-    const Gradients& gradients = graph.backward(sum_elems(states[0]) + sum_elems(states[1]));
-    const std::vector<float> got = gradients.all_values(*network.words.p);
-    const Expression y = tanh(columns);
-    const Expression plain =
-        sum_elems(pick_range(y, 0, 3)) + sum_elems(pick_range(y, second, second + 3));
-    const std::vector<float> want = graph.backward(plain).all_values(*network.words.p);
-    ASSERT_EQ(got.size(), want.size());
-    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << i;
-  }
-}
-
-// One operation of a later vertex reads both: two contributions of one call to the same elements.
-TEST(RecursionModes, StatesThatOverlapMayBeReadTogether) {
-  using State = std::array<Expression, 2>;
-  const Network network;
-  const auto step = [](const Expression& x, const std::vector<State>& before, unsigned second) {
-    const auto read = [](const State& b) { return concatenate({cmult(b[0], b[1]), b[0]}); };
-    const Expression y = tanh(before.empty() ? x : x + read(before[0]));
-    return State{pick_range(y, 0, 3), pick_range(y, second, second + 3)};
-  };
-  for (const unsigned second : {0u, 2u}) {
-    ComputationGraph graph;
-    const Expression columns = network.columns(graph, 4, 0);
-    const auto both = recursion<State>([&](const Expression& x, const std::vector<State>& before) {
-      return step(x, before, second);
-    });
-    const State last = both(Structure::sequence(4), columns).last();
-    const std::vector<float> got =
-        graph.backward(sum_elems(cmult(last[0], last[1]))).all_values(*network.words.p);
-    std::vector<State> before;
-    for (unsigned v = 0; v < 4; ++v) before = {step(pick(columns, v, 1), before, second)};
-    const std::vector<float> want =
-        graph.backward(sum_elems(cmult(before[0][0], before[0][1]))).all_values(*network.words.p);
-    ASSERT_EQ(got.size(), want.size());
-    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6) << i;
-  }
 }
 
 // What it gives to a column that no vertex reads is zero, whichever of two readers runs first: the
 // other gives -0 there.
 TEST(RecursionModes, ColumnsThatNobodyReadsGetZero) {
   const Network network;
-  const auto rnn = network.recursion();
   for (const bool is_first : {false, true}) {
     ComputationGraph graph;
     const Expression columns = tanh(network.columns(graph, 2, 0));
     const auto other = [&] { return sum_elems(columns * -0.0f); };
-    const auto along = [&] { return sum_elems(rnn(Structure::sequence(1), columns).last()); };
+    const auto along = [&] {
+      return sum_elems(network.rnn(Structure::sequence(1), columns).last());
+    };
     const Expression first = is_first ? along() : other();
     const Expression second = is_first ? other() : along();
     graph.backward(first + second);
@@ -409,86 +258,74 @@ TEST(RecursionModes, ColumnsThatNobodyReadsGetZero) {
 
 TEST(RecursionModes, StatesOfClearedGraphsAreRefused) {
   const Network network;
-  const auto rnn = network.recursion();
   ComputationGraph graph;
-  const auto states = rnn(Structure::sequence(3), network.columns(graph, 3, 0));
+  const auto states = network.rnn(Structure::sequence(3), network.columns(graph, 3, 0));
   EXPECT_THROW(states[3], UsageError);
   graph.clear();
   EXPECT_THROW(states.all(), StateError);
   graph.checkpoint();
-  const auto others = rnn(Structure::sequence(3), network.columns(graph, 3, 0));
+  const auto others = network.rnn(Structure::sequence(3), network.columns(graph, 3, 0));
   graph.revert();
   EXPECT_THROW(others.last(), StateError);
 }
 
-TEST(RecursionModes, LearnsInSamplesThatWait) {
-  const Network network;
-  const auto rnn = network.recursion();
-  Minibatch batch;
-  std::vector<Expression> losses(5);
-  for_each_sample(batch, std::vector<unsigned>{3, 1, 4}, [&](ComputationGraph& graph, unsigned n) {
-    const auto states = rnn(Structure::sequence(n), network.columns(graph, n, n));
-    const bool positive = states.last().value().at(0) > 0;
-    const auto more = rnn(Structure::sequence(positive ? 2 : 1), network.columns(graph, 2, 0));
-    losses[n] = squared_norm(more.last() + states.last());
-  });
-  for (const Expression& loss : losses) {
-    if (!loss.empty()) batch.add_loss(loss);
-  }
-  batch.forward();
-  EXPECT_NO_THROW(batch.backward());
-}
-
 TEST(RecursionModes, WhatFunctionsMayNotDo) {
   const Network network;
-  ComputationGraph graph;
-  const Expression columns = network.columns(graph, 3, 0);
-  ComputationGraph another;
-  const Expression outside = network.columns(another, 3, 0);
-  const auto message = [&](auto function) {
-    return message_of<std::exception>(
-        [&] { recursion<Expression>(function, "cell")(Structure::sequence(3), columns); });
+  ComputationGraph graph, another;
+  const Expression columns = network.columns(graph, 3, 0), outside = network.columns(another, 3, 0);
+  const auto refused = [&](const std::string& message, auto function) {
+    expect_refused<std::exception>(
+        message, [&] { recursion<Expression>(function, "cell")(Structure::sequence(3), columns); });
   };
-  using Before = std::vector<Expression>;
-  EXPECT_EQ(
-      message([](const Expression& x, const Before&) { return x.value().at(0) > 0 ? tanh(x) : x; }),
+  refused(
       "[value] need a function that looks at no values; got one that does: it is called once for "
-      "all arguments of the same shapes and numbers (in the function \"cell\")");
-  EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + pick(outside, 0u, 1); }),
-            "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
-            "must be one of its arguments (in the function \"cell\")");
-  EXPECT_EQ(message([&](const Expression& x, const Before&) {
-              return x + input(*x.pg, {kSize}, std::vector<float>(kSize));
-            }),
-            "[cell] need a function whose data are its arguments; got an input made inside: give "
-            "it as a column");
-  EXPECT_EQ(message([&](const Expression& x, const Before&) {
-              return x + lookup(*x.pg, network.words, 1);
-            }),
-            "[cell] need a function of columns; got a lookup inside: look up all rows before, as "
-            "columns");
-  const auto inner = network.recursion();
-  EXPECT_EQ(message([&](const Expression& x, const Before&) {
-              return inner(Structure::sequence(1), x).last();
-            }),
-            "[rnn] need a function that applies no recursion; got one that does: apply it to all "
-            "columns first (in the function \"cell\")");
-  EXPECT_EQ(message([&](const Expression& x, const Before& before) {
-              return before.empty() ? x : concatenate({x, before[0]});
-            }),
-            "[cell] need states of one shape from all vertices, {6}; got {12}");
-  EXPECT_EQ(
-      message_of<std::exception>([&] { network.recursion()(Structure::sequence(4), columns); }),
-      "[rnn] need a matrix of at least 4 columns, which the vertices read; got {6,3}");
-  EXPECT_EQ(message_of<std::exception>([&] {
-              Structure(std::vector<Structure::Vertex>{{{1}}, {{0}}});
-            }),
-            "[Structure] need vertices that do not depend on themselves; got vertex 0, which is in "
-            "a cycle or behind one");
-  EXPECT_EQ(message_of<std::exception>([&] {
-              Structure(std::vector<Structure::Vertex>{{}, {{2}}});
-            }),
-            "[Structure] need predecessors among the 2 vertices; got vertex 2 before vertex 1");
+      "all "
+      "arguments of the same shapes and numbers (in the function \"cell\")",
+      [](const Expression& x, const Before&) { return x.value().at(0) > 0 ? tanh(x) : x; });
+  refused(
+      "[add] need inputs of one graph; got inputs of two: what a function of vertices reads must "
+      "be "
+      "one of its arguments (in the function \"cell\")",
+      [&](const Expression& x, const Before&) { return x + pick(outside, 0u, 1); });
+  refused(
+      "[cell] need a function whose data are its arguments; got an input made inside: give it as a "
+      "column",
+      [&](const Expression& x, const Before&) {
+        return x + input(*x.pg, {kSize}, std::vector<float>(kSize));
+      });
+  refused(
+      "[cell] need a function of columns; got a lookup inside: look up all rows before, as columns",
+      [&](const Expression& x, const Before&) { return x + lookup(*x.pg, network.words, 1); });
+  refused(
+      "[rnn] need a function that applies no recursion; got one that does: apply it to all columns "
+      "first (in the function \"cell\")",
+      [&](const Expression& x, const Before&) {
+        return Network().rnn(Structure::sequence(1), x).last();
+      });
+  refused("[cell] need states of one shape from all vertices, {6}; got {12}",
+          [&](const Expression& x, const Before& before) {
+            return before.empty() ? x : concatenate({x, before[0]});
+          });
+  refused(
+      "[cell] need a seed for random numbers; got a graph by itself, without one: set "
+      "GraphOptions::seed, call set_seed, or use a Minibatch; with GraphOptions::inference dropout "
+      "needs none",
+      [](const Expression& x, const Before&) { return dropout(x, 0.5f); });
+  expect_refused<ShapeError>(
+      "[rnn] need a matrix of at least 4 columns, which the vertices read; got {6,3}",
+      [&] { network.rnn(Structure::sequence(4), columns); });
+  using Vertices = std::vector<Structure::Vertex>;
+  expect_refused<UsageError>(
+      "[Structure] need vertices that do not depend on themselves; got vertex 0, which is in a "
+      "cycle "
+      "or behind one",
+      [] {
+        Structure(Vertices{{{1}}, {{0}}});
+      });
+  expect_refused<UsageError>(
+      "[Structure] need predecessors among the 2 vertices; got vertex 2 before vertex 1", [] {
+        Structure(Vertices{{}, {{2}}});
+      });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "dynet_like/exec/repeated_vertices.h"
 #include "nn/nn.h"
 #include "tests/support/message_of.h"
-#include "tests/support/same_bits.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -56,10 +56,7 @@ double products_of(const Network& network, const std::vector<Structure>& structu
   for (std::size_t i = 0; i < samples.size(); ++i) {
     ComputationGraph graph(options);
     const Expression alone = network.states(graph, structures[i], samples[i]);
-    std::vector<float> a, b;
-    append(a, together[i].value());
-    append(b, alone.value());
-    EXPECT_TRUE(same(a, b)) << "sample " << i;
+    EXPECT_EQ(as_doubles(together[i].value()), as_doubles(alone.value())) << "sample " << i;
   }
   return batch.explain().product_flops;
 }
@@ -161,21 +158,21 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
   /// How a sample reads the table: with a gradient, as a constant, or behind nobackprop.
   enum class Rows { open, constant, held_back };
   /// Which words have a loss, and how the samples read the table.
-  struct Sample {
+  struct Reading {
     Words words;
     std::vector<float> weights;  // of states; none if it has no loss
     Rows rows = Rows::open;
     std::vector<bool> frozen;  // by parameter, while it is recorded
   };
   struct Result {
-    std::vector<std::vector<double>> gradients;
+    Numbers gradients;
     double products = 0;
   };
 
-  std::vector<Sample> random_samples() {
+  std::vector<Reading> random_samples() {
     Random random(GetParam());
-    std::vector<Sample> samples(1 + random.below(12));
-    for (Sample& sample : samples) {
+    std::vector<Reading> samples(1 + random.below(12));
+    for (Reading& sample : samples) {
       sample.words.resize(1 + random.below(5));
       for (unsigned& word : sample.words) word = random.below(3);
       sample.rows =
@@ -188,7 +185,7 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
     return samples;
   }
 
-  Expression loss_of(ComputationGraph& graph, const Sample& sample) const {
+  Expression loss_of(ComputationGraph& graph, const Reading& sample) const {
     const Expression rows = sample.rows == Rows::constant
                                 ? const_lookup(graph, table_, sample.words)
                                 : lookup(graph, table_, sample.words);
@@ -205,7 +202,7 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
     return terms.empty() ? zeros(graph, Dim({1})) : sum(terms);
   }
 
-  Result train(const std::vector<Sample>& samples, bool share_repeated, unsigned threads = 1) {
+  Result train(const std::vector<Reading>& samples, bool share_repeated, unsigned threads = 1) {
     Minibatch batch({.threads = threads, .share_repeated = share_repeated, .dtype = DType::f64});
     add(batch, samples);
     batch.forward();
@@ -214,22 +211,16 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
   }
 
   /// Expects the same gradients of shared vertices as of others, up to their last bits.
-  void expect_alike(const std::vector<Sample>& samples, unsigned threads) {
+  void expect_alike(const std::vector<Reading>& samples, unsigned threads) {
     const Result shared = train(samples, true, threads);  // the first run meets kinds one by one
     const Result alone = train(samples, false);
-    ASSERT_EQ(shared.gradients.size(), alone.gradients.size());
-    for (std::size_t p = 0; p < alone.gradients.size(); ++p) {
-      ASSERT_EQ(shared.gradients[p].size(), alone.gradients[p].size());
-      for (std::size_t i = 0; i < alone.gradients[p].size(); ++i) {
-        EXPECT_NEAR(shared.gradients[p][i], alone.gradients[p][i], 1e-12) << p << " " << i;
-      }
-    }
+    EXPECT_TRUE(near(shared.gradients, alone.gradients, 1e-12));
     EXPECT_LE(shared.products, alone.products);
     EXPECT_EQ(train(samples, true, threads).gradients, shared.gradients);
   }
 
-  void add(Minibatch& batch, const std::vector<Sample>& samples) const {
-    for (const Sample& sample : samples) {
+  void add(Minibatch& batch, const std::vector<Reading>& samples) const {
+    for (const Reading& sample : samples) {
       for (std::size_t p = 0; p < sample.frozen.size(); ++p) {
         model_.storages()[p]->frozen = sample.frozen[p];
       }
@@ -238,11 +229,7 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
     for (const auto& storage : model_.storages()) storage->frozen = false;
   }
 
-  std::vector<std::vector<double>> values(const Gradients& gradients) const {
-    std::vector<std::vector<double>> all;
-    for (const auto& storage : model_.storages()) all.push_back(gradients.all_doubles(*storage));
-    return all;
-  }
+  Numbers values(const Gradients& gradients) const { return numbers_of(model_, gradients); }
 
  protected:
   // A vertex reads the two before it, so that states have several readers.
@@ -271,15 +258,15 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
 };
 
 TEST_P(SharedTraining, HasTheGradientsOfSamplesAlone) {
-  const std::vector<Sample> samples = random_samples();
+  const std::vector<Reading> samples = random_samples();
   for (const unsigned threads : {1u, 2u}) expect_alike(samples, threads);
 }
 
 // Parameters are frozen in some samples of a minibatch, and not in others.
 TEST_P(SharedTraining, TellsFrozenParametersApart) {
   Random random(GetParam());
-  std::vector<Sample> samples = random_samples();
-  for (Sample& sample : samples) {
+  std::vector<Reading> samples = random_samples();
+  for (Reading& sample : samples) {
     const unsigned which = random.below(4);
     for (unsigned p = 0; p < model_.size(); ++p) sample.frozen.push_back(p % 4 == which);
   }
@@ -287,7 +274,7 @@ TEST_P(SharedTraining, TellsFrozenParametersApart) {
 }
 
 TEST_P(SharedTraining, ShardsShareAsIfTheyWereAlone) {
-  const std::vector<Sample> samples = random_samples();
+  const std::vector<Reading> samples = random_samples();
   const auto count = static_cast<std::uint32_t>(samples.size());
   const std::vector<std::uint32_t> ends = {count / 3, count / 3, 2 * count / 3, count};
   for (const unsigned threads : {1u, 2u, 3u, 8u}) {
@@ -303,7 +290,7 @@ TEST_P(SharedTraining, ShardsShareAsIfTheyWereAlone) {
       batch.backward(ends, gradients);
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
         const std::uint32_t begin = shard == 0 ? 0 : ends[shard - 1];
-        const std::vector<Sample> own(samples.begin() + begin, samples.begin() + ends[shard]);
+        const std::vector<Reading> own(samples.begin() + begin, samples.begin() + ends[shard]);
         EXPECT_EQ(values(gradients[shard]), train(own, true).gradients)
             << threads << " threads, round " << round << ", shard " << shard;
       }
@@ -353,9 +340,8 @@ TEST(SharedTrainingTest, ColumnsWithoutGradientAreOthers) {
   };
   for (const bool of_rows : {false, true}) {
     for (const std::vector<bool>& held_back : {std::vector{true, false}, {false, true}}) {
-      const std::vector<double> alone = gradients(false, of_rows, held_back),
-                                shared = gradients(true, of_rows, held_back);
-      for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(shared[i], alone[i], 1e-12) << i;
+      EXPECT_TRUE(
+          near(gradients(true, of_rows, held_back), gradients(false, of_rows, held_back), 1e-12));
     }
   }
 }
@@ -369,10 +355,8 @@ TEST(SharedTrainingTest, ShardsMustBeKnownBefore) {
   batch.forward();
   std::vector<Gradients> gradients(2);
   const std::vector<std::uint32_t> ends = {1, 2};
-  EXPECT_NE(message_of<UsageError>([&] {
-              batch.backward(ends, gradients);
-            }).find("before their shards were known"),
-            std::string::npos);
+  expect_refused<UsageError>("...before their shards were known...",
+                             [&] { batch.backward(ends, gradients); });
 }
 
 }  // namespace

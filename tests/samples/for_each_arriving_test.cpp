@@ -10,6 +10,7 @@
 
 #include "dynet_like/tape/tape.h"
 #include "tests/support/message_of.h"
+#include "tests/support/slow_build.h"
 #include "tests/support/walker.h"
 
 namespace dynet_like {
@@ -30,7 +31,7 @@ TEST(ForEachArrivingTest, SamplesThatComeWhileOthersRun) {
     options.inference = true;
     options.threads = threads;
     Minibatch batch(options);
-    std::vector<std::vector<float>> seen(3000);
+    std::vector<std::vector<float>> seen(runs_slowly() ? 400 : 3000);
     std::size_t next = 0, asked = 0, most = 0;
     std::uint64_t bytes = 0;
     for_each_arriving(
@@ -69,6 +70,7 @@ TEST(ForEachArrivingTest, ForgetsWhatItMetLongAgo) {
   GraphOptions options;
   options.inference = true;
   for (const unsigned threads : {1u, 2u}) {
+    if (runs_slowly() && threads > 1) continue;
     options.threads = threads;
     Minibatch batch(options);
     std::vector<std::weak_ptr<ParameterStorage>> weights;
@@ -174,7 +176,7 @@ TEST(ForEachArrivingTest, SamplesOfManyMinibatchElementsAreReverted) {
   for_each_arriving(
       batch, 5,
       [&](bool) -> std::optional<int> {
-        if (next == 3000) return std::nullopt;
+        if (next == (runs_slowly() ? 300 : 3000)) return std::nullopt;
         return next++;
       },
       [&](ComputationGraph& graph, int sample) {

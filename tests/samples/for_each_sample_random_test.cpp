@@ -6,12 +6,11 @@
 #include <cmath>
 #include <optional>
 
+#include "tests/support/modes.h"
 #include "tests/support/random_chains.h"
 
 namespace dynet_like::testing {
 namespace {
-
-using Floats = std::vector<float>;
 
 // Bits that depend on all numbers of a tensor; all NaNs are the same.
 std::uint64_t digest(const Tensor& tensor, std::uint64_t before) {
@@ -34,8 +33,7 @@ class Walk {
   Walk(ComputationGraph& graph, const RandomModel& model, std::uint64_t seed, Options options)
       : graph_(graph), model_(model), seen_(seed * 0x9e3779b97f4a7c15u + 1), options_(options) {}
 
-  /// The loss; `seen` tells what every decision was made of.
-  Expression run(std::vector<std::uint64_t>& seen) {
+  Sample run() {
     record();
     for (std::uint64_t steps = seen_ % 7; steps > 0; --steps) {
       const std::uint64_t kind = seen_ % 11;
@@ -47,9 +45,8 @@ class Walk {
         try_something();
       }
       record();
-      seen.push_back(seen_);
     }
-    return recorded_.loss;
+    return {recorded_.loss, recorded_.all};
   }
 
  private:
@@ -94,125 +91,57 @@ class Walk {
   const Options options_;
 };
 
-struct Outcome {
-  std::vector<std::vector<std::uint64_t>> seen;
-  std::vector<float> gradients;
-  std::uint32_t loss = 0;
-};
-
-class Program {
- public:
-  explicit Program(std::uint64_t seed, bool dropout = true) : random_(seed), seed_(seed) {
-    samples_ = 1 + random_.below(12);
-    walk_ = {random_.below(2) == 0, dropout};
-    inference_ = random_.below(3) == 0;
-  }
-
-  Outcome together() {
-    GraphOptions options = some_options();
-    options.policy = static_cast<batching::Policy>(random_.below(5));
-    options.threads = 1 + random_.below(3);
-    if (random_.below(4) == 0) options.verify_batching = true;
-    Minibatch batch(options);
-    Outcome outcome;
-    for (int round = 0; round < 2; ++round) {  // the second one has the memory of the first
-      batch.clear();
-      batch.seed_samples(std::vector<std::uint64_t>(samples_, seed_));
-      outcome = {};
-      outcome.seen.resize(samples_);
-      const auto losses = for_each_sample(
-          batch, samples_,
-          [&](ComputationGraph& graph, std::size_t i) { return walk(graph, i, outcome.seen[i]); });
-      batch.add_losses(losses);
-      finish(batch, outcome);
-    }
-    return outcome;
-  }
-  /// What the samples see that come when they like.
-  std::vector<std::vector<std::uint64_t>> arriving(std::size_t count) {
-    GraphOptions options = some_options();
-    options.inference = true;
-    options.threads = 1 + random_.below(3);
-    Minibatch batch(options);
-    std::vector<std::vector<std::uint64_t>> seen(count);
-    std::size_t next = 0;
-    for_each_arriving(
-        batch, 1 + random_.below(6),
-        [&](bool idle) -> std::optional<std::size_t> {
-          if (next == count || (!idle && random_.below(3) == 0)) return std::nullopt;
-          return next++;
-        },
-        [&](ComputationGraph& graph, std::size_t i) { walk(graph, i % samples_, seen[i]); });
-    return seen;
-  }
-  std::size_t samples() const { return samples_; }
-  Outcome one_by_one() {
-    GraphOptions options = some_options();
-    Minibatch batch(options);
-    batch.seed_samples(std::vector<std::uint64_t>(samples_, seed_));
-    Outcome outcome;
-    outcome.seen.resize(samples_);
-    for (std::size_t i = 0; i < samples_; ++i) {
-      batch.add_loss(walk(batch.new_graph(), i, outcome.seen[i]));
-    }
-    finish(batch, outcome);
-    return outcome;
-  }
-
- private:
-  GraphOptions some_options() {
-    GraphOptions options;
-    options.inference = inference_;
-    return options;
-  }
-  Expression walk(ComputationGraph& graph, std::size_t i, std::vector<std::uint64_t>& seen) const {
-    return Walk(graph, model_, seed_ * 100 + i, walk_).run(seen);
-  }
-  void finish(Minibatch& batch, Outcome& outcome) const {
-    const float loss = batch.forward();
-    outcome.loss = std::isnan(loss) ? 1u : std::bit_cast<std::uint32_t>(loss);
-    if (inference_) return;
-    outcome.gradients = model_.all(batch.backward());
-    for (float& x : outcome.gradients) x = std::isnan(x) ? 12345.0f : x;
-  }
-
-  Random random_;
-  RandomModel model_;
-  std::uint64_t seed_;
-  std::size_t samples_;
-  Walk::Options walk_;
-  bool inference_;
-};
-
-TEST(ForEachSampleRandom, HasTheBitsOfOneByOne) {
-  std::size_t decisions = 0;
-  for (std::uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
-    Program program(seed);
-    const Outcome alone = program.one_by_one();
-    const Outcome together = program.together();
-    for (std::size_t i = 0; i < alone.seen.size(); ++i) {
-      ASSERT_EQ(together.seen[i], alone.seen[i]) << "seed " << seed << ", sample " << i;
-    }
-    ASSERT_EQ(together.loss, alone.loss) << "seed " << seed;
-    ASSERT_EQ(together.gradients, alone.gradients) << "seed " << seed;
-    for (const auto& seen : alone.seen) decisions += seen.size();
-  }
-  EXPECT_GT(decisions, 500u);
+/// Samples that decide by what they see.
+Program program_of(const RandomModel& model, std::uint64_t seed, bool dropout) {
+  Random random(seed);
+  const Walk::Options options{random.below(2) == 0, dropout};
+  const auto record = [=, &model](ComputationGraph& graph, unsigned sample) {
+    return Walk(graph, model, seed * 100 + sample, options).run();
+  };
+  Program program{model.collection, record, 1 + random.below(12), dropout, true, true};
+  program.is_finite = false;
+  return program;
 }
 
-// What dropout drops depends on the place of a sample in the minibatch.
-TEST(ForEachSampleRandom, ThoseThatArriveHaveTheBitsOfOneByOne) {
-  std::size_t decisions = 0;
+TEST(ForEachSampleRandom, HasTheBitsOfOneByOne) {
+  const RandomModel model;
   for (std::uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
-    Program program(seed, false);
-    const Outcome alone = program.one_by_one();
-    const auto seen = program.arriving((seed % 10 == 0 ? 100 : 4) * program.samples());
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      ASSERT_EQ(seen[i], alone.seen[i % program.samples()]) << "seed " << seed << ", sample " << i;
-      decisions += seen[i].size();
+    SCOPED_TRACE(seed);
+    const Program program = program_of(model, seed, seed % 3 > 0);
+    if (seed % 25 == 0) {
+      expect_same_in_all_modes(program);
+    } else {
+      expect_same_in_some_modes(program, seed, 4);
     }
   }
-  EXPECT_GT(decisions, 500u);
+}
+
+// Samples that come when they like; they draw other numbers than those of a minibatch.
+TEST(ForEachSampleRandom, ThoseThatArriveHaveTheBitsOfOneByOne) {
+  const RandomModel model;
+  for (std::uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+    const Program program = program_of(model, seed, false);
+    const Outcome alone = run(program, {{.inference = true}});
+    Random random(seed);
+    Minibatch batch({.threads = 1 + random.below(3), .inference = true});
+    std::vector<Numbers> seen((seed % 10 == 0 ? 100 : 4) * program.samples);
+    unsigned next = 0;
+    for_each_arriving(
+        batch, 1 + random.below(6),
+        [&](bool idle) -> std::optional<unsigned> {
+          if (next == seen.size() || (!idle && random.below(3) == 0)) return std::nullopt;
+          return next++;
+        },
+        [&](ComputationGraph& graph, unsigned i) {
+          const Sample sample = program.record(graph, i % program.samples);
+          append(seen[i], sample.loss.value());
+          for (const Tensor& value : values_of(sample.watched)) append(seen[i], value);
+        });
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      ASSERT_TRUE(same_bits(seen[i], alone.values[i % program.samples]))
+          << "seed " << seed << ", sample " << i;
+    }
+  }
 }
 
 }  // namespace

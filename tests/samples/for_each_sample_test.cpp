@@ -11,76 +11,32 @@
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/modes.h"
 #include "tests/support/slow_build.h"
 #include "tests/support/walker.h"
 
-namespace dynet_like {
+namespace dynet_like::testing {
 namespace {
-
-using testing::Walker, testing::kActions, testing::kStates;
-
-// What a pass leaves: decisions, loss and gradients.
-struct Outcome {
-  std::vector<std::vector<unsigned>> actions;
-  std::vector<std::vector<float>> scores;
-  float loss = 0;
-  std::vector<float> gradient;
-
-  bool operator==(const Outcome&) const = default;
-};
-
-std::vector<float> gradient_of(const Walker& walker, const Gradients& gradients) {
-  return gradients.all_values(walker.W.get_storage());
-}
-
-Outcome walk_all(const Walker& walker, unsigned samples, const GraphOptions& options) {
-  Minibatch batch(options);
-  const auto paths = for_each_sample(batch, samples, [&](ComputationGraph& graph, std::size_t i) {
-    return walker.walk(graph, static_cast<unsigned>(i));
-  });
-  Outcome outcome;
-  for (const Walker::Path& path : paths) {
-    outcome.actions.push_back(path.actions);
-    outcome.scores.push_back(path.scores);
-    batch.add_loss(path.loss);
-  }
-  outcome.loss = batch.forward();
-  if (!options.inference) outcome.gradient = gradient_of(walker, batch.backward());
-  return outcome;
-}
-
-// One after the other: each value runs its own sample only.
-Outcome walk_one_by_one(const Walker& walker, unsigned samples, const GraphOptions& options) {
-  Minibatch batch(options);
-  Outcome outcome;
-  for (unsigned i = 0; i < samples; ++i) {
-    const Walker::Path path = walker.walk(batch.new_graph(), i);
-    outcome.actions.push_back(path.actions);
-    outcome.scores.push_back(path.scores);
-    batch.add_loss(path.loss);
-  }
-  outcome.loss = batch.forward();
-  if (!options.inference) outcome.gradient = gradient_of(walker, batch.backward());
-  return outcome;
-}
 
 TEST(ForEachSampleTest, HasTheBitsOfOneByOne) {
   const Walker walker;
-  for (unsigned samples : {0u, 1u, 2u, 17u, 64u, 257u}) {
-    for (const batching::Policy policy :
-         {batching::Policy::automatic, batching::Policy::none, batching::Policy::depth}) {
-      for (unsigned threads : {1u, 2u, 3u}) {
-        for (bool inference : {false, true}) {
-          GraphOptions options;
-          options.policy = policy;
-          options.inference = inference;
-          const Outcome alone = walk_one_by_one(walker, samples, options);
-          options.threads = threads;
-          EXPECT_EQ(walk_all(walker, samples, options), alone) << samples << " " << threads;
-        }
-      }
-    }
+  const auto record = [&](ComputationGraph& graph, unsigned sample) {
+    const Walker::Path path = walker.walk(graph, sample);
+    return Sample{path.loss, path.scores_of_steps};
+  };
+  for (const unsigned samples : {1u, 17u}) {
+    Program program{walker.model, record, samples};
+    program.asks = true;
+    expect_same_in_all_modes(program);
   }
+  Program many{walker.model, record, 257};
+  many.asks = true;
+  for (const unsigned threads : {1u, 3u}) {
+    const Mode mode{{.threads = threads}, 0, Way::in_waves};
+    EXPECT_TRUE(same_bits(run(many, mode), run(many)));
+  }
+  Minibatch batch;
+  EXPECT_TRUE(for_each_sample(batch, 0, record).empty());
 }
 
 TEST(ForEachSampleTest, WaitsTogether) {
@@ -259,36 +215,6 @@ TEST(ForEachSampleTest, AnotherMinibatchInside) {
   });
 }
 
-TEST(ForEachSampleTest, BranchesThatAreReverted) {
-  const Walker walker;
-  for (unsigned threads : {1u, 3u}) {
-    GraphOptions options;
-    options.threads = threads;
-    Minibatch batch(options);
-    const auto walk = [&](ComputationGraph& graph, std::size_t i) {
-      std::vector<float> seen;
-      Expression state = lookup(graph, walker.E, static_cast<unsigned>(i) % kActions);
-      for (unsigned step = 0; step < 2 + i % 3; ++step) {
-        for (unsigned branch = 0; branch < 3; ++branch) {
-          graph.checkpoint();
-          const Expression tried = tanh(state + lookup(graph, walker.E, branch));
-          seen.push_back(as_vector(tried.value())[branch]);
-          graph.revert();
-        }
-        state = tanh(parameter(graph, walker.W) * state);
-        seen.push_back(as_vector(state.value())[0]);
-      }
-      return seen;
-    };
-    const auto tried = for_each_sample(
-        batch, 9, [&](ComputationGraph& graph, std::size_t i) { return walk(graph, i); });
-    for (std::size_t i = 0; i < 9; ++i) {
-      ComputationGraph alone;
-      EXPECT_EQ(walk(alone, i), tried[i]) << i;
-    }
-  }
-}
-
 // In inference. Each round takes 20 MB.
 TEST(ForEachSampleTest, MemoryOfEndedSamplesIsUsedAgain) {
   constexpr unsigned kSamples = 20, kSteps = 4, kSize = 1 << 16;
@@ -342,36 +268,20 @@ TEST(ForEachSampleTest, ExplainsItsWaves) {
 }
 
 // As many values at once as the sample has beams, in each of three waves.
-std::vector<std::vector<float>> ask_for_several(const Walker& walker, ComputationGraph& graph,
-                                                std::size_t sample) {
-  std::vector<std::vector<float>> seen;
-  std::vector<Expression> states;
-  for (unsigned beam = 0; beam < sample % 4; ++beam) {
-    states.push_back(lookup(graph, walker.E, beam));
-  }
-  for (unsigned step = 0; step < 3; ++step) {
-    for (Expression& state : states) state = tanh(parameter(graph, walker.W) * state);
-    for (const Tensor& value : values_of(states)) seen.push_back(as_vector(value));
-  }
-  return seen;
-}
-
 TEST(ForEachSampleTest, SeveralValuesInOneWave) {
   const Walker walker;
-  std::vector<std::vector<std::vector<float>>> alone;
-  for (std::size_t i = 0; i < 9; ++i) {
-    ComputationGraph graph;
-    alone.push_back(ask_for_several(walker, graph, i));
-  }
   for (unsigned threads : {1u, 3u}) {
-    GraphOptions options;
-    options.threads = threads;
-    Minibatch batch(options);
-    EXPECT_EQ(for_each_sample(batch, 9,
-                              [&](ComputationGraph& graph, std::size_t i) {
-                                return ask_for_several(walker, graph, i);
-                              }),
-              alone);
+    Minibatch batch({.threads = threads});
+    for_each_sample(batch, 9, [&](ComputationGraph& graph, std::size_t sample) {
+      std::vector<Expression> states;
+      for (unsigned beam = 0; beam < sample % 4; ++beam) {
+        states.push_back(lookup(graph, walker.E, beam));
+      }
+      for (unsigned step = 0; step < 3; ++step) {
+        for (Expression& state : states) state = tanh(parameter(graph, walker.W) * state);
+        values_of(states);
+      }
+    });
     std::uint64_t products = 0;
     for (const Report::Type& type : batch.explain().types) {
       if (type.op == "matrix_product") products += type.batches;
@@ -456,4 +366,4 @@ TEST(ForEachSampleTest, ThousandsOfSamples) {
 }
 
 }  // namespace
-}  // namespace dynet_like
+}  // namespace dynet_like::testing

@@ -1,8 +1,8 @@
-// Chains of steps. The step is the same in the first minibatch, and has variants in later ones.
+// Programs that are chains of steps, whose steps differ in all samples but the first ones.
 #pragma once
 
+#include "tests/support/modes.h"
 #include "tests/support/random_graph.h"
-#include "tests/support/same_under_policies.h"
 
 namespace dynet_like::testing {
 
@@ -10,11 +10,10 @@ namespace dynet_like::testing {
 struct Step {
   ComputationGraph& graph;
   const RandomModel& model;
-  Expression state, before, fixed;  ///< the last two states, and an input of the sample
-  unsigned variant = 0;             ///< 0 in all steps of the first minibatch
   Random& random;
-  std::vector<Expression>& losses;
-  Notes& notes;
+  Expression state = {}, before = {}, fixed = {};  ///< the last two states; an input of the sample
+  unsigned variant = 0;                            ///< 0 in all steps of the first samples
+  std::vector<Expression> losses = {}, watched = {};
 
   Expression input(const Dim& dim) {
     std::vector<float> values(dim.size());
@@ -25,54 +24,34 @@ struct Step {
 
 using RecordStep = std::function<Expression(Step& step)>;
 
-struct ChainOptions {
-  unsigned rounds = 3, samples = 6, steps = 8, variants = 7;
-  bool gradients = true;  ///< of all states
-};
-
-/// Minibatches of chains that end in a loss.
-inline void run_chains(const RecordStep& record, const ChainOptions& chains,
-                       const GraphOptions& options, Notes& notes) {
-  const RandomModel model(options.dtype);
-  GraphOptions with_random = options;
-  with_random.seed = 5;
-  Minibatch batch(with_random);
-  for (unsigned round = 0; round < chains.rounds; ++round) {
-    batch.clear();
-    std::vector<Expression> states;
-    for (unsigned sample = 0; sample < chains.samples; ++sample) {
-      ComputationGraph& graph = batch.new_graph();
-      Random random(100 * round + sample);
-      std::vector<Expression> losses;
-      Step step{graph, model, {}, {}, {}, 0, random, losses, notes};
-      step.fixed = step.input(Dim({4}));
-      step.before = lookup(graph, model.table4, sample % 9);
-      step.state = relu(parameter(graph, model.weights44[8]) * step.before);
-      states.insert(states.end(), {step.before, step.state});
-      for (unsigned i = 0; i < chains.steps; ++i) {
-        step.variant = round == 0 ? 0 : random.below(chains.variants);
-        const Expression next = record(step);
-        step.before = step.state;
-        step.state = next;
-        states.push_back(next);
-      }
-      losses.push_back(sum_elems(step.state));
-      for (const Expression& loss : losses) batch.add_loss(loss);
-    }
-    notes.add("loss", std::vector<float>{batch.forward()});
-    if (!options.inference) notes.add("parameters", model.all(batch.backward()));
-    for (const Expression& e : states) {
-      if (!options.inference && chains.gradients) notes.add("gradient", e.gradient());
-    }
-    for (const Expression& e : states) notes.add("value", e.value());
-  }
+inline Program chain_program(const RandomModel& model, const RecordStep& record,
+                             unsigned steps = 8) {
+  constexpr unsigned kAlike = 3, kSamples = 9, kVariants = 7;
+  Program program{model.collection,
+                  [=, &model](ComputationGraph& graph, unsigned sample) {
+                    Random random(sample);
+                    Step step{graph, model, random};
+                    step.fixed = step.input(Dim({4}));
+                    step.before = lookup(graph, model.table4, sample % 9);
+                    step.state = relu(parameter(graph, model.weights44[8]) * step.before);
+                    step.watched = {step.before, step.state};
+                    for (unsigned i = 0; i < steps; ++i) {
+                      step.variant = sample < kAlike ? 0 : random.below(kVariants);
+                      const Expression next = record(step);
+                      step.before = std::exchange(step.state, next);
+                      step.watched.push_back(next);
+                    }
+                    step.losses.push_back(sum_elems(step.state));
+                    return Sample{sum(step.losses), step.watched};
+                  },
+                  kSamples};
+  program.derives = true;
+  return program;
 }
 
-inline void expect_same_chains(const RecordStep& record, const GraphOptions& options = {},
-                               const ChainOptions& chains = {}) {
-  expect_same_under_policies([&](const GraphOptions& its_options,
-                                 Notes& notes) { run_chains(record, chains, its_options, notes); },
-                             options);
+inline void expect_same_chains(const RecordStep& record, DType dtype = DType::f32) {
+  const RandomModel model(dtype);
+  expect_same_in_all_modes(chain_program(model, record));
 }
 
 }  // namespace dynet_like::testing

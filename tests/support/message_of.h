@@ -1,7 +1,10 @@
-// The message of an expected exception.
+// The messages of expected exceptions.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <string_view>
 
 namespace dynet_like {
 
@@ -14,6 +17,25 @@ std::string message_of(const Action& action) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+/// Whether a message is as expected, where "..." at the beginning or the end stands for any text.
+inline bool is_message(std::string_view got, std::string_view want) {
+  constexpr std::string_view any = "...";
+  const bool starts = !want.starts_with(any), ends = !want.ends_with(any);
+  if (!starts) want.remove_prefix(any.size());
+  if (!ends) want.remove_suffix(any.size());
+  if (starts && ends) return got == want;
+  if (starts) return got.starts_with(want);
+  return ends ? got.ends_with(want) : got.find(want) != got.npos;
+}
+
+/// Expects that the call throws an Error with this message, of which "..." may leave out the
+/// beginning or the end.
+template <class Error, class Call>
+void expect_refused(const std::string& message, const Call& call) {
+  const std::string got = message_of<Error>(call);
+  EXPECT_TRUE(is_message(got, message)) << "got  " << got << "\nwant " << message;
 }
 
 }  // namespace dynet_like

@@ -23,6 +23,7 @@ struct Walker {
   struct Path {
     std::vector<unsigned> actions;
     std::vector<float> scores;
+    std::vector<Expression> scores_of_steps;
     Expression loss;
   };
 
@@ -35,6 +36,7 @@ struct Walker {
     for (unsigned i = 0; i < steps && i < 20; ++i) {
       state = tanh(affine_transform({parameter(graph, b), parameter(graph, W), state}));
       const Expression scores = parameter(graph, V) * state;
+      path.scores_of_steps.push_back(scores);
       losses.push_back(cross_entropy(scores, i % kActions));
       const std::vector<float> values = as_vector(scores.value());
       const auto best =

@@ -68,7 +68,7 @@ TEST(OptionsTest, HaveTwoDefaults) {
 TEST(OptionsTest, FilesAreHostile) {
   const std::string folder = testing::TempDir();
   const Strings apply = {"--apply", "--output", folder}, resume = {"--resume", "--output", folder};
-  Metadata metadata = options_of({"--size", "30", "--rate", "0.3"}).training("a", "b").settings;
+  Metadata metadata = options_of({"--size", "30", "--rate", "0.3"}).training("a", "b").files.settings;
   const auto save = [&](const std::string& file) {
     save_parameters(fs::path(folder) / (file + ".safetensors"), ParameterCollection(), metadata);
   };
@@ -78,10 +78,10 @@ TEST(OptionsTest, FilesAreHostile) {
   options.load_model();
   EXPECT_EQ(options.whole("size"), 30u);
   EXPECT_EQ(options.real("rate"), 0.3f);
-  EXPECT_EQ(options_of(resume).training("a", "b").settings, metadata);
+  EXPECT_EQ(options_of(resume).training("a", "b").files.settings, metadata);
   // The same value is no other setting, however it is written.
   const Options same = options_of({"--resume", "--output", folder, "--size", "3e1"});
-  EXPECT_EQ(same.training("a", "b").settings, metadata);
+  EXPECT_EQ(same.training("a", "b").files.settings, metadata);
   for (const auto& [name, value] : {std::pair("--size", "1000000000"), {"example", "another"}}) {
     metadata[name] = value;
     save("best");
