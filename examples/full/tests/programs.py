@@ -130,12 +130,15 @@ class Example:
         small = f"{self.row['small']} --epochs 2 --threads 1"
         self.run(0, f"{small} --output whole")
         self.run(0, f"{small} --output old --seed 2")
+        library = self.programs / "libstop_at.so"
+        if not library.exists():
+            return  # built with a sanitizer, which must be loaded first
         call, step, stopped = 1, self.row.get("stops", 7), 0
         while True:
             shutil.rmtree(self.work / "run", ignore_errors=True)
             shutil.copytree(self.work / "old", self.work / "run")
             kind = signal.SIGKILL if call % 2 else signal.SIGINT
-            stop = {"LD_PRELOAD": str(self.programs / "libstop_at.so"), "STOP_AT": str(call),
+            stop = {"LD_PRELOAD": str(library), "STOP_AT": str(call),
                     "STOP_WITH": str(int(kind))}  # fmt: skip
             output = self.run((0, 130, -kind), f"{small} --output run", env=stop)
             if "Stopped" not in output and "best: epoch" in output:
@@ -236,7 +239,7 @@ class Example:
     def check_device(self, device):
         scores = []
         for where in ("cpu", device):
-            output = self.run(0, f"{self.row['learn']} --device {where} --threads 1 --output {where}")
+            output = self.run(0, f"{self.row['device']} --device {where} --threads 1 --output {where}")
             scores.append(float(re.search(r"test accuracy: ([0-9.]+) %", output)[1]))
         need(abs(scores[0] - scores[1]) <= 2, f"need accuracies at most 2 % apart; got {scores}")
 
@@ -252,7 +255,7 @@ def main(programs, work, name, where=""):
         checks = [example.check_command_line, example.check_learning, example.check_answers,
                   example.check_stops, example.check_resuming, example.check_streams,
                   example.check_cases]  # fmt: skip
-    elif name != "pipeline":
+    elif "slow" not in example.row:
         checks.append(example.check_lost_output)
     for check in checks:
         check()

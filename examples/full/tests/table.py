@@ -4,8 +4,9 @@ small     a training that only takes a moment
 learn     one that learns, on generated data, in a few seconds
 learns    what its report must say: the least value, or the least and the largest
 input     lines that the learnt model is applied to, and the answers, a regular expression
-stops     how many calls that change files are between two at which a run is stopped
-ranks     a training in several processes
+stops     a run is stopped at every such call that changes files, an odd number: each second by Ctrl-C
+ranks     a training in several processes, and device, one on another device
+slow      whether a program without options is not run once more, with lost output
 files     files, by their names
 cases     runs, in this order: exit status, arguments, output (a regular expression), standard input
 check     what else must hold, a function of the example
@@ -59,7 +60,7 @@ def parser(model, **more):
     return {
         "program": "parser",
         "small": f"--model {model} --train-sentences 40 --hidden 8 --min-count 1",
-        "learn": f"--model {model} --train-sentences 1000 --epochs 6",
+        "learn": f"--model {model} --train-sentences 800 --epochs 6", "stops": 19,
         "learns": {"uas": 0.9, "las": 0.9},
         "input": BARE, "answers": f"^{re.escape(PARSED)}$",
         "files": {"bank.conllu": BANK, "vectors": VECTORS, "cross.conllu": CROSSING,
@@ -157,7 +158,7 @@ NO_TREES = "--train-trees 60 --test-trees 20 --hidden 8 --max-tokens 30"
 
 ROWS = {
     "tagger": {
-        "small": "--train-sentences 60 --test-sentences 20 --hidden 8 --dropout 0.4", "stops": 4,
+        "small": "--train-sentences 60 --test-sentences 20 --hidden 8 --dropout 0.4", "stops": 3,
         "learn": "--train-sentences 300 --test-sentences 100 --hidden 32 --batch-size 8 --learning-rate 0.01 "
                  "--epochs 3 --crf",
         "learns": {"label_accuracy": 0.85},
@@ -186,6 +187,7 @@ ROWS = {
         "learns": {"test_accuracy": 0.45},
         "input": "0\t( ( ( [MAX 2 ) 9 ) ] )\n\n3\t( ( ( [MIN 2 ) 9 ) ] )\n",
         "answers": r"^\d\t0\t\( \( \( \[MAX 2 \) 9 \) \] \)\n\d\t3\t.*\n$",
+        "device": "--train-trees 400 --test-trees 400 --max-tokens 30 --hidden 24 --embedding 16 --epochs 2",
         "ranks": "--train-trees 150 --test-trees 40 --hidden 12 --embedding 8 --max-tokens 30 --dropout 0.2",
         "files": {"train.tsv": "9\t( ( ( [MAX 2 ) 9 ) ] )\n", "test.tsv": "2\t( ( ( [MIN 2 ) 9 ) ] )\n",
                   "other.tsv": "8\t( ( ( [MAX 2 ) 8 ) ] )\n", "vectors": VECTORS,
@@ -295,8 +297,8 @@ ROWS = {
     },
     "parser": parser("biaffine"),
     "parser_transition": parser(
-        "transition", ranks="--model transition --train-sentences 100 --hidden 12", stops=11),
-    "parser_stack_lstm": parser("stack-lstm", stops=11),
+        "transition", ranks="--model transition --train-sentences 100 --hidden 12"),
+    "parser_stack_lstm": parser("stack-lstm"),
     "dependency_tree_lstm": {
         "small": "--train-trees 40 --hidden 8",
         "learn": "",
@@ -350,6 +352,7 @@ ROWS = {
         ],
     },
     "pipeline": {
+        "slow": True,
         "cases": [
             (0, "--help", "usage: pipeline train --model (.*\n)*.*--input arg"),
             (2, "", "need train, apply or serve; got nothing; see pipeline --help\n$"),
@@ -365,7 +368,7 @@ ROWS = {
         ],
         "check": pipeline,
     },
-    "greedy_decoder": {"cases": [(0, "", r"\n(100|9[5-9])\S* % of 1000 new numbers are right\n$")]},
+    "greedy_decoder": {"slow": True, "cases": [(0, "", r"\n(100|9[5-9])\S* % of 1000 new numbers are right\n$")]},
     "relation_tree": {
         "cases": [
             (0, "--explain",
