@@ -125,13 +125,20 @@ void use_runs(Types& types, const ParameterCollection& model) {
     attempt_file([&] { saved.vocabulary("size"); });
     attempt_file([&] { saved.load(model); });
   });
+  AdamTrainer of_settings(model);
+  types.use("RunSettings", nn::RunSettings(nn::TrainingOptions(), of_settings, "none", {}),
+            [](const nn::RunSettings& settings) {
+              Metadata metadata;
+              ATTEMPT(settings.all());
+              ATTEMPT(settings.add_to(metadata));
+            });
   types.use("RankWord", nn::RankWord(), [](const nn::RankWord&) {});
 }
 
 }  // namespace
 
 void use_training(Types& types) {
-  types.stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingState, nn::TrainingEpoch,
+  types.stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingEpoch,
              nn::TrainingRanks, nn::TrainingLog, nn::Checkpoints, nn::Updater, nn::LocalUpdater,
              nn::EventFile, nn::ProgressBar, nn::TimedMinibatches>();
   ParameterCollection model;

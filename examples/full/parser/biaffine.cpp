@@ -35,7 +35,7 @@ struct BiaffineModel final : ParserModel {
     };
     const Expression word = read(in.words, in.v.word_ids(sentence));
     const Expression x = in(word, read(in.tags, in.v.tag_ids(sentence)), sentence);
-    const Expression all = dropout(encoder(x), in.rate);
+    const Expression all = in.encoded(encoder, x);
     const Expression own = pick_range(all, 1, all.dim().cols(), 1);
     const auto part = [&](const auto& map, auto& of) { return dropout(relu(map(of)), in.rate); };
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),

@@ -67,4 +67,10 @@ Expression Inputs::operator()(const Expression& word, const Expression& tag,
   return concatenate({word, tag, dropout(concatenate_cols({root, found}), rate)});
 }
 
+Expression Inputs::encoded(const nn::BidirectionalLSTM& encoder, const Expression& x) const {
+  std::vector<Expression> xs;
+  for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
+  return dropout(concatenate_cols(encoder(xs)), rate);
+}
+
 }  // namespace dynet_like::examples

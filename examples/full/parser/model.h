@@ -51,6 +51,8 @@ struct Inputs {
   /// A column for the root, and one for every word. Shapes: {outputs, n + 1}.
   Expression operator()(const Expression& word, const Expression& tag,
                         const Sentence& sentence) const;
+  /// What an encoder finds, with dropout. Shapes: {outputs, n + 1} -> {2 * hidden, n + 1}.
+  Expression encoded(const nn::BidirectionalLSTM& encoder, const Expression& x) const;
 };
 
 /// The heads of a sentence's words, and then the numbers of their labels.

@@ -40,7 +40,7 @@ struct TransitionModel final : ParserModel {
                  const std::vector<unsigned>& word_ids) const {
     const Expression tag = in.tags.columns(graph, in.v.tag_ids(sentence));
     const Expression x = dropout(in(in.words.columns(graph, word_ids), tag, sentence), in.rate);
-    const Expression all = dropout(encoder(x), in.rate);
+    const Expression all = in.encoded(encoder, x);
     const unsigned n = word_ids.size();
     return {reshape(places(all), Dim({small, 4 * n})), heads(all),
             dependants(pick_range(all, 1, n, 1))};

@@ -68,7 +68,8 @@ TEST(OptionsTest, HaveTwoDefaults) {
 TEST(OptionsTest, FilesAreHostile) {
   const std::string folder = testing::TempDir();
   const Strings apply = {"--apply", "--output", folder}, resume = {"--resume", "--output", folder};
-  Metadata metadata = options_of({"--size", "30", "--rate", "0.3"}).training("a", "b").files.settings;
+  Metadata metadata =
+      options_of({"--size", "30", "--rate", "0.3"}).training("a", "b").files.settings;
   const auto save = [&](const std::string& file) {
     save_parameters(fs::path(folder) / (file + ".safetensors"), ParameterCollection(), metadata);
   };
