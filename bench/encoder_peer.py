@@ -160,15 +160,9 @@ def main():
         command.add_argument("file")
     for command in (timed, runtimes):
         command.add_argument("--rounds", type=int, default=2)
-    options = parser.parse_args()
-    if options.command == "ids":
-        write_ids(options.folder, options.conllu, options.file)
-    elif options.command == "time":
-        time_model(options.folder, options.file, options.rounds)
-    elif options.command == "convert":
-        convert(options.folder, options.other)
-    else:
-        time_runtimes(options.other, options.file, options.rounds)
+    given = vars(parser.parse_args())
+    functions = {"ids": write_ids, "time": time_model, "convert": convert, "runtimes": time_runtimes}
+    functions[given.pop("command")](**given)
 
 
 if __name__ == "__main__":

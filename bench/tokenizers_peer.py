@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Speed of Hugging Face's tokenizers, as bench/tokenize.cpp measures ours: one thread, the best of some passes.
+"""Speed of Hugging Face's tokenizers, as bench/tokenize.cpp measures ours: one thread, the median of some passes.
 
 usage: tokenizers_peer.py TOKENIZER TEXT [SECONDS]
 """
 import os
+import statistics
 import sys
 import time
 
@@ -12,13 +13,13 @@ os.environ["RAYON_NUM_THREADS"] = "1"
 from tokenizers import Tokenizer  # noqa: E402: after the variables
 
 
-def best(function, seconds):
+def median(function, seconds):
     begin, times = time.perf_counter(), []
-    while not times or time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
+    while len(times) < 3 or time.perf_counter() - begin < seconds:
+        start = time.process_time()
         function()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        times.append(time.process_time() - start)
+    return statistics.median(times)
 
 
 def main():
@@ -30,8 +31,8 @@ def main():
     tokenizer.no_padding()
     size = sum(len(line.encode()) for line in lines) / 1e6
     seconds = float(seconds[0]) if seconds else 2
-    single = best(lambda: [tokenizer.encode(line) for line in lines], seconds)
-    batch = best(lambda: tokenizer.encode_batch(lines), seconds)
+    single = median(lambda: [tokenizer.encode(line) for line in lines], seconds)
+    batch = median(lambda: tokenizer.encode_batch(lines), seconds)
     print(f"one by one {size / single:.2f} MB/s, encode_batch {size / batch:.2f} MB/s")
 
 

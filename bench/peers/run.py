@@ -25,16 +25,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SCRATCH = ROOT / "build/peers"
 MODELS = [  # with hidden sizes and data
-    ("tree_lstm", 64, ""),
-    ("tree_lstm", 128, ""),
-    ("tree_lstm", 256, ""),
-    ("tagger", 50, ""),
-    ("tagger", 256, ""),
-    ("language_model", 256, ""),
+    ("tree_lstm", 64, ""), ("tree_lstm", 128, ""), ("tree_lstm", 256, ""),
+    ("tagger", 50, ""), ("tagger", 256, ""), ("language_model", 256, ""),
     ("tree_lstm", 128, "SST"),
-    ("tagger", 50, "EWT"),
-    ("tagger", 256, "EWT"),
-    ("language_model", 256, "EWT"),
+    ("tagger", 50, "EWT"), ("tagger", 256, "EWT"), ("language_model", 256, "EWT"),
 ]
 REAL_FILES = {  # below the folder of --real
     "--trees": "sst/train.txt",

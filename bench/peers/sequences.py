@@ -193,9 +193,5 @@ class ByHand(SequenceModel):
         return compiled_loss(h, indices(packed.labels, h.device), *self.layers)
 
 
-VARIANTS = {
-    "per node": PerNode,
-    "batched": PackedLstm,
-    "compiled": PackedLstmCompiledLoss,
-    "by hand": ByHand,
-}
+VARIANTS = {"per node": PerNode, "batched": PackedLstm, "compiled": PackedLstmCompiledLoss,
+            "by hand": ByHand}

@@ -164,9 +164,5 @@ class PerLevelByHand(TreeModel):
         return self.score(outputs, levels.labels)
 
 
-VARIANTS = {
-    "per node": PerNode,
-    "batched": PerLevel,
-    "compiled": PerLevelCompiled,
-    "by hand": PerLevelByHand,
-}
+VARIANTS = {"per node": PerNode, "batched": PerLevel, "compiled": PerLevelCompiled,
+            "by hand": PerLevelByHand}

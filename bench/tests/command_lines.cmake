@@ -18,7 +18,7 @@ function(run status regex program)
   endif()
 endfunction()
 
-foreach(program IN ITEMS throughput by_hand dump waves decoder encoder long_runs
+foreach(program IN ITEMS throughput by_hand dump waves encoder long_runs
         long_text tokenize tokenizer_attacks)
   run(0 "Options.*--device NAME" ${program} --help)
   run(2 "unrecognised option '--no-such-option'; see --help" ${program} --no-such-option)
@@ -49,7 +49,6 @@ run(2 "no model matches" dump --filter no_such_model)
 run(0 "\"tree_lstm_h64\"" dump --filter ^tree_lstm_h64$)
 run(0 "new models +16 .*new shapes +16 " long_runs --steps 16)
 run(0 "parsing .*training " waves --seconds 0.001 --sentences 5 --batch 3 --hidden 8)
-run(0 "1000 .*beam of 2.*Steps" decoder --seconds 0.001 --sentences 2 --hidden 8 --beam 2)
 run(0 "inference .*training " encoder --sentences 2 --seconds 0.001)
 if(SERVE)
   run(2 "need a whole number from 1 to 2000 for --clients; got \"0\"" serve --clients 0)
