@@ -38,7 +38,7 @@ struct GraphOptions {
   /// minibatch, as they do in inference: for example, common beginnings of words whose columns are
   /// rows of a table. Only on a CPU. Gradients of parameters are then summed in another order,
   /// which depends on `threads`, `policy` and `memory_limit`; those of states and columns are not
-  /// those of a sample alone. With several shards (nn::TrainingOptions::shards), each shard runs as
+  /// those of a sample alone. With several shards (nn::RankOptions::shards), each shard runs as
   /// a minibatch of its own, and results depend neither on `threads` nor on the number of ranks.
   bool share_repeated = false;
   /// The seed of dropout and other random numbers. Every graph derives its own seed from this one:

@@ -59,7 +59,7 @@ class TextEncoder {
   unsigned text_size() const { return sentence_.size(); }
   const Encoder& encoder() const { return encoder_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  /// Config, tokenizer.json and modules, for TrainingOptions::texts or save_parameters.
+  /// Config, tokenizer.json and modules, for FileOptions::texts or save_parameters.
   Metadata texts() const;
   /// Encoder::save, with tokenizer.json and modules, for transformers and Sentence Transformers.
   void save(const std::string& folder) const;

@@ -21,7 +21,7 @@ class SavedModel {
       : file_(SafetensorsFile::read(
             path.extension() == ".safetensors" ? path : path / "best.safetensors")) {}
 
-  /// TrainingOptions::settings and texts, and the run's own entries.
+  /// FileOptions::settings and texts, and the run's own entries.
   const Metadata& metadata() const { return file_.metadata(); }
   /// An entry.
   const std::string& text(const std::string& name) const;
