@@ -135,8 +135,9 @@ TEST(ThreadPool, ThrowsTheFirstOfSeveralExceptions) {
 
 TEST(ThreadPool, RefusesANumberThatNoMachineHas) {
   for (const unsigned threads : {4097u, 4294967295u}) {
-    EXPECT_EQ(message_of<UsageError>([&] { ThreadPool pool(threads); }),
-              "[threads] need 0 to 4096 as GraphOptions::threads; got " + std::to_string(threads));
+    expect_refused<UsageError>(
+        "[threads] need 0 to 4096 as GraphOptions::threads; got " + std::to_string(threads),
+        [&] { ThreadPool pool(threads); });
   }
 }
 

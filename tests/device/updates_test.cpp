@@ -41,20 +41,6 @@ struct State {
   }
 };
 
-// An update of w, whose moments are these.
-template <class E>
-void apply(const UpdateFormula& formula, State<E>& state,
-           std::initializer_list<std::vector<E>*> moments = {}) {
-  Elements all;
-  all.dtype = dtype_of<E>;
-  all.count = state.w.size();
-  all.values = state.w.data();
-  all.gradient = state.g.data();
-  void** place = all.moments;
-  for (std::vector<E>* const moment : moments) *place++ = moment->data();
-  cpu_updates().apply(formula, std::span(&all, 1), {kRate, kScale});
-}
-
 template <class E>
 double sum_of_squares(const E* x, std::size_t n) {
   const Stretch all = {x, n};
@@ -79,128 +65,80 @@ void on_every_target(F&& f) {
 }
 
 template <class E>
-class UpdatesTest : public ::testing::Test {};
+using Part = std::vector<E> State<E>::*;
+
+/// Expects that an update of w, with these moments, is a plain loop over `step(state, i)`.
+template <class E, class Step>
+void expect_plain_loop(const UpdateFormula& formula, std::initializer_list<Part<E>> moments,
+                       const Step& step) {
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      Elements all;
+      all.dtype = dtype_of<E>;
+      all.count = n;
+      all.values = got.w.data();
+      all.gradient = got.g.data();
+      void** place = all.moments;
+      for (const Part<E> moment : moments) *place++ = (got.*moment).data();
+      cpu_updates().apply(formula, std::span(&all, 1), {kRate, kScale});
+      for (std::size_t i = 0; i < n; ++i) step(expected, i);
+      for (const Part<E> part : {&State<E>::w, &State<E>::m, &State<E>::v, &State<E>::top}) {
+        ASSERT_TRUE(same_bytes(got.*part, expected.*part)) << n << " elements";
+      }
+    }
+  });
+}
+
+template <class E>
+class UpdatesTest : public ::testing::Test {
+ protected:
+  static constexpr E rate = static_cast<E>(kRate), scale = static_cast<E>(kScale);
+  static constexpr E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
+  static constexpr E b1 = static_cast<E>(kBeta1), b2 = static_cast<E>(kBeta2);
+};
 using ElementTypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(UpdatesTest, ElementTypes);
 
-TYPED_TEST(UpdatesTest, DescendIsAPlainLoop) {
+TYPED_TEST(UpdatesTest, ArePlainLoops) {
   using E = TypeParam;
-  on_every_target([] {
-    for (const std::size_t n : sizes()) {
-      State<E> got(n), expected(n);
-      apply({Descend()}, got);
-      for (std::size_t i = 0; i < n; ++i) {
-        expected.w[i] -= static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
-      }
-      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
-    }
+  using Its = UpdatesTest<E>;
+  using S = State<E>;
+  expect_plain_loop<E>({Descend()}, {},
+                       [](S& s, std::size_t i) { s.w[i] -= Its::rate * (Its::scale * s.g[i]); });
+  expect_plain_loop<E>({DescendWithMomentum(), kMomentum}, {&S::m}, [](S& s, std::size_t i) {
+    s.m[i] = static_cast<E>(kMomentum) * s.m[i] + Its::rate * (Its::scale * s.g[i]);
+    s.w[i] -= s.m[i];
   });
-}
-
-TYPED_TEST(UpdatesTest, MomentumIsAPlainLoop) {
-  using E = TypeParam;
-  on_every_target([] {
-    for (const std::size_t n : sizes()) {
-      State<E> got(n), expected(n);
-      apply({DescendWithMomentum(), kMomentum}, got, {&got.m});
-      for (std::size_t i = 0; i < n; ++i) {
-        const E step = static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
-        expected.m[i] = static_cast<E>(kMomentum) * expected.m[i] + step;
-        expected.w[i] -= expected.m[i];
-      }
-      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
-    }
-  });
-}
-
-TYPED_TEST(UpdatesTest, AdamIsAPlainLoop) {
-  using E = TypeParam;
-  const E b1 = static_cast<E>(kBeta1), b2 = static_cast<E>(kBeta2);
-  on_every_target([&] {
-    for (const std::size_t n : sizes()) {
-      State<E> got(n), expected(n);
-      apply({Adam(), kBeta1, kBeta2, kEpsilon}, got, {&got.m, &got.v});
-      for (std::size_t i = 0; i < n; ++i) {
-        const E h = static_cast<E>(kScale) * expected.g[i];
-        E &m = expected.m[i], &v = expected.v[i];
-        m = b1 * m + (1 - b1) * h;
-        v = b2 * v + (1 - b2) * (h * h);
-        expected.w[i] -= static_cast<E>(kRate) * m / (std::sqrt(v) + static_cast<E>(kEpsilon));
-      }
-      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
-    }
-  });
-}
-
-TYPED_TEST(UpdatesTest, AmsgradIsAPlainLoop) {
-  using E = TypeParam;
-  const E b1 = static_cast<E>(kBeta1), b2 = static_cast<E>(kBeta2);
-  on_every_target([&] {
-    for (const std::size_t n : sizes()) {
-      State<E> got(n), expected(n);
-      apply({Amsgrad(), kBeta1, kBeta2, kEpsilon}, got, {&got.m, &got.v, &got.top});
-      for (std::size_t i = 0; i < n; ++i) {
-        const E h = static_cast<E>(kScale) * expected.g[i];
-        E &m = expected.m[i], &v = expected.v[i], &top = expected.top[i];
-        m = b1 * m + (1 - b1) * h;
-        v = b2 * v + (1 - b2) * (h * h);
-        top = std::max(top, v);
-        expected.w[i] -= static_cast<E>(kRate) * m / (std::sqrt(top) + static_cast<E>(kEpsilon));
-      }
-      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.top, expected.top)) << n << " elements";
-    }
-  });
-}
-
-TYPED_TEST(UpdatesTest, AdagradAndRMSPropArePlainLoops) {
-  using E = TypeParam;
-  const E rate = static_cast<E>(kRate), scale = static_cast<E>(kScale);
-  const E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
-  on_every_target([&] {
-    for (const std::size_t n : sizes()) {
-      for (const bool decays : {false, true}) {
-        State<E> got(n), expected(n);
-        decays ? apply({RmsProp(), 0, kRho, kEpsilon}, got, {&got.v})
-               : apply({Adagrad(), 0, 0, kEpsilon}, got, {&got.v});
-        for (std::size_t i = 0; i < n; ++i) {
-          const E h = scale * expected.g[i];
-          E& v = expected.v[i];
-          v = decays ? rho * v + (1 - rho) * (h * h) : v + h * h;
-          expected.w[i] -= rate * h / std::sqrt(v + epsilon);
-        }
-        ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
-        ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
-      }
-    }
-  });
-}
-
-TYPED_TEST(UpdatesTest, AdadeltaIsAPlainLoop) {
-  using E = TypeParam;
-  const E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
-  on_every_target([&] {
-    for (const std::size_t n : sizes()) {
-      State<E> got(n), expected(n);
-      apply({Adadelta(), 0, kRho, kEpsilon}, got, {&got.v, &got.top});
-      for (std::size_t i = 0; i < n; ++i) {
-        const E h = static_cast<E>(kScale) * expected.g[i];
-        E &s = expected.v[i], &d = expected.top[i];
-        s = rho * s + (1 - rho) * (h * h);
-        const E x = h * std::sqrt(d + epsilon) / std::sqrt(s + epsilon);
-        d = rho * d + (1 - rho) * (x * x);
-        expected.w[i] -= static_cast<E>(kRate) * x;
-      }
-      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
-      ASSERT_TRUE(same_bytes(got.top, expected.top)) << n << " elements";
-    }
-  });
+  for (const bool keeps_top : {false, true}) {
+    const auto step = [=](S& s, std::size_t i) {
+      const E h = Its::scale * s.g[i];
+      s.m[i] = Its::b1 * s.m[i] + (1 - Its::b1) * h;
+      s.v[i] = Its::b2 * s.v[i] + (1 - Its::b2) * (h * h);
+      if (keeps_top) s.top[i] = std::max(s.top[i], s.v[i]);
+      s.w[i] -= Its::rate * s.m[i] / (std::sqrt(keeps_top ? s.top[i] : s.v[i]) + Its::epsilon);
+    };
+    keeps_top
+        ? expect_plain_loop<E>({Amsgrad(), kBeta1, kBeta2, kEpsilon}, {&S::m, &S::v, &S::top}, step)
+        : expect_plain_loop<E>({Adam(), kBeta1, kBeta2, kEpsilon}, {&S::m, &S::v}, step);
+  }
+  for (const bool decays : {false, true}) {
+    const auto step = [=](S& s, std::size_t i) {
+      const E h = Its::scale * s.g[i];
+      s.v[i] = decays ? Its::rho * s.v[i] + (1 - Its::rho) * (h * h) : s.v[i] + h * h;
+      s.w[i] -= Its::rate * h / std::sqrt(s.v[i] + Its::epsilon);
+    };
+    decays ? expect_plain_loop<E>({RmsProp(), 0, kRho, kEpsilon}, {&S::v}, step)
+           : expect_plain_loop<E>({Adagrad(), 0, 0, kEpsilon}, {&S::v}, step);
+  }
+  const auto adadelta = [](S& s, std::size_t i) {
+    const E h = Its::scale * s.g[i];
+    s.v[i] = Its::rho * s.v[i] + (1 - Its::rho) * (h * h);
+    const E x = h * std::sqrt(s.top[i] + Its::epsilon) / std::sqrt(s.v[i] + Its::epsilon);
+    s.top[i] = Its::rho * s.top[i] + (1 - Its::rho) * (x * x);
+    s.w[i] -= Its::rate * x;
+  };
+  expect_plain_loop<E>({Adadelta(), 0, kRho, kEpsilon}, {&S::v, &S::top}, adadelta);
 }
 
 TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {

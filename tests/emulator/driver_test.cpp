@@ -16,14 +16,13 @@
 #include "dynet_like/device/cuda/launch.h"
 #include "dynet_like/dynet_like.h"
 #include "tests/support/cuda_device.h"
+#include "tests/emulator/launch_errors.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::detail::cuda {
 namespace {
 
 using Floats = std::vector<float>;
-
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 __global__ void add_one(float* to) { to[threadIdx.x] = to[threadIdx.x] + 1; }
 __global__ void throws_an_error(float*) { throw DeviceError("a kernel failed"); }
@@ -264,14 +263,14 @@ TEST_F(DriverTest, AForkCannotUseIt) {
 
 TEST_F(DriverTest, TheLibraryIsLoadedWhenItIsAskedFor) {
   host::hide_cublas(true);
-  EXPECT_EQ(message_of<DeviceError>([&] { runtime_.open_products(); }),
-            "[cuda] need libcublas.so.13; got: no such file");
+  expect_refused<DeviceError>("[cuda] need libcublas.so.13; got: no such file",
+                              [&] { runtime_.open_products(); });
   LibraryProduct product;
   product.rows = product.columns = product.inner = 1;
   product.a_stride = product.b_stride = product.c_stride = 1;
   product.a = product.b = product.c = there_;
-  EXPECT_EQ(message_of<DeviceError>([&] { runtime_.multiply(product); }),
-            "[multiply] need open_products() before; got none");
+  expect_refused<DeviceError>("[multiply] need open_products() before; got none",
+                              [&] { runtime_.multiply(product); });
   const auto device = open_device("cuda-host");
   EXPECT_THROW(device->set_large_products(LargeProducts::library), DeviceError);
   EXPECT_FALSE(has_cublas());

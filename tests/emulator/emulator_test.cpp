@@ -12,6 +12,7 @@
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/core/sanitizer.h"
 #include "dynet_like/device/cuda/launch.h"
+#include "tests/emulator/launch_errors.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::detail::cuda {
@@ -83,8 +84,6 @@ class EmulatorTest : public testing::Test {
   std::vector<void*> memory_;
 };
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
 // Reverses the numbers of a block through shared memory.
 template <bool with_barrier>
 __global__ void reverse(float* to) {
@@ -128,9 +127,10 @@ TEST_F(EmulatorTest, ARaceBetweenBlocksGivesOtherNumbers) {
 
 TEST_F(EmulatorTest, OrdersAreSaidByName) {
   ::setenv("DYNET_LIKE_CUDA_HOST_ORDER", "backwards", 1);
-  EXPECT_EQ(message_of<UsageError>([] { host::read_schedule(); }),
-            "[DYNET_LIKE_CUDA_HOST_ORDER] need ascending, descending, random or random:SEED; got "
-            "backwards");
+  expect_refused<UsageError>(
+      "[DYNET_LIKE_CUDA_HOST_ORDER] need ascending, descending, random or random:SEED; got "
+      "backwards",
+      [] { host::read_schedule(); });
   std::mt19937_64 random;
   for (const Order order : {Order::ascending, Order::descending, Order::random}) {
     for (std::uint64_t count = 1; count < 40; ++count) {

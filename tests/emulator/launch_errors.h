@@ -1,6 +1,8 @@
 // What the emulator finds of a launch.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <type_traits>
 
@@ -8,6 +10,8 @@
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/launch.h"
 #include "tests/support/message_of.h"
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 namespace dynet_like::detail::cuda {
 

@@ -10,12 +10,11 @@
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/core/block_pool.h"
+#include "tests/emulator/launch_errors.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::detail::cuda {
 namespace {
-
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 const std::string kNothing = "nothing was thrown";
 const std::string kNeed = "[cuda-host] need accesses within values; got a ";

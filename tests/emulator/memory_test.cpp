@@ -11,9 +11,8 @@
 #include "dynet_like/device/cuda/host/memory.h"
 #include "dynet_like/core/sanitizer.h"
 #include "dynet_like/device/cuda/launch.h"
+#include "tests/emulator/launch_errors.h"
 #include "tests/support/message_of.h"
-
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 namespace dynet_like::detail::cuda {
 namespace {
@@ -160,10 +159,10 @@ TEST_F(DeviceMemoryDeathTest, SharedMemoryHasItsSize) {
 TEST(HostMemoryTest, AFullRangeSaysSo) {
   host::Memory memory(std::size_t{4} << 20);
   void* const large = memory.allocate(3 << 20);
-  EXPECT_EQ(
-      message_of<DeviceError>([&] { memory.allocate(2 << 20); }),
+  expect_refused<DeviceError>(
       "[cuda-host] need 2097152 bytes of device memory; got a range of 4194304 bytes, of which "
-      "3145728 are in use");
+      "3145728 are in use",
+      [&] { memory.allocate(2 << 20); });
   EXPECT_THROW(memory.allocate(~std::size_t{0}), DeviceError);
   memory.free(large);
   EXPECT_EQ(memory.bytes_in_use(), 0u);
@@ -175,8 +174,8 @@ TEST(HostMemoryTest, FreeingTwiceIsFound) {
   void* const there = memory.allocate(4);
   memory.free(there);
   memory.free(there);
-  EXPECT_EQ(message_of<DeviceError>([&] { memory.check(); }),
-            "[cuda-host] need memory of the device to free; got another address");
+  expect_refused<DeviceError>("[cuda-host] need memory of the device to free; got another address",
+                              [&] { memory.check(); });
   memory.check();  // said once
 }
 

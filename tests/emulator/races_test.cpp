@@ -15,8 +15,6 @@
 namespace dynet_like::detail::cuda {
 namespace {
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
 constexpr unsigned kThreads = 64;
 
 class RacesTest : public testing::Test {

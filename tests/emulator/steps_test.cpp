@@ -17,8 +17,6 @@
 namespace dynet_like::detail::cuda {
 namespace {
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
-
 using Floats = std::vector<float>;
 
 constexpr unsigned kBlocks = 3, kThreads = 32, kNumbers = kBlocks * kThreads;

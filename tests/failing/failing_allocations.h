@@ -109,4 +109,14 @@ std::size_t fail_allocations(const MakeWorld& make_world, const Exercise& exerci
   return allocations;
 }
 
+/// Expects that `run(world)` gives the same after any of its allocations has failed.
+template <class MakeWorld, class Run>
+void expect_as_good_as_new(const MakeWorld& make_world, const Run& run) {
+  const auto expected = run(*make_world());
+  const std::size_t allocations = fail_allocations(
+      make_world, [&](auto& world) { run(world); },
+      [&](auto& world, const Outcome&) { EXPECT_EQ(run(world), expected); });
+  EXPECT_GT(allocations, 50u);
+}
+
 }  // namespace dynet_like::failing

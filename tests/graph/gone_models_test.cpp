@@ -11,7 +11,7 @@
 #include "dynet_like/graph/formula_op.h"
 #include "dynet_like/tape/tape.h"
 #include "nn/nn.h"
-#include "tests/support/same_bits.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -104,41 +104,29 @@ const Way kWays[] = {{"nodes", make<PlainNodes>}, {"chain", make<Chain>},
                      {"cell", make<Cell>},        {"recursion", make<Recursive>},
                      {"layers", make<Layers>},    {"formula", make<OwnFormula>}};
 
-/// All numbers of a few samples.
-struct Numbers {
-  float loss = 0;
-  std::vector<float> gradients;
-  bool operator==(const Numbers&) const = default;
-};
-
-Numbers numbers_of(const Gradients& gradients, const Model& model, float loss) {
-  Numbers numbers{loss, {}};
-  for (const auto& storage : model.collection.get_storage().all) {
-    const std::vector<float> all = gradients.all_values(*storage);
-    numbers.gradients.insert(numbers.gradients.end(), all.begin(), all.end());
-  }
-  return numbers;
-}
-
 GraphOptions options_of(bool inference) {
   GraphOptions options;
   options.inference = inference;
   return options;
 }
 
+/// The loss of a few samples, and all gradients.
 Numbers run(Minibatch& batch, Model& model, bool inference) {
   for (unsigned sample = 0; sample < 5; ++sample) {
     batch.add_loss(model.loss(batch.new_graph(), sample));
   }
   const float loss = batch.forward();
-  return inference ? Numbers{loss, {}} : numbers_of(batch.backward(), model, loss);
+  Numbers numbers = inference ? Numbers() : numbers_of(model.collection, batch.backward());
+  numbers.push_back(static_cast<double>(loss));
+  return numbers;
 }
 
 Numbers run(ComputationGraph& graph, Model& model, bool inference) {
   Expression loss = model.loss(graph, 0);
   for (unsigned sample = 1; sample < 5; ++sample) loss = loss + model.loss(graph, sample);
-  const float value = as_scalar(loss.value());
-  return inference ? Numbers{value, {}} : numbers_of(graph.backward(loss), model, value);
+  Numbers numbers = inference ? Numbers() : numbers_of(model.collection, graph.backward(loss));
+  numbers.push_back(loss.value().at(0));
+  return numbers;
 }
 
 std::vector<std::weak_ptr<ParameterStorage>> weights_of(const Model& model) {

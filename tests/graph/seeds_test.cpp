@@ -8,6 +8,7 @@
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
 #include "tests/support/message_of.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 using Floats = std::vector<float>;
 
 constexpr unsigned kWords = 7, kSize = 5;
-constexpr std::size_t kSamples = 9;
 
 /// Dropout of words, of a recursion's vertices, of a cell and of columns; and other random numbers.
 struct Model {
@@ -44,74 +44,22 @@ struct Model {
   }
 };
 
-struct Result {
-  float loss = 0;
-  std::vector<Floats> gradients;
-
-  bool operator==(const Result&) const = default;
-};
-
-class SeedsTest : public testing::Test {
- protected:
-  std::vector<Floats> values(const Gradients& gradients) const {
-    std::vector<Floats> all;
-    for (const auto& storage : model_.parameters.storages()) {
-      all.push_back(gradients.all_values(*storage));
-    }
-    return all;
-  }
-  static std::uint64_t seed_of(std::size_t sample) { return 1000 + 7 * sample; }
-  Result alone(std::size_t sample) const {
-    ComputationGraph graph;
-    graph.set_seed(seed_of(sample));
-    const Expression loss = model_.loss(graph, sample);
-    return {as_scalar(loss.value()), values(graph.backward(loss))};
-  }
-
-  Model model_;
-};
-
-std::vector<std::vector<std::size_t>> orders() {
-  return {{0, 1, 2, 3, 4, 5, 6, 7, 8}, {8, 3, 5, 1}, {4}, {2, 2, 7, 6, 5, 4, 3, 2, 1, 0}};
-}
-
-TEST_F(SeedsTest, ASampleHasItsBitsInAnyMinibatch) {
-  std::vector<Result> expected;
-  for (std::size_t sample = 0; sample < kSamples; ++sample) expected.push_back(alone(sample));
-  EXPECT_NE(expected[0].loss, expected[3].loss);
-  for (const unsigned threads : {1u, 2u, 4u}) {
-    for (const int way : {0, 1, 2}) {
-      GraphOptions options;
-      options.threads = threads;
-      options.verify_batching = threads == 2;
-      Minibatch batch(options);
-      for (const std::vector<std::size_t>& order : orders()) {
-        std::vector<std::uint64_t> seeds;
-        std::vector<std::uint32_t> ends;
-        for (const std::size_t sample : order) {
-          seeds.push_back(seed_of(sample));
-          ends.push_back(static_cast<std::uint32_t>(seeds.size()));
-        }
-        batch.clear();
-        batch.seed_samples(seeds);
-        const auto loss_of = [&](ComputationGraph& graph, std::size_t i) {
-          return model_.loss(graph, order[i]);
-        };
-        if (way == 0) batch.add_losses(order.size(), loss_of);
-        if (way == 1) batch.add_losses(for_each_sample(batch, order.size(), loss_of));
-        for (std::size_t i = 0; way == 2 && i < order.size(); ++i) {
-          batch.add_loss(loss_of(batch.new_graph(), i));
-        }
-        batch.forward();
-        std::vector<Gradients> gradients(order.size());
-        batch.backward(ends, gradients);
-        for (std::uint32_t i = 0; i < order.size(); ++i) {
-          SCOPED_TRACE(std::to_string(order[i]) + " at place " + std::to_string(i));
-          EXPECT_EQ(static_cast<float>(batch.loss_of(i, i + 1)), expected[order[i]].loss);
-          EXPECT_EQ(values(gradients[i]), expected[order[i]].gradients);
-        }
-      }
-    }
+TEST(SeedsTest, ASampleHasItsBitsInAnyMinibatch) {
+  const Model model;
+  const auto record = [&](ComputationGraph& graph, unsigned sample) {
+    return testing::Sample{model.loss(graph, sample)};
+  };
+  const testing::Program program{model.parameters, record, 9, true};
+  testing::expect_same_in_all_modes(program);
+  const testing::Outcome all = testing::run(program);
+  EXPECT_NE(all.values[0], all.values[3]);
+  for (const unsigned first : {2u, 7u}) {  // at another place of a minibatch
+    testing::Program some = program;
+    some.first = first;
+    some.samples = 2;
+    const testing::Outcome found = testing::run(some);
+    EXPECT_EQ(found.values,
+              std::vector(all.values.begin() + first, all.values.begin() + first + 2));
   }
 }
 
@@ -126,15 +74,16 @@ TEST(GraphSeedsTest, AGraphAloneNeedsASeed) {
       "] need a seed for random numbers; got a graph by itself, without one: set "
       "GraphOptions::seed, call set_seed, or use a Minibatch; with GraphOptions::inference "
       "dropout needs none";
-  EXPECT_EQ(message_of<UsageError>([&] { dropout(x, 0.5f); }), "[dropout" + advice);
-  EXPECT_EQ(message_of<UsageError>([&] { random_normal(graph, {3}); }), "[random_normal" + advice);
-  EXPECT_EQ(message_of<UsageError>([&] { graph.random(); }), "[random" + advice);
+  expect_refused<UsageError>("[dropout" + advice, [&] { dropout(x, 0.5f); });
+  expect_refused<UsageError>("[random_normal" + advice, [&] { random_normal(graph, {3}); });
+  expect_refused<UsageError>("[random" + advice, [&] { graph.random(); });
   graph.set_seed(5);
   graph.set_seed(6);
   const Floats first = drawn(graph);
-  EXPECT_EQ(message_of<UsageError>([&] { graph.set_seed(6); }),
-            "[set_seed] need a graph without random numbers; got one that has drawn some: call it "
-            "before, or after clear()");
+  expect_refused<UsageError>(
+      "[set_seed] need a graph without random numbers; got one that has drawn some: call it "
+      "before, or after clear()",
+      [&] { graph.set_seed(6); });
   graph.clear();
   EXPECT_THROW(drawn(graph), UsageError);
   graph.set_seed(6);
@@ -201,8 +150,9 @@ TEST(GraphSeedsTest, SeedsAreForSamplesToCome) {
   EXPECT_NE(drawn(batch.new_graph()), expected);
   EXPECT_EQ(drawn(batch.new_graph()), expected);
   EXPECT_NE(drawn(batch.new_graph()), expected);  // one that was given no seed
-  EXPECT_EQ(message_of<UsageError>([&] { batch.seed_samples({}); }),
-            "[seed_samples] need a minibatch without samples; got one with 3: clear() it first");
+  expect_refused<UsageError>(
+      "[seed_samples] need a minibatch without samples; got one with 3: clear() it first",
+      [&] { batch.seed_samples({}); });
   batch.clear();
   for (int i = 0; i < 2; ++i) EXPECT_NE(drawn(batch.new_graph()), expected);  // seeds are for once
   batch.clear();
