@@ -1,7 +1,8 @@
 #!/bin/sh
 # Compiles by ccache: ccache.sh CCACHE COMPILER ARGUMENTS...
-# A compiler that makes a precompiled header anew would read the old one, and so hide from ccache
-# which headers it depends on: so the old one goes first.
+# A precompiled header knows the text of the headers in it, comments as well, so ccache must look at
+# the files (CCACHE_DEPEND), and not at what the preprocessor makes of them. The compiler would read
+# the old one instead of the headers, so that one goes first.
 case " $* " in
   *" c++-header "*)
     before=
@@ -9,6 +10,7 @@ case " $* " in
       [ "$before" = -o ] && rm -f "$argument"
       before=$argument
     done
+    export CCACHE_DEPEND=1
     ;;
 esac
 exec "$@"

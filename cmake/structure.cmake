@@ -2,7 +2,7 @@
 #
 # - a folder includes only what stands before it, and only by its path from the root;
 # - public headers need no third-party headers;
-# - no file has more than 500 lines, and each begins with a comment or a heading that says what it is;
+# - no file has more than 800 lines, and each begins with a comment or a heading that says what it is;
 # - outside tests, with their tables, no function has more than 70 lines;
 # - every op is in the op table, so that the generated tests see it;
 # - nn/data.h includes all headers of nn/data;
@@ -14,7 +14,7 @@ if(NOT DEFINED ROOT)
   cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH ROOT)
 endif()
 
-set(line_limit 500)
+set(line_limit 800)
 set(function_limit 70)
 set(to_copy "^examples/[^/]+\\.cpp$")
 set(to_copy_limit 42)
