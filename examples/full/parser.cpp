@@ -3,7 +3,7 @@
 // Dependencies 2.16), words and parts of speech as annotated, punctuation and subtypes of labels
 // counted:
 //   parser [--model biaffine]    96.8 % and 96.8 %; 2 seconds of processor time
-//   parser --model transition    99.9 % and 99.9 %; 2 seconds
+//   parser --model transition    100.0 % and 100.0 %; 3 seconds
 //   parser --model stack-lstm    100.0 % and 100.0 %; 4 seconds
 //   data="--train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu --test en_ewt-ud-test.conllu"
 //   parser $data                 88.8 % and 86.6 %; 4.5 minutes, which two threads share
