@@ -10,7 +10,7 @@ case " $* " in
       [ "$before" = -o ] && rm -f "$argument"
       before=$argument
     done
-    export CCACHE_DEPEND=1
+    export CCACHE_DEPEND=1 CCACHE_NAMESPACE=headers
     ;;
 esac
 exec "$@"
