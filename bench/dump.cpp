@@ -7,9 +7,7 @@
 #include <sstream>
 
 #include "bench/models/models.h"
-#include "bench/support/data_files.h"
 #include "bench/support/program.h"
-#include "bench/support/real_data.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 
@@ -24,8 +22,11 @@ constexpr const char* kAbout =
     "  dump FOLDER      data, weights and losses.json\n"
     "  dump             prints losses.json only\n"
     "\n"
-    "FOLDER/*.txt are the data sets, one instance per line; the first 64 lines are the first\n"
-    "minibatch. bench/support/data_files.h describes the lines.\n"
+    "FOLDER/*.txt are the data sets, one instance per line, all numbers from 0; the first 64 "
+    "lines\n"
+    "are the first minibatch. A tree is its nodes in post-order, LABEL/WORD for a leaf and\n"
+    "LABEL/LEFT/RIGHT with the numbers of children for an inner node; a sentence is WORD/TAG for\n"
+    "each word, that of the language model words alone.\n"
     "FOLDER/MODEL_hHIDDEN.safetensors are the initial weights, float32 and row-major: a matrix is\n"
     "[outputs, inputs], a table [rows, size]. Names are paths such as \"/tree_lstm/U_left\"; the\n"
     "headers in nn/ and bench/models/models.h give the formulas and the order of the rows.\n"
@@ -35,10 +36,28 @@ constexpr const char* kAbout =
 
 constexpr unsigned kFirst = 64;  // instances of the first minibatch
 
-template <class Instances, class Write>
-void write_lines(const fs::path& path, const Instances& instances, const Write& write) {
+void write(std::ostream& out, const bench::BinaryTree& tree) {
+  for (const bench::BinaryTree::Node& node : tree.nodes) {
+    out << node.label << '/';
+    node.is_leaf() ? out << node.word << ' ' : out << node.left << '/' << node.right << ' ';
+  }
+}
+
+void write(std::ostream& out, const bench::Sentence& sentence) {
+  for (std::size_t i = 0; i < sentence.words.size(); ++i) {
+    out << sentence.words[i] << '/' << sentence.tags[i] << ' ';
+  }
+}
+
+void write_words(std::ostream& out, const bench::Sentence& sentence) {
+  for (const unsigned word : sentence.words) out << word << ' ';
+}
+
+template <class Instance>
+void write_lines(const fs::path& path, const std::vector<Instance>& instances,
+                 void (*write)(std::ostream&, const Instance&)) {
   std::ostringstream out;
-  for (const auto& instance : instances) {
+  for (const Instance& instance : instances) {
     write(out, instance);
     out << '\n';
   }
@@ -46,11 +65,11 @@ void write_lines(const fs::path& path, const Instances& instances, const Write& 
 }
 
 void write_data(const fs::path& folder) {
-  const auto write = [](std::ostream& out, const auto& instance) { bench::write(out, instance); };
-  write_lines(folder / "trees.txt", bench::make_trees(bench::kTreeData), write);
-  write_lines(folder / "tagger.txt", bench::make_sentences(bench::kTaggerData), write);
-  write_lines(folder / "language_model.txt", bench::make_sentences(bench::kLanguageData),
-              bench::write_words);
+  write_lines<bench::BinaryTree>(folder / "trees.txt", bench::make_trees(bench::kTreeData), write);
+  write_lines<bench::Sentence>(folder / "tagger.txt", bench::make_sentences(bench::kTaggerData),
+                               write);
+  write_lines<bench::Sentence>(folder / "language_model.txt",
+                               bench::make_sentences(bench::kLanguageData), write_words);
 }
 
 double first_loss(const bench::Workload& workload) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -104,7 +103,6 @@ void run(int argc, char** argv) {
   std::string folder, file;
   unsigned sentences = 512, batch_size = 32;
   double seconds = 10;
-  bool explains = false;
   bench::Options options(
       "Prints sentences per second of processor time, with one thread, of an encoder whose "
       "columns\n"
@@ -114,8 +112,7 @@ void run(int argc, char** argv) {
       .text("ids", file, "a file with a line of ids for each sentence (default: random ids)")
       .number("sentences", sentences, 1, 1000000, "how many of them")
       .number("batch-size", batch_size, 1, 1000000, "sentences that run together")
-      .seconds(seconds, "how long to measure; at least three runs of each")
-      .flag("explain", explains, "show what ran in which batches");
+      .seconds(seconds, "how long to measure; at least three runs of each");
   if (!options.read(argc, argv)) return;
 
   ParameterCollection model;
@@ -134,14 +131,6 @@ void run(int argc, char** argv) {
       {[&] { infer(batches, encoder); }, [&] { train(batches, encoder, trainer); }}, seconds);
   fmt::print("inference {:.1f} sentences per second\ntraining {:.1f} sentences per second\n",
              static_cast<double>(count) / times[0], static_cast<double>(count) / times[1]);
-  if (!explains) return;
-  Minibatch batch;
-  for (std::size_t i = 0; i < std::min<std::size_t>(batch_size, count); ++i) {
-    batch.add_loss(squared_norm(embed(batch.new_graph(), encoder, batches.sentences[i])));
-  }
-  batch.forward();
-  batch.backward();
-  std::cout << batch.explain() << '\n';
 }
 
 }  // namespace

@@ -44,23 +44,8 @@ double run_as(const std::string& way, const nn::TextEncoder& encoder,
     }
   } else if (way == "predict") {
     for (const float one : nn::predict(texts, read, {.graph = options})) sum += one;
-  } else if (way == "forward") {
-    Minibatch batch(options);
-    std::vector<Expression> all;
-    for (const std::string& text : texts) {
-      all.push_back(encoder.text(batch.new_graph(), text));
-      batch.add_output(all.back());
-    }
-    batch.forward();
-    for (const Expression& one : all) sum += as_vector(one.value()).front();
-  } else if (way == "arriving") {
-    Minibatch batch(options);
-    std::size_t come = 0;
-    for_each_arriving(
-        batch, 64, [&](bool) { return come < texts.size() ? std::optional(come++) : std::nullopt; },
-        [&](ComputationGraph& graph, std::size_t i) { sum += read(graph, texts[i]); });
   } else {
-    throw UsageError("need value, predict, forward or arriving for --way; got " + way);
+    throw UsageError("need value or predict for --way; got " + way);
   }
   return sum;
 }
@@ -73,7 +58,7 @@ void run(int argc, char** argv) {
   options.text("encoder", folder, "its folder, see docs/encoders.md")
       .number("kilobytes", kilobytes, 1, 1000000, "of each text")
       .number("texts", count, 1, 1000000, "how many")
-      .text("way", way, "value, predict, forward or arriving")
+      .text("way", way, "value: a graph for each text; or predict")
       .number("threads", threads, 0, 1024, "0: one per processor")
       .flag("dense", dense, "a text in which every byte is a piece");
   if (!options.read(argc, argv)) return;

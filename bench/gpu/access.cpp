@@ -33,11 +33,6 @@ void* Access::make(std::size_t bytes) {
   return memory_.back() = runtime().allocate(bytes);
 }
 
-void Access::free(void* memory) {
-  runtime().free(memory);
-  std::erase(memory_, memory);
-}
-
 float* Access::put(const std::vector<float>& numbers) {
   const std::size_t bytes = numbers.size() * sizeof(float);
   auto* const there = static_cast<float*>(make(bytes));
@@ -83,12 +78,6 @@ Product::Product(Access& access, std::size_t rows, std::size_t inner, std::size_
     x_places_.push_back(x + i * inner);
     dy_places_.push_back(dy + i * rows);
     dx_places_.push_back(results_[gradient] + i * inner);
-  }
-}
-
-Product::~Product() {
-  for (float* const memory : {w, x, dy, results_[0], results_[1], results_[2]}) {
-    access_.free(memory);
   }
 }
 

@@ -26,9 +26,8 @@ class Access {
   /// Whether kernels run on the CPU: then sizes should be small, and times mean nothing.
   bool is_emulated() const { return is_emulated_; }
 
-  /// Memory of the device, which lives as long as this object, or until it is freed.
+  /// Memory of the device, which lives as long as this object.
   void* make(std::size_t bytes);
-  void free(void* memory);
   float* put(const std::vector<float>& numbers);
   std::vector<float> get(const float* there, std::size_t count);
 
@@ -47,9 +46,6 @@ std::vector<float> draw(std::size_t count, unsigned seed);
 class Product {
  public:
   Product(Access& access, std::size_t rows, std::size_t inner, std::size_t columns);
-  ~Product();
-  Product(const Product&) = delete;
-  Product& operator=(const Product&) = delete;
 
   enum Kind { forward, gradient, outer };
   /// Queues a product, by the library's own kernels or by cuBLAS, without submitting it.

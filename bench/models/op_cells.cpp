@@ -2,6 +2,7 @@
 #include "bench/models/op_cells.h"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 
 namespace dynet_like::bench {
@@ -18,6 +19,15 @@ std::vector<Parameter> add_per_gate(ParameterCollection& model, const std::strin
   return parameters;
 }
 
+// Gates i, o and u of a leaf.
+CellState leaf_of(std::span<const Parameter> weights, std::span<const Parameter> bias,
+                  const Expression& x) {
+  const auto sum = [&](unsigned gate) { return affine_transform({bias[gate], weights[gate], x}); };
+  const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
+  const Expression c = cmult(i, u);
+  return {cmult(o, tanh(c)), c};
+}
+
 }  // namespace
 
 OpTreeLSTM::OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
@@ -31,12 +41,7 @@ OpTreeLSTM::OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hid
 }
 
 OpTreeLSTM::State OpTreeLSTM::leaf(const Expression& x) const {
-  const auto sum = [&](unsigned gate) {
-    return affine_transform({bias_[2 + gate], leaf_weights_[gate], x});
-  };
-  const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
-  const Expression c = cmult(i, u);
-  return {cmult(o, tanh(c)), c};
+  return leaf_of(leaf_weights_, std::span(bias_).subspan(2), x);
 }
 
 OpTreeLSTM::State OpTreeLSTM::inner(const State& left, const State& right) const {
@@ -60,12 +65,7 @@ OpOwnForgetTreeLSTM::OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned in
       forget_(own_, hidden, hidden, {.name = "forget"}) {}
 
 OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(const Expression& x) const {
-  const auto sum = [&](unsigned gate) {
-    return affine_transform({bias_[gate], leaf_weights_[gate], x});
-  };
-  const Expression i = sigmoid(sum(0)), o = sigmoid(sum(1)), u = tanh(sum(2));
-  const Expression c = cmult(i, u);
-  return {cmult(o, tanh(c)), c};
+  return leaf_of(leaf_weights_, bias_, x);
 }
 
 OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(const State& left, const State& right) const {

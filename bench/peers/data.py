@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import re
 
 import numpy as np
 import torch
@@ -16,21 +15,14 @@ class Tree:
     """Arrays with an entry per node, children before parents; left is -1 at the leaves."""
 
     def __init__(self, line):
-        stack, nodes = [], []  # a node is (label, word, left, right, height)
-        for token in re.findall(r"\(|\)|\d+", line):
-            if token == "(":
-                stack.append([])
-            elif token != ")":
-                stack[-1].append(int(token))
+        nodes = []  # a node is (label, word, left, right, height)
+        for entry in line.split():
+            label, *rest = map(int, entry.split("/"))
+            if len(rest) == 1:
+                nodes.append((label, rest[0], -1, -1, 0))
             else:
-                label, *rest = stack.pop()
-                if len(rest) == 1:
-                    nodes.append((label, rest[0], -1, -1, 0))
-                else:
-                    left, right = rest
-                    nodes.append((label, 0, left, right, 1 + max(nodes[left][4], nodes[right][4])))
-                if stack:
-                    stack[-1].append(len(nodes) - 1)
+                left, right = rest
+                nodes.append((label, 0, left, right, 1 + max(nodes[left][4], nodes[right][4])))
         self.label, self.word, self.left, self.right, self.height = np.array(nodes).T.copy()
 
     def __len__(self):

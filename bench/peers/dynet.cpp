@@ -1,9 +1,8 @@
 // A program for DyNet, which is compiled with DyNet's headers and with ours, by bench/peers/run.py.
 // usage: dynet MODEL HIDDEN BATCH train|run SECONDS
-//   tree        a binary Tree-LSTM, gate by gate
-//   tagger      a BiLSTM tagger of DyNet's builders
-//   gates       the same, gate by gate
-//   characters  the tagger, with words that another BiLSTM reads by their characters
+//   tree    a binary Tree-LSTM, gate by gate
+//   tagger  a BiLSTM tagger of DyNet's builders
+//   gates   the same, gate by gate
 // Prints samples per second of processor time, and the last loss.
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
@@ -215,7 +214,7 @@ class TaggerModel : public Network {
   Expression loss(ComputationGraph& graph, unsigned sample) override {
     const vector<unsigned>& sentence = sentences_[sample];
     vector<Expression> x, losses;
-    for (const unsigned word : sentence) x.push_back(vector_of(graph, word));
+    for (const unsigned word : sentence) x.push_back(lookup(graph, words_, word));
     const auto [left, right] = lstm_.read(x);
     for (size_t i = 0; i < sentence.size(); ++i) {
       const Expression scores =
@@ -225,46 +224,12 @@ class TaggerModel : public Network {
     return sum(losses);
   }
 
- protected:
-  virtual Expression vector_of(ComputationGraph& graph, unsigned word) {
-    return lookup(graph, words_, word);
-  }
-
  private:
   vector<vector<unsigned>> sentences_;
   LookupParameter words_;
   BiLSTM<LSTM> lstm_;
   Parameter output_, bias_;
   Expression output_in_graph_, bias_in_graph_;
-};
-
-// Word w has the characters of its number, 2 to 11 of them.
-class CharacterTagger : public TaggerModel<VanillaLSTMBuilder> {
- public:
-  CharacterTagger(ParameterCollection& model, unsigned hidden, std::mt19937& random)
-      : TaggerModel(model, hidden, random),
-        characters_(model.add_lookup_parameters(kCharacters, {20})),
-        reader_(20, hidden / 2, model) {}
-
-  void begin(ComputationGraph& graph) override {
-    TaggerModel::begin(graph);
-    reader_.new_graph(graph);
-  }
-
- protected:
-  Expression vector_of(ComputationGraph& graph, unsigned word) override {
-    vector<Expression> x;
-    for (unsigned i = 0; i < 2 + word % 10; ++i) {
-      x.push_back(lookup(graph, characters_, (word * (2 * i + 1) + i) % kCharacters));
-    }
-    const auto [left, right] = reader_.read(x);
-    return concatenate({left.back(), right.front()});
-  }
-
- private:
-  static constexpr unsigned kCharacters = 60;
-  LookupParameter characters_;
-  BiLSTM<VanillaLSTMBuilder> reader_;
 };
 
 template <class Model>
@@ -279,11 +244,9 @@ int main(int argc, char** argv) {
   const std::map<string, decltype(&make<TreeModel>)> makers = {
       {"tree", make<TreeModel>},
       {"tagger", make<TaggerModel<VanillaLSTMBuilder>>},
-      {"gates", make<TaggerModel<GateByGate>>},
-      {"characters", make<CharacterTagger>}};
+      {"gates", make<TaggerModel<GateByGate>>}};
   if (argc != 6 || makers.count(argv[1]) == 0) {
-    std::fputs("usage: dynet tree|tagger|gates|characters HIDDEN BATCH train|run SECONDS\n",
-               stderr);
+    std::fputs("usage: dynet tree|tagger|gates HIDDEN BATCH train|run SECONDS\n", stderr);
     return 1;
   }
   const unsigned hidden = static_cast<unsigned>(std::stoul(argv[2]));

@@ -16,7 +16,7 @@ import report
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODELS = (("tree", 64), ("tree", 128), ("tagger", 50), ("tagger", 256), ("gates", 50),
-          ("gates", 256), ("characters", 128))
+          ("gates", 256))
 ROWS = [(*model, batch, mode)
         for batch in (1, 16, 64) for model in MODELS for mode in ("train", "infer")]
 

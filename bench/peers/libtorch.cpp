@@ -257,33 +257,22 @@ class TreeModel : public Model {
   }
 
  private:
-  /// A tree is (label word) or (label left right).
+  /// A node is label/word or label/left/right.
   static Tree read(const std::string& line) {
     Tree tree;
-    std::vector<Indices> open;  // label, then a word or children
-    for (std::size_t i = 0; i < line.size();) {
-      if (line[i] == '(') {
-        open.emplace_back();
-      } else if (line[i] == ')') {
-        const Indices node = open.back();
-        open.pop_back();
-        const bool is_leaf = node.size() == 2;
-        const auto height = [&](std::size_t j) {
-          return tree.height[static_cast<std::size_t>(node[j])];
-        };
-        tree.label.push_back(node[0]);
-        tree.word.push_back(is_leaf ? node[1] : 0);
-        tree.left.push_back(is_leaf ? -1 : node[1]);
-        tree.right.push_back(is_leaf ? -1 : node[2]);
-        tree.height.push_back(is_leaf ? 0 : 1 + std::max(height(1), height(2)));
-        if (!open.empty()) open.back().push_back(static_cast<std::int64_t>(tree.label.size()) - 1);
-      } else if (std::isdigit(static_cast<unsigned char>(line[i])) != 0) {
-        std::size_t length = 0;
-        open.back().push_back(std::stoll(line.substr(i), &length));
-        i += length;
-        continue;
-      }
-      ++i;
+    std::istringstream entries(line);
+    for (std::string entry; entries >> entry;) {
+      std::replace(entry.begin(), entry.end(), '/', ' ');
+      std::istringstream numbers(entry);
+      std::int64_t label = 0, left = 0, right = -1;
+      numbers >> label >> left >> right;
+      const bool is_leaf = numbers.fail();
+      const auto height = [&](std::int64_t v) { return tree.height[static_cast<std::size_t>(v)]; };
+      tree.label.push_back(label);
+      tree.word.push_back(is_leaf ? left : 0);
+      tree.left.push_back(is_leaf ? -1 : left);
+      tree.right.push_back(is_leaf ? -1 : right);
+      tree.height.push_back(is_leaf ? 0 : 1 + std::max(height(left), height(right)));
     }
     return tree;
   }

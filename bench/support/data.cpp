@@ -5,7 +5,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "bench/support/real_data.h"
 #include "dynet_like/core/random.h"
 
 namespace dynet_like::bench {

@@ -1,9 +1,11 @@
-// Synthetic data for benchmarks: the same on every machine.
+// Data for benchmarks: synthetic, the same on every machine, or real data in their place.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "bench/support/program.h"
 
 namespace dynet_like::bench {
 
@@ -78,5 +80,24 @@ std::vector<Lattice> make_lattices(const DataOptions& options);
 /// 2,048 networks of 16 to 64 nodes, 36 on average. Three of ten nodes are words. The others read
 /// two of the last 8 nodes; combine, gate and GRU are equally frequent.
 std::vector<RandomDag> make_dags(const DataOptions& options);
+
+/// Files that make_trees() and make_sentences() take their instances from; if empty, they draw
+/// them.
+struct RealFiles {
+  std::string trees;      ///< in the format of the Stanford Sentiment Treebank
+  std::string sentences;  ///< CoNLL-U
+};
+RealFiles& real_files();
+
+/// Adds --trees and --sentences, which set real_files().
+void add_real_files(Options& options);
+
+/// As many instances of a file as are drawn otherwise, in random order, or all if there are fewer.
+/// Sentences of one word are left out. The number of a word is its
+/// rank by frequency in the file, and so is that of a tag; numbers that the options do not allow
+/// are replaced by the largest that they allow. Labels of trees are those of the file. Throws
+/// FileError.
+std::vector<BinaryTree> read_trees(const std::string& file, const DataOptions& options);
+std::vector<Sentence> read_sentences(const std::string& file, const DataOptions& options);
 
 }  // namespace dynet_like::bench

@@ -1,5 +1,7 @@
-// The measured loop: record, forward, backward, update.
+// The list of rows, and the measured loop: record, forward, backward, update.
 #include "bench/support/measure.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +15,29 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+using batching::Policy;
+
+constexpr unsigned kBatchOfPolicies = 64;
+
+void add_rows(Row row, std::vector<Row>& rows) {
+  for (unsigned batch : {1u, 16u, 64u, 256u}) {
+    for (unsigned threads : {1u, 2u}) {
+      row.batch = batch;
+      row.threads = threads;
+      row.policy = row.form == "single" ? Policy::none : Policy::automatic;
+      rows.push_back(row);
+    }
+  }
+  if (row.form == "single") return;
+  row.batch = kBatchOfPolicies;
+  row.threads = 1;
+  for (Policy policy : {Policy::none, Policy::depth, Policy::agenda, Policy::descent}) {
+    if (policy == Policy::none && row.form == "ops") continue;  // that is "single"
+    row.policy = policy;
+    rows.push_back(row);
+  }
 }
 
 constexpr int kWarmUp = 3;  // minibatches
@@ -167,6 +192,31 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
 }
 
 }  // namespace
+
+std::string Row::name() const {
+  return fmt::format("{}/h{}/b{}/{}/{}/{}/t{}", model, hidden, batch, train ? "train" : "infer",
+                     form, batching::name_of(policy), threads);
+}
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows;
+  for (const ModelKind& kind : all_models()) {
+    for (unsigned hidden : kind.sizes) {
+      for (const std::string form : {"fused", "ops", "steps", "single"}) {
+        if (form == "steps" && !kind.has_steps) continue;
+        for (bool train : {true, false}) {
+          Row row;
+          row.model = kind.name;
+          row.hidden = hidden;
+          row.train = train;
+          row.form = form;
+          add_rows(row, rows);
+        }
+      }
+    }
+  }
+  return rows;
+}
 
 double CpuShare::operator()() const {
   return static_cast<double>(std::clock() - cpu_) / CLOCKS_PER_SEC / seconds_since(begin_);

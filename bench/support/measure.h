@@ -1,13 +1,33 @@
-// Measures one row of bench/throughput.
+// The rows that bench/throughput measures, and how it measures one.
 #pragma once
 
 #include <chrono>
 #include <ctime>
 
+#include "batching/policy.h"
+#include "bench/models/models.h"
 #include "bench/support/device_work.h"
-#include "bench/support/rows.h"
 
 namespace dynet_like::bench {
+
+/// A model and how it is run.
+struct Row {
+  std::string model;
+  unsigned hidden = 0, batch = 0;
+  bool train = false;
+  /// "fused": with the layers of nn/; "ops": op by op; "steps": the same, each step a cell(f);
+  /// "single": op by op, without batching.
+  std::string form;
+  batching::Policy policy = batching::Policy::automatic;
+  unsigned threads = 1;
+
+  /// For example "tree_lstm/h128/b64/train/fused/auto/t1".
+  std::string name() const;
+};
+
+/// All rows: every model and form for several sizes of minibatches, in training and inference, with
+/// one and two threads; for minibatches of 64, with every policy.
+std::vector<Row> all_rows();
 
 /// The result of a run of a row. Counts are per minibatch, times per node (a kernel's item).
 struct Result {

@@ -1,5 +1,5 @@
 // Reads sentences and trees, and numbers their words.
-#include "bench/support/real_data.h"
+#include "bench/support/data.h"
 
 #include <algorithm>
 #include <map>

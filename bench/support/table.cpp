@@ -9,7 +9,6 @@
 
 #include "bench/support/fma_peak.h"
 #include "bench/support/program.h"
-#include "bench/support/real_data.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 

@@ -6,12 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 #include "bench/models/workload.h"
-#include "bench/support/data_files.h"
-#include "bench/support/real_data.h"
-#include "nn/data/treebank.h"
 
 namespace dynet_like::bench {
 namespace {
@@ -90,8 +86,7 @@ TEST(DataTest, WordsFollowZipfsLaw) {
 TEST(DataTest, Spellings) {
   double sum = 0;
   for (const std::vector<unsigned>& spelling : make_spellings(kTaggerData)) {
-    ASSERT_GE(spelling.size(), 1u);
-    ASSERT_LE(spelling.size(), 14u);
+    ASSERT_TRUE(spelling.size() >= 1 && spelling.size() <= 14);
     for (unsigned character : spelling) ASSERT_LT(character, kCharacters);
     sum += static_cast<double>(spelling.size());
   }
@@ -126,39 +121,6 @@ TEST(DataTest, LatticesAndNetworks) {
   }
 }
 
-template <class Instance>
-std::string text_of(const Instance& instance) {
-  std::ostringstream out;
-  write(out, instance);
-  return out.str();
-}
-
-TEST(DataTest, TextOfInstances) {
-  const Sentence sentence{{17, 3}, {4, 0}};
-  EXPECT_EQ(text_of(sentence), "17/4 3/0");
-  std::ostringstream words;
-  write_words(words, sentence);
-  EXPECT_EQ(words.str(), "17 3");
-}
-
-/// The text of a tree has the format of the sentiment treebank, whose reader finds the same tree.
-TEST(DataTest, TextOfTrees) {
-  for (const BinaryTree& tree : make_trees(kTreeData)) {
-    const nn::Tree read = nn::parse_tree(text_of(tree), "", 1);
-    ASSERT_EQ(read.size(), tree.nodes.size());
-    for (unsigned v = 0; v < tree.nodes.size(); ++v) {
-      ASSERT_EQ(read.label(v), static_cast<int>(tree.nodes[v].label));
-      ASSERT_EQ(read.is_leaf(v), tree.nodes[v].is_leaf());
-      if (read.is_leaf(v)) {
-        ASSERT_EQ(read.word(v), std::to_string(tree.nodes[v].word));
-      } else {
-        ASSERT_EQ(read.left(v), tree.nodes[v].left);
-        ASSERT_EQ(read.right(v), tree.nodes[v].right);
-      }
-    }
-  }
-}
-
 std::string file_with(const char* name, const char* text) {
   const std::string path = testing::TempDir() + name;
   std::ofstream(path) << text;
@@ -168,15 +130,26 @@ std::string file_with(const char* name, const char* text) {
 /// Words and tags are numbered by frequency, then by the alphabet, up to the last that is allowed.
 TEST(DataTest, RealFiles) {
   const std::string trees = file_with("trees.txt", "(3 (2 so) (4 (0 good) (1 so)))\n");
-  EXPECT_EQ(text_of(read_trees(trees, kTreeData)[0]), "(3 (2 0) (4 (0 1) (1 0)))");
+  const BinaryTree tree = read_trees(trees, kTreeData)[0];
+  std::vector<unsigned> labels, words_of_leaves;
+  for (const BinaryTree::Node& node : tree.nodes) {
+    labels.push_back(node.label);
+    if (node.is_leaf()) words_of_leaves.push_back(node.word);
+  }
+  using Numbers = std::vector<unsigned>;
+  EXPECT_EQ(labels, (Numbers{2, 0, 1, 4, 3}));
+  EXPECT_EQ(words_of_leaves, (Numbers{0, 1, 0}));
+  EXPECT_EQ(tree.nodes[4].right, 3u);
   std::string words;
   for (const char* line : {"a\ta\tX", "c\tc\tY", "b\tb\tX", "b\tb\tX"}) {
     words += std::to_string(1 + std::count(words.begin(), words.end(), '\n')) + '\t' + line +
              "\t_\t_\t_\t_\t_\t_\n";
   }
   const std::string sentences = file_with("sentences.conllu", (words + '\n').c_str());
-  EXPECT_EQ(text_of(read_sentences(sentences, kTaggerData)[0]), "1/0 2/1 0/0 0/0");
-  EXPECT_EQ(text_of(read_sentences(sentences, {2, 9, 1})[0]), "1/0 1/1 0/0 0/0");
+  const Sentence sentence = read_sentences(sentences, kTaggerData)[0];
+  EXPECT_EQ(sentence.words, (Numbers{1, 2, 0, 0}));
+  EXPECT_EQ(sentence.tags, (Numbers{0, 1, 0, 0}));
+  EXPECT_EQ(read_sentences(sentences, {2, 9, 1})[0].words, (Numbers{1, 1, 0, 0}));
 }
 
 }  // namespace

@@ -72,14 +72,10 @@ TEST(ModelsTest, FormsBeginWithTheSameValues) {
   // Row 3 of the second gate, column 5.
   EXPECT_EQ(part->tensor().at(5 * 8 + 3), whole->tensor().at(5 * 32 + 8 + 3));
   EXPECT_THROW(make_model("nothing", 8, Form::ops), std::invalid_argument);
-}
-
-TEST(ModelsTest, ValuesOfAnotherModelDoNotFit) {
-  const auto tagger = make_model("tagger", 8, Form::fused);
-  const auto other_size = make_model("tagger", 9, Form::ops);
-  const auto other_model = make_model("tree_lstm", 8, Form::ops);
-  EXPECT_THROW(take_values(other_size->parameters(), tagger->parameters()), std::logic_error);
-  EXPECT_THROW(take_values(other_model->parameters(), tagger->parameters()), std::logic_error);
+  for (const auto& other :
+       {make_model("tagger", 9, Form::ops), make_model("tree_lstm", 8, Form::ops)}) {
+    EXPECT_THROW(take_values(other->parameters(), fused->parameters()), std::logic_error);
+  }
 }
 
 TEST(RowsTest, NamesDiffer) {

@@ -132,6 +132,14 @@ void use_runs(Types& types, const ParameterCollection& model) {
               ATTEMPT(settings.all());
               ATTEMPT(settings.add_to(metadata));
             });
+  types.use_where_it_is<nn::TrainingEpoch>("TrainingEpoch", [](nn::TrainingEpoch& epoch) {
+    EXPECT_FALSE(epoch.has_loop());
+    EXPECT_EQ(epoch.units_per_second(), 0);
+    ATTEMPT(epoch.name_of_minibatch());
+    ATTEMPT(epoch.sample_seeds({1}));
+  });
+  types.use_where_it_is<nn::RunState>(
+      "RunState", [](nn::RunState& run) { EXPECT_EQ(run.progress.mean_loss(), 0); });
   types.use("RankWord", nn::RankWord(), [](const nn::RankWord&) {});
 }
 
