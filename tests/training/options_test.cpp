@@ -186,5 +186,18 @@ TEST(RunOptionsTest, TimesAddUp) {
   EXPECT_GE(second.run->progress().seconds, before + 0.1);  // with the evaluation
 }
 
+// Also that of a loop which goes on.
+TEST(RunOptionsTest, ASavedTimeHasThatOfTheLoop) {
+  const std::string folder = new_folder("saved_time");
+  {
+    Program first(kPlain, folder);
+    ASSERT_TRUE(first.run->next_epoch(kSamples));
+    ASSERT_TRUE(first.run->next(*first.batch));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    first.run->save();
+  }
+  EXPECT_GE(Program(kPlain, folder, true).run->progress().seconds, 0.1);
+}
+
 }  // namespace
 }  // namespace dynet_like::nn
