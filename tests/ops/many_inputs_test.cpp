@@ -10,7 +10,7 @@ namespace dynet_like {
 namespace {
 
 // More than 2^16, and no multiple of anything.
-constexpr unsigned kMany = 100'003;
+constexpr unsigned kMany = 65'539;
 
 class ManyInputsTest : public ::testing::Test {
  protected:
@@ -60,9 +60,10 @@ TEST_F(ManyInputsTest, LogSumExp) {
 TEST_F(ManyInputsTest, SumAverageAndMaximum) {
   const std::vector<Expression> xs = numbers(kMany);
   const double middle = (kMany - 1) / 2.0;
-  EXPECT_NEAR(static_cast<double>(as_scalar(average(xs).value())), middle, 1e-5 * middle);
+  const Expression mean = average(xs);
+  EXPECT_NEAR(static_cast<double>(as_scalar(mean.value())), middle, 1e-5 * middle);
   EXPECT_NEAR(static_cast<double>(as_scalar(sum(xs).value())), middle * kMany, 1e3 * middle);
-  EXPECT_EQ(gradient(average(xs)), std::vector<float>(kMany, 1 / static_cast<float>(kMany)));
+  EXPECT_EQ(gradient(mean), std::vector<float>(kMany, 1 / static_cast<float>(kMany)));
   EXPECT_EQ(as_scalar(max(xs).value()), static_cast<float>(kMany - 1));
 }
 
@@ -71,14 +72,14 @@ TEST_F(ManyInputsTest, MessagesAreShort) {
   std::vector<Expression> xs = numbers(kMany);
   const auto message = [&](auto function) { return message_of<ShapeError>([&] { function(xs); }); };
   const auto concatenated = [](const auto& all) { return concatenate(all, 1); };
-  xs[70'000] = ones(graph_, Dim({2}));
+  xs[60'000] = ones(graph_, Dim({2}));
   EXPECT_EQ(message(concatenated),
-            "[concatenate] need equal sizes but for dimension 1; got {1} (70000 times) {2} {1} "
-            "(30002 times)");
+            "[concatenate] need equal sizes but for dimension 1; got {1} (60000 times) {2} {1} "
+            "(5538 times)");
   for (unsigned i = 0; i < kMany; i += 2) xs[i] = ones(graph_, Dim({2}));
   EXPECT_EQ(message(concatenated),
             "[concatenate] need equal sizes but for dimension 1; got {2} {1} {2} {1} {2} {1} {2} "
-            "{1} and 99995 more");
+            "{1} and 65531 more");
   EXPECT_EQ(message([](const auto& all) { return concatenate_to_batch(all); }),
             "[concatenate_to_batch] need equal shapes but for the minibatch; got {2} {1}");
   EXPECT_EQ(message([](const auto& all) { return logsumexp(all); }),
