@@ -9,6 +9,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/same_bits.h"
+#include "tests/support/slow_build.h"
 
 namespace dynet_like::nn {
 
@@ -107,7 +108,8 @@ std::vector<float> losses_and_gradients(const ParameterCollection& model, unsign
 }
 
 /// Expects the bits of nodes that run one by one under all policies, with several threads, in parts
-/// that fit a limit of memory, and where batches are verified.
+/// that fit a limit of memory, and where batches are verified; where tests are slow, with one
+/// thread.
 template <class Record>
 void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samples,
                                  const Record& record) {
@@ -123,6 +125,7 @@ void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samp
   };
   for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
     for (const unsigned threads : {1u, 2u}) {
+      if (threads > 1 && runs_slowly()) continue;
       options.policy = policy;
       options.threads = threads;
       check(options);
@@ -130,12 +133,11 @@ void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samp
   }
   options = {};
   options.seed = 7;
-  options.threads = 3;
+  options.threads = runs_slowly() ? 1 : 3;
+  options.memory_limit = 100'000;
   check(options);
   options.threads = 1;
   options.verify_batching = true;
-  check(options);
-  options.memory_limit = 100'000;
   check(options);
 }
 
