@@ -19,9 +19,7 @@ constexpr unsigned kFewest = 5, kMost = 9;
 using Record = std::function<Expression(ComputationGraph& graph, unsigned n)>;
 
 Report run(const Record& record, bool alike = false) {
-  GraphOptions options;
-  options.seed = 1;
-  Minibatch batch(options);
+  Minibatch batch({.seed = 1});
   for (unsigned n = kFewest; n <= kMost; ++n) {
     batch.add_output(record(batch.new_graph(), alike ? kMost : n));
   }

@@ -49,11 +49,7 @@ class BatchPictureTest : public ::testing::Test {
     for (unsigned i = 0; i < samples; ++i) batch.add_output(chain(batch.new_graph(), i + 1));
     batch.forward();
   }
-  static GraphOptions options(unsigned threads = 1) {
-    GraphOptions options;
-    options.threads = threads;
-    return options;
-  }
+  static GraphOptions options(unsigned threads = 1) { return {.threads = threads}; }
 };
 
 TEST_F(BatchPictureTest, HasEveryBatchAndNodeOnce) {

@@ -39,10 +39,7 @@ class EngineFaults : public ::testing::Test {
 };
 
 TEST_F(EngineFaults, APassThatThrowsLeavesNothing) {
-  GraphOptions options;
-  options.detect_anomaly = true;
-  options.memory_limit = 1;
-  Minibatch parts(options);
+  Minibatch parts({.detect_anomaly = true, .memory_limit = 1});
   for (float x : {1.0f, kNaN}) {
     ComputationGraph& graph = parts.new_graph();
     parts.add_loss(sum_elems(cmult(parameter(graph, a), tanh(input(graph, Dim({2}), {x, 1})))));
@@ -62,8 +59,7 @@ TEST_F(EngineFaults, APassThatThrowsLeavesNothing) {
 }
 
 TEST_F(EngineFaults, AnomaliesAreFoundAgain) {
-  GraphOptions options;
-  options.detect_anomaly = true;
+  const GraphOptions options{.detect_anomaly = true};
   ComputationGraph graph(options);
   const Expression y = log(input(graph, -1.0f));
   EXPECT_THROW(y.value(), NumericError);
@@ -256,9 +252,7 @@ TEST_F(EngineFaults, KernelsMayThrow) {
     return result;
   }();
   for (unsigned threads : {1u, 3u}) {
-    GraphOptions options;
-    options.threads = threads;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.threads = threads});
     const Expression x = input(graph, Dim({1}, 5), Floats(5, 1.0f));
     for (int i = 0; i < 3; ++i) {
       EXPECT_THROW(apply_op(op, std::span(&x, 1)).value(), std::runtime_error);
@@ -271,9 +265,7 @@ TEST_F(EngineFaults, KernelsMayThrow) {
 TEST_F(EngineFaults, ZerosHaveOneSign) {
   std::vector<Floats> gradients;
   for (batching::Policy policy : {batching::Policy::none, batching::Policy::automatic}) {
-    GraphOptions options;
-    options.policy = policy;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.policy = policy});
     const Expression x = input(graph, Dim({3, 2}), Floats(6, 1.0f));
     const Expression picked = pick_range(x, 0, 1) * -0.0f + pick_range(x, 1, 2) * -0.0f;
     graph.backward(sum_elems(picked), true);
@@ -286,9 +278,7 @@ TEST_F(EngineFaults, ZerosHaveOneSign) {
 
 // Of a batch, one item may want a gradient and another none.
 TEST_F(EngineFaults, VerificationSkipsWhatNobodyWants) {
-  GraphOptions options;
-  options.verify_batching = true;
-  Minibatch batch(options);
+  Minibatch batch({.verify_batching = true});
   ComputationGraph& with = batch.new_graph();
   batch.add_loss(sum_elems(tanh(parameter(with, a) + input(with, Dim({2}), {1, 2}))));
   batch.add_loss(sum_elems(input(batch.new_graph(), Dim({2}), {1, 2})));
@@ -332,9 +322,7 @@ TEST_F(EngineFaults, VerificationSeesDeferredGradients) {
     result.kernels = &kernels;
     return result;
   }();
-  GraphOptions options;
-  options.verify_batching = true;
-  Minibatch batch(options);
+  Minibatch batch({.verify_batching = true});
   for (float x : {1.0f, 2.0f}) {
     ComputationGraph& graph = batch.new_graph();
     const Expression inputs[] = {parameter(graph, a), input(graph, Dim({2}), {x, x})};
@@ -364,9 +352,7 @@ TEST_F(EngineFaults, InferenceKeepsNothingForBackward) {
   const unsigned hidden = 64, steps = 100;
   const Parameter w = more.add_parameters({4 * hidden, hidden});
   const Parameter bias = more.add_parameters({4 * hidden});
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true});
   ComputationGraph& graph = batch.new_graph();
   CellState state{zeros(graph, {hidden}), zeros(graph, {hidden})};
   state.h = state.h + input(graph, 0.5f);

@@ -12,10 +12,7 @@ namespace {
 class ForgetValuesTest : public ::testing::Test {
  protected:
   static GraphOptions options(bool inference, unsigned threads = 1) {
-    GraphOptions options;
-    options.inference = inference;
-    options.threads = threads;
-    return options;
+    return {.threads = threads, .inference = inference};
   }
 
   // Steps of a sample, each of which forgets what the one before it has recorded; what they end

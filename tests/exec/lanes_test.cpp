@@ -56,9 +56,7 @@ TEST_F(LanesTest, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST_F(LanesTest, LanesAreUsed) {
-  GraphOptions options;
-  options.threads = 3;
-  Minibatch batch(options);
+  Minibatch batch({.threads = 3});
   for (unsigned i = 0; i < 40; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
   batch.forward();
   std::uint64_t batches = 0;
@@ -70,10 +68,7 @@ TEST_F(LanesTest, LanesAreUsed) {
 }
 
 TEST_F(LanesTest, AFailureInOneLaneReachesTheCaller) {
-  GraphOptions options;
-  options.threads = 4;
-  options.detect_anomaly = true;
-  Minibatch batch(options);
+  Minibatch batch({.threads = 4, .detect_anomaly = true});
   for (unsigned i = 0; i < 40; ++i) {
     ComputationGraph& graph = batch.new_graph();
     Expression loss = loss_of(graph, i);
@@ -118,9 +113,7 @@ TEST_F(LanesTest, AfterAFailureInOneLaneClearIsEnough) {
     result.kernels = &kernels;
     return result;
   }();
-  GraphOptions options;
-  options.threads = 4;
-  Minibatch batch(options);
+  Minibatch batch({.threads = 4});
   const auto run = [&](float x) {
     batch.clear();
     for (unsigned i = 0; i < 40; ++i) {
@@ -144,10 +137,7 @@ TEST_F(LanesTest, ReportsCountAllParts) {
   for (std::size_t limit = 20000; limit <= 120000; limit += 4000) {
     std::vector<std::uint64_t> nodes;
     for (const unsigned threads : {1u, 4u}) {
-      GraphOptions options;
-      options.threads = threads;
-      options.memory_limit = limit;
-      Minibatch batch(options);
+      Minibatch batch({.threads = threads, .memory_limit = limit});
       for (unsigned i = 0; i < 40; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
       batch.forward();
       nodes.push_back(batch.explain().nodes);

@@ -101,8 +101,7 @@ TEST_F(MemoryPrograms, TakeNoMoreThanTheLimit) {
       most_alone = std::max<std::size_t>(most_alone, alone.explain().peak_bytes);
     }
     for (unsigned threads = 1; threads <= 3; ++threads) {
-      GraphOptions options;
-      options.threads = threads;
+      GraphOptions options{.threads = threads};
       Minibatch whole(options);
       record(whole, program);
       whole.forward();
@@ -124,8 +123,7 @@ TEST_F(MemoryPrograms, TakeNoMoreThanTheLimit) {
 
 TEST_F(MemoryPrograms, KeepTheirOutputsInInference) {
   for (const auto& [name, program] : kPrograms) {
-    GraphOptions options;
-    options.inference = true;
+    GraphOptions options{.inference = true};
     Minibatch whole(options);
     record(whole, program);
     const float total = whole.forward();
@@ -211,9 +209,7 @@ TEST(MemoryLimitTest, VerticesHaveFactors) {
 TEST_F(MemoryPrograms, PeaksCountLists) {
   constexpr unsigned kMany = 500, kTerms = 4;
   for (const bool inference : {false, true}) {
-    GraphOptions options;
-    options.inference = inference;
-    Minibatch batch(options);
+    Minibatch batch({.inference = inference});
     for (unsigned i = 0; i < kMany; ++i) {
       const Expression x = input(batch.new_graph(), static_cast<float>(i));
       batch.add_output(sum(std::vector<Expression>(kTerms, x)));

@@ -14,11 +14,7 @@ using Floats = std::vector<float>;
 class PassingValuesTest : public ::testing::Test {
  protected:
   static GraphOptions options(std::size_t limit = 0, unsigned threads = 1) {
-    GraphOptions options;
-    options.inference = true;
-    options.memory_limit = limit;
-    options.threads = threads;
-    return options;
+    return {.threads = threads, .inference = true, .memory_limit = limit};
   }
 
   // A layer of many steps, of which only the result is read.

@@ -36,11 +36,7 @@ class PlacesWithoutLinesTest : public ::testing::Test {
     return all;
   }
 
-  const GraphOptions options_ = [] {
-    GraphOptions options;
-    options.record_places = true;
-    return options;
-  }();
+  const GraphOptions options_{.record_places = true};
   Minibatch batch_{options_};
 };
 

@@ -14,9 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 Report of_sentences(const std::string& label, bool measure_time = false) {
-  GraphOptions options;
-  options.measure_time = measure_time;
-  Minibatch batch(options);
+  Minibatch batch({.measure_time = measure_time});
   for (unsigned n = 5; n <= 9; ++n) {
     const Expression x = input(batch.new_graph(), {n}, std::vector<float>(n, 1));
     const Expression scores = softmax(x);

@@ -13,10 +13,7 @@ namespace {
 class ReportTimesTest : public ::testing::Test {
  protected:
   Report run(bool measure_time, unsigned threads = 1) {
-    GraphOptions options;
-    options.measure_time = measure_time;
-    options.threads = threads;
-    Minibatch batch(options);
+    Minibatch batch({.threads = threads, .measure_time = measure_time});
     for (unsigned n = 1; n <= 40; ++n) {
       ComputationGraph& graph = batch.new_graph();
       Expression h = input(graph, Dim({kSize}), std::vector<float>(kSize, 0.1f));

@@ -21,11 +21,7 @@ float read(const Tensor& tensor) {
   return *first;
 }
 
-GraphOptions verifying() {
-  GraphOptions options;
-  options.verify_batching = true;
-  return options;
-}
+GraphOptions verifying() { return {.verify_batching = true}; }
 
 #ifdef DYNET_LIKE_ASAN
 constexpr bool kAddressSanitizer = true;

@@ -15,12 +15,7 @@ namespace {
 
 class GraphTimelineTest : public ::testing::Test {
  protected:
-  GraphOptions options(unsigned threads = 1) {
-    GraphOptions options;
-    options.timeline = &timeline;
-    options.threads = threads;
-    return options;
-  }
+  GraphOptions options(unsigned threads = 1) { return {.threads = threads, .timeline = &timeline}; }
   Expression loss(ComputationGraph& graph, std::size_t i) const {
     Expression h = input(graph, Dim({kSize}), std::vector<float>(kSize, 0.1f));
     for (std::size_t step = 0; step < 4 + i % 3; ++step) {
