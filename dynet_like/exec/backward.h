@@ -4,8 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/exec/pass_gradients.h"
+#include "dynet_like/exec/gradient_plan.h"
 #include "dynet_like/exec/shared_contributions.h"
+#include "dynet_like/exec/waiting_addends.h"
 
 namespace dynet_like::detail {
 
@@ -13,31 +14,32 @@ namespace dynet_like::detail {
 /// pass.
 class Backward {
  public:
-  explicit Backward(RunState& run)
-      : run_(run), gradients_(run), contributions_(run.common), lists_() {}
+  explicit Backward(RunState& run) : run_(run), contributions_(run.common) {}
 
   /// Computes the gradients of the sum of those of these values that are in this lane. `full`:
   /// inputs have gradients, too. Contributions to parameters, and to values of parameters alone,
-  /// are collected. `part_ends`: the tapes below each of these ends, and above the one before, form
-  /// a part; contributions of each part to shared values are kept apart.
+  /// are collected. `shard_ends`: the tapes below each of these ends, and above the one before,
+  /// form a shard; contributions of each shard to shared values are kept apart.
   void run(std::span<const ValueRef> roots, bool full,
-           std::span<const std::uint32_t> part_ends = {});
+           std::span<const std::uint32_t> shard_ends = {});
   SharedContributions& contributions() { return contributions_; }
 
   /// The gradient of a node's output in the last pass, or null if it has none.
   const std::byte* gradient_of(NodeRef ref) const;
   /// The bytes of all gradients.
-  std::size_t bytes() const { return was_run_ ? gradients_.plan.bytes() : 0; }
+  std::size_t bytes() const { return was_run_ ? gradients_.plan.bytes : 0; }
   void forget() { was_run_ = false; }
   bool was_run() const { return was_run_; }
 
  private:
   void begin(std::span<const ValueRef> roots, bool full);
-  void run_batch(std::uint32_t index);
+  void differentiate_batch(std::uint32_t index);
   void find_nodes(const Batch& batch);
   Destination destination(unsigned input);
-  std::size_t stride_of(NodeRef consumer, unsigned input) const;
+  std::size_t stride_of(NodeRef consumer, unsigned input, const EdgeGradient& edge) const;
+  void sum_slots(NodeRef ref);
   void sum_slots_of_sources(std::uint32_t tape);
+  const std::byte* contribution_of(NodeRef ref) const;
   void contribute_to_shared(std::uint32_t tape);
   void contribute(NodeRef ref, std::size_t inputs);
 
@@ -50,6 +52,7 @@ class Backward {
   std::vector<NodeRef> nodes_;
   std::vector<const EdgeGradient*> edges_;
   std::vector<std::uint32_t> items_;
+  std::vector<WaitingAddend> waiting_;
   Arena lists_;
 };
 

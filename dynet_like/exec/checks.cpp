@@ -8,7 +8,7 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/open_destinations.h"
-#include "dynet_like/exec/recursion_run.h"
+#include "dynet_like/exec/recursion.h"
 #include "dynet_like/tape/node_text.h"
 
 namespace dynet_like::detail {
@@ -44,12 +44,6 @@ std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b
                      std::to_string(element) + " of its " + what + ", " + numbers + " alone");
 }
 
-std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n) {
-  std::size_t i = 0;
-  while (i < n && std::isfinite(element_at(dtype, values, i))) ++i;
-  return i;
-}
-
 // Numbers in memory of this process: the numbers themselves, or a copy from a device.
 class Seen {
  public:
@@ -80,16 +74,6 @@ std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t 
 const void* real_of_item(const Signature& type, const void* reals, std::size_t i) {
   if (reals == nullptr) return nullptr;
   return static_cast<const std::byte*>(reals) + i * type.op->numbers.reals * size_of(type.dtype);
-}
-
-// Throws at the first of these numbers, which are in memory of this process, that is not finite.
-void refuse_not_finite(const std::string& node, const char* what, DType dtype,
-                       const std::byte* values, std::size_t n) {
-  const std::size_t at = first_not_finite(dtype, values, n);
-  if (at == n) return;
-  throw NumericError("[detect_anomaly] need finite numbers; got " +
-                     std::to_string(element_at(dtype, values, at)) + " in element " +
-                     std::to_string(at) + " of the " + what + " of " + node);
 }
 
 std::string text_of(const RunState& run, NodeRef ref) {
@@ -166,16 +150,16 @@ struct OwnGradients {
 
 }  // namespace
 
-std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,
-                             std::size_t n) {
+void check_finite(const CommonState& common, const char* what, DType dtype, const std::byte* values,
+                  std::size_t n, const OwnerOfElement& owner) {
   const Seen seen(common, values, n * size_of(dtype));
-  return first_not_finite(dtype, seen.data(), n);
-}
-
-void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,
-                  const std::byte* values, std::size_t n) {
-  const Seen seen(common, values, n * size_of(dtype));
-  refuse_not_finite(node, what, dtype, seen.data(), n);
+  std::size_t at = 0;
+  while (at < n && std::isfinite(element_at(dtype, seen.data(), at))) ++at;
+  if (at == n) return;
+  const double number = element_at(dtype, seen.data(), at);
+  const std::string who = owner(at);
+  throw NumericError("[detect_anomaly] need finite numbers; got " + std::to_string(number) +
+                     " in element " + std::to_string(at) + " of the " + what + " of " + who);
 }
 
 void verify_forward(RunState& run, const Batch& batch) {
@@ -214,9 +198,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
     Batch one = batch;
     one.type = &run.tape(ref).type_of(ref.node);
     one.out = out.data();
-    RecursionRun recursion(run, one, std::span(&ref, 1));
-    recursion.forward();
-    recursion.give_back();
+    give_back(run, *run_recursion(run, one, std::span(&ref, 1)));
     const Seen alone(run.common, out.data(), bytes);
     const std::size_t elements = bytes / size_of(signature.dtype);
     const std::size_t at = first_difference(signature.dtype, together, alone.data(), elements);
@@ -284,25 +266,23 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
 }
 
 void check_values(const RunState& run, const Batch& batch) {
-  const Signature& signature = batch.signature();
-  const Seen all(run.common, batch.out, batch.out_bytes);
-  const std::byte* values = all.data();
-  for (NodeRef ref : run.nodes_of(batch)) {
-    const std::uint32_t items = run.items_of(ref);
-    const std::size_t size = items * signature.output_size;
-    if (first_not_finite(signature.dtype, values, size) < size) {
-      refuse_not_finite(text_of(run, ref), "value", signature.dtype, values, size);
-    }
-    values += items * batch.stride();
-  }
+  const std::size_t size = batch.signature().output_size;
+  check_finite(run.common, "value", batch.signature().dtype, batch.out, batch.items * size,
+               [&](std::size_t& element) {
+                 for (NodeRef ref : run.nodes_of(batch)) {
+                   const std::size_t elements = run.items_of(ref) * size;
+                   if (element < elements) return text_of(run, ref);
+                   element -= elements;
+                 }
+                 return std::string();
+               });
 }
 
 void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient) {
   const Signature& signature = run.tape(ref).type_of(ref.node).signature;
-  const std::size_t size = run.items_of(ref) * signature.output_size;
-  const Seen seen(run.common, gradient, size * size_of(signature.dtype));
-  if (first_not_finite(signature.dtype, seen.data(), size) == size) return;
-  refuse_not_finite(text_of(run, ref), "gradient", signature.dtype, seen.data(), size);
+  check_finite(run.common, "gradient", signature.dtype, gradient,
+               run.items_of(ref) * signature.output_size,
+               [&](std::size_t&) { return text_of(run, ref); });
 }
 
 }  // namespace dynet_like::detail

@@ -1,6 +1,7 @@
 // Modes that check every batch when it runs.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "dynet_like/exec/run_state.h"
@@ -15,12 +16,12 @@ void verify_recursions(RunState& run, const Batch& batch);
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
                      std::span<const NodeRef> nodes);
 
-/// The first of n elements that is not finite, or n.
-std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,
-                             std::size_t n);
-/// Throws NumericError, with `node` and `what`, at the first element that is not finite.
-void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,
-                  const std::byte* values, std::size_t n);
+/// Says who has an element, by its number among those that are checked, which becomes its number
+/// there.
+using OwnerOfElement = std::function<std::string(std::size_t& element)>;
+/// Throws NumericError, with `what` and its owner, at the first of n elements that is not finite.
+void check_finite(const CommonState& common, const char* what, DType dtype, const std::byte* values,
+                  std::size_t n, const OwnerOfElement& owner);
 /// Throws NumericError at the first value that is not finite.
 void check_values(const RunState& run, const Batch& batch);
 /// Throws NumericError if a node's gradient is not finite.

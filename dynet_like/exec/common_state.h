@@ -21,11 +21,12 @@ namespace dynet_like::detail {
 
 /// Where the value of a node lies (null: not computed), and the batch that computed it.
 struct NodeState {
-  static constexpr std::uint32_t kGone = kNone - 1;
+  static constexpr std::uint32_t kGone = kNone - 1, kNotPlanned = kNone >> 1;
 
   std::byte* value = nullptr;
-  std::uint32_t batch = kNone;       ///< kNone: it has not run; kGone: the batch was removed
-  std::uint32_t plan_index = kNone;  ///< while it is being planned; kNeeded before that
+  std::uint32_t batch = kNone;  ///< kNone: it has not run; kGone: the batch was removed
+  std::uint32_t planned : 31 = kNotPlanned;  ///< its index among the nodes that are planned
+  std::uint32_t is_needed : 1 = 0;           ///< while needed nodes are collected
 
   bool has_run() const { return batch != kNone; }
   bool has_batch() const { return batch < kGone; }
@@ -60,7 +61,7 @@ struct SharedValue {
   std::vector<SharedInput> inputs;
   /// Packed copies of a value that is not a parameter, or of a parameter whose memory is held.
   std::shared_ptr<PackedMatrices> packed;
-  std::uint64_t run = 0;  ///< the value of CommonState::runs when it was last found
+  std::uint64_t pass = 0;  ///< the value of CommonState::passes when it was last found
   /// The node that stands for the value while it is computed.
   NodeRef representative;
   bool pending = false;
@@ -177,7 +178,7 @@ struct CommonState {
   Arena shared_lists;   ///< the lists of their batches
 
   ReadParameters parameters;
-  std::uint64_t runs = 0;  ///< the number of forward and backward runs so far
+  std::uint64_t passes = 0;  ///< the number of forward and backward passes so far
   /// By type: bounds of nodes whose values were released.
   std::unordered_map<TypeId, std::uint64_t> released_bounds;
   std::uint64_t recomputed = 0;  ///< nodes that were computed again after they had been freed

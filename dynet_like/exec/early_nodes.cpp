@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/exec/run_batch.h"
+#include "dynet_like/exec/run_rows.h"
 
 namespace dynet_like::detail {
 
@@ -34,8 +35,7 @@ void EarlyNodes::begin(const batching::Schedule& schedule, std::span<const NodeR
 }
 
 bool EarlyNodes::may_be_early(const OfType& of, std::uint32_t type) const {
-  return run_.types()[type].op->early != nullptr && of.batches > 1 &&
-         of.nodes < kNarrow * of.batches;
+  return run_.types()[type].op->early != nullptr && is_narrow(of.nodes, of.batches);
 }
 
 EarlySums EarlyNodes::next(std::uint32_t type, std::size_t nodes) {

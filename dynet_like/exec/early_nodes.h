@@ -10,10 +10,6 @@
 
 namespace dynet_like::detail {
 
-/// With fewer columns than this, products take longer than one product for several batches or
-/// levels, and writing and reading its sums.
-inline constexpr std::size_t kNarrow = 8;
-
 /// For one plan after the other. Keeps its memory.
 class EarlyNodes {
  public:

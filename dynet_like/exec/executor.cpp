@@ -51,7 +51,7 @@ void Executor::forget_types() {
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
   const Running::Use use(common_.running());
-  ++common_.runs;
+  ++common_.passes;
   const std::uint64_t batches_before = lanes_.batches();
   TimelineTrack* const track = timeline_.use_track();
   TimelineScope scope(track, TimelineSpan::forward);
@@ -99,7 +99,7 @@ void Executor::begin_backward() {
 
 void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
   const Running::Use use(common_.running());
-  ++common_.runs;
+  ++common_.passes;
   roots_.insert(roots_.end(), roots.begin(), roots.end());
   TimelineTrack* const track = timeline_.use_track();
   const TimelineScope scope(track, TimelineSpan::backward);
@@ -111,12 +111,12 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   note_peak();
 }
 
-void Executor::run_backward_by_parts(std::span<const ValueRef> roots,
-                                     std::span<const std::uint32_t> ends,
-                                     std::span<Gradients> gradients, const OnComplete& complete) {
+void Executor::run_backward_by_shards(std::span<const ValueRef> roots,
+                                      std::span<const std::uint32_t> ends,
+                                      std::span<Gradients> gradients, const OnComplete& complete) {
   begin_backward();
   const Running::Use use(common_.running());
-  ++common_.runs;
+  ++common_.passes;
   roots_.assign(roots.begin(), roots.end());
   {
     const TimelineScope scope(timeline_.use_track(), TimelineSpan::backward);
@@ -127,7 +127,7 @@ void Executor::run_backward_by_parts(std::span<const ValueRef> roots,
   for (const std::unique_ptr<Lane>& lane : lanes_.in_use()) {
     contributions.push_back(&lane->backward.contributions());
   }
-  shared_.add_parts(contributions, lanes_.first().run, lanes_.queue(), gradients, complete);
+  shared_.add_shards(contributions, lanes_.first().run, lanes_.queue(), gradients, complete);
   lanes_.queue().submit();
   for (const std::unique_ptr<Lane>& lane : lanes_.in_use()) lane->backward.contributions().clear();
   note_peak();

@@ -41,12 +41,12 @@ class Executor {
   /// A pass is: begin, run over all roots (or part by part, releasing tapes in between), finish.
   void begin_backward();
   void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false);
-  /// A whole pass that sums the gradients of parameters by parts: a part's tapes are those below
-  /// ends[i] and in no earlier part, and its sums are added to gradients[i]. The last part ends
+  /// A whole pass that sums the gradients of parameters by shards: a shard's tapes are those below
+  /// ends[i] and in no earlier shard, and its sums are added to gradients[i]. The last shard ends
   /// with the last tape. `complete` is called for each parameter that only samples read, as soon as
   /// its gradients are complete.
-  void run_backward_by_parts(std::span<const ValueRef> roots, std::span<const std::uint32_t> ends,
-                             std::span<Gradients> gradients, const OnComplete& complete);
+  void run_backward_by_shards(std::span<const ValueRef> roots, std::span<const std::uint32_t> ends,
+                              std::span<Gradients> gradients, const OnComplete& complete);
   void finish_backward(Gradients& gradients);
   /// Whether a pass has covered the tape since its values were computed.
   bool has_gradients(std::uint32_t tape) const { return lanes_.of(tape).backward.was_run(); }

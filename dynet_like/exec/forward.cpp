@@ -68,7 +68,7 @@ void Forward::resolve_inputs() {
 const NodeState& Forward::producer_of(NodeRef consumer, ValueId input) const {
   const NodeRef producer{consumer.tape, run_.tape(consumer).value(input).node};
   const NodeState& state = run_.state(producer);
-  if (state.value != nullptr || state.plan_index != kNone) return state;
+  if (state.value != nullptr || state.planned != NodeState::kNotPlanned) return state;
   return run_.state(run_.shared()[run_.identity_of(producer)].representative);
 }
 
@@ -84,7 +84,7 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
     TapeState& state = run_.tapes()[ref.tape];
     const std::uint32_t type = state.tape->node(ref.node).type;
     type_.push_back(types_.number(joins ? planned_type(type) : type));
-    state.nodes[ref.node].plan_index = i;
+    state.nodes[ref.node].planned = i;
     for (ValueId input : state.tape->inputs_of(ref.node)) add_input(ref, input, i);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
@@ -117,9 +117,7 @@ std::uint32_t Forward::planned_type(std::uint32_t type) {
 
 void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {
   const NodeState& producer = producer_of(consumer, input);
-  if (producer.value == nullptr && producer.plan_index < index) {
-    inputs_.push_back(producer.plan_index);
-  }
+  if (producer.value == nullptr && producer.planned < index) inputs_.push_back(producer.planned);
 }
 
 // A batch whose values are not all freed keeps its memory.

@@ -53,7 +53,6 @@ void Liveness::release() {
   for (const std::unique_ptr<Lane>& lane : lanes_.in_use()) {
     RunState& run = lane->run;
     if (lane != lanes_.all().front()) run.batches.clear();
-    run.recursions.resize(0);
     run.nodes.clear();
     run.values.reset();
     run.lists.reset();
@@ -101,7 +100,7 @@ Liveness::Mark Liveness::mark(std::uint32_t tape) const {
   const RunState& run = lanes_.all()[lane]->run;
   const Batch last = run.batches.empty() ? Batch{} : run.batches.back();
   return {releases_,
-          common_.runs,
+          common_.passes,
           static_cast<std::uint32_t>(lane),
           run.batches.size(),
           last.first_node + last.nodes,  // nodes of a failed run may lie behind them
@@ -115,7 +114,7 @@ bool Liveness::is_good(const Mark& mark, std::size_t lane) const {
   if (mark.releases != releases_ || mark.lane != lane) return false;
   const std::vector<Batch>& batches = lanes_.all()[lane]->run.batches;
   if (batches.size() < mark.batches) return false;
-  return mark.batches == 0 || batches[mark.batches - 1].run <= mark.runs;
+  return mark.batches == 0 || batches[mark.batches - 1].pass <= mark.passes;
 }
 
 // The batch keeps a place for a reverted node: it then holds the number of items.
@@ -144,7 +143,6 @@ void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
                   [](const Batch& batch) { return batch.left == 0 && !batch.shared; })) {
     for (std::size_t b = mark.batches; b < run.batches.size(); ++b) leave_batch(run, b);
     run.batches.resize(mark.batches);
-    run.recursions.resize(static_cast<std::uint32_t>(mark.batches));
     run.nodes.resize(mark.nodes);
     run.values.rewind(mark.values);
     run.lists.rewind(mark.lists);

@@ -25,7 +25,7 @@ class Liveness {
 
   /// How much has run, to revert to.
   struct Mark {
-    std::uint64_t releases = 0, runs = 0;
+    std::uint64_t releases = 0, passes = 0;
     std::uint32_t lane = 0;
     std::size_t batches = 0, nodes = 0;
     Arena::Mark values, lists;

@@ -9,12 +9,10 @@ namespace dynet_like::detail {
 
 namespace {
 
-constexpr std::uint32_t kNeeded = kNone - 1;
-
 // Returns whether the node was not yet needed.
 bool need(NodeState& state) {
-  if (state.value != nullptr || state.plan_index == kNeeded) return false;
-  state.plan_index = kNeeded;
+  if (state.value != nullptr || state.is_needed != 0) return false;
+  state.is_needed = 1;
   return true;
 }
 
@@ -59,9 +57,9 @@ void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_
   const Tape& tape = *common_.tapes[tape_index].tape;
   NodeState* const states = common_.tapes[tape_index].nodes.data();
   for (NodeId node = last; open > 0; --node) {
-    if (states[node].plan_index != kNeeded) continue;
+    if (states[node].is_needed == 0) continue;
     --open;
-    states[node].plan_index = kNone;
+    states[node].is_needed = 0;
     if (!enter({tape_index, node})) continue;
     for (ValueId input : tape.inputs_of(node)) open += need(states[tape.value(input).node]);
   }
@@ -74,7 +72,7 @@ void NeededNodes::collect_all(std::uint32_t tape_index) {
   const Value* const values = tape.values().data();
   NodeState* const states = common_.tapes[tape_index].nodes.data();
   for (NodeId node = 0; node < nodes.size(); ++node) {
-    states[node].plan_index = kNone;
+    states[node].is_needed = 0;
     if (types[nodes[node].type].inputs > 0 && values[nodes[node].value].identity == 0) {
       pending_.push_back({tape_index, node});
     } else {
@@ -158,7 +156,7 @@ void NeededNodes::check_device(const ParameterStorage& parameter) const {
 void NeededNodes::describe(SharedValue& shared, NodeRef ref) {
   const Tape& tape = common_.tape(ref);
   shared.pending = true;
-  shared.run = common_.runs;
+  shared.pass = common_.passes;
   shared.packed = std::make_shared<PackedMatrices>();
   shared.representative = ref;
   shared.type = tape.node(ref.node).type;
@@ -185,7 +183,10 @@ std::span<const NodeRef> NeededNodes::of_tapes(std::uint32_t begin, std::uint32_
 void NeededNodes::forget() {
   for (const Identity identity : common_.met_shared) common_.shared[identity].pending = false;
   for (TapeState& tape : common_.tapes) {
-    for (NodeState& state : tape.nodes) state.plan_index = kNone;
+    for (NodeState& state : tape.nodes) {
+      state.planned = NodeState::kNotPlanned;
+      state.is_needed = 0;
+    }
   }
 }
 

@@ -59,10 +59,15 @@ struct Rows {
 
   const Signature& signature() const { return type->signature; }
   std::size_t element() const { return size_of(signature().dtype); }
+  int dtype_index() const { return static_cast<int>(signature().dtype); }  ///< in Kernels
   /// The distance in bytes from item to item.
   std::size_t stride() const { return signature().output_size * element(); }
   std::size_t saved_stride() const { return signature().saved_size * element(); }
   std::size_t deferred_stride() const { return signature().deferred_size * element(); }
+  /// The bytes of the sums of such products.
+  std::size_t early_bytes(const EarlyProducts& products) const {
+    return items * products.size * element();
+  }
   /// The place of an element of the outputs, which is followed by the rest of its part.
   ItemPlaces outputs_from(std::size_t offset) const { return places(out, out_parts, offset); }
   ItemPlaces gradients_from(std::size_t offset) const { return places(dy, dy_parts, offset); }

@@ -2,8 +2,7 @@
 #include <utility>
 
 #include "dynet_like/exec/checks.h"
-#include "dynet_like/exec/packing.h"
-#include "dynet_like/exec/recursion_run.h"
+#include "dynet_like/exec/recursion.h"
 #include "dynet_like/exec/run_batch.h"
 #include "dynet_like/exec/run_rows.h"
 
@@ -101,13 +100,16 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
   }
 }
 
-void count(RunState& run, const Batch& batch, bool is_call) {
-  TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
+TypeCount& counts_of(RunState& run, const Batch& batch) {
+  return run.counts.type(batch.type->id, run.types().type_count());
+}
+
+void count(RunState& run, const Batch& batch) {
+  TypeCount& counts = counts_of(run, batch);
   counts.nodes += batch.nodes;
   counts.items += batch.items;
   ++counts.batches;
   ++run.counts.batches;
-  counts.forward_calls += is_call ? 1 : 0;
   if (batch.type->op->role == Role::copy) run.counts.copied_bytes += batch.out_bytes;
 }
 
@@ -118,7 +120,7 @@ void note_values(RunState& run, const Batch& batch) {
   const auto index = static_cast<std::uint32_t>(run.batches.size() - 1);
   std::byte* value = batch.out;
   for (NodeRef ref : run.nodes_of(batch)) {
-    run.state(ref) = {value, index, kNone};
+    run.state(ref) = {value, index};
     if (batch.shared) {
       SharedValue& known = run.shared()[run.identity_of(ref)];
       known.value = value;
@@ -130,14 +132,15 @@ void note_values(RunState& run, const Batch& batch) {
 }
 
 // If a check fails, the nodes have no values: a later request computes and checks them again.
-void enter(RunState& run, const Batch& batch, bool is_call) {
-  count(run, batch, is_call);
+void enter(RunState& run, const Batch& batch) {
+  count(run, batch);
   const bool is_recursion = batch.type->op->role == Role::recursion;
   if (run.options().verify_batching && batch.items > 1) {
     is_recursion ? verify_recursions(run, batch) : verify_forward(run, batch);
   }
   if (run.options().detect_anomaly) check_values(run, batch);
   run.batches.push_back(batch);
+  run.batches.back().early = {};
   run.note_held();
 }
 
@@ -164,7 +167,7 @@ Batch make_batch(RunState& run, std::span<const NodeRef> nodes, bool shared) {
   batch.nodes = batch.left = static_cast<std::uint32_t>(nodes.size());
   for (NodeRef ref : nodes) batch.items += run.items_of(ref);
   batch.shared = shared;
-  batch.run = run.common.runs;
+  batch.pass = run.common.passes;
   const auto allocate = [&](std::size_t bytes) {
     return shared ? run.common.shared_values.allocate_array<std::byte>(bytes)
                   : run.values.allocate(bytes);
@@ -203,30 +206,22 @@ void list_inputs(RunState& run, Batch& batch, Arena& lists, const EarlySums* onl
 
 void run_kernel(RunState& run, Batch& batch) {
   refresh_tables(run, *batch.type, batch);
-  run_forward(run, batch, run.counts.type(batch.type->id, run.types().type_count()).seconds,
-              batch.nodes);
+  forward_rows(run, batch, counts_of(run, batch), batch.nodes);
   // Without a backward pass nobody reads the saved items.
   if (run.options().inference && batch.saved != nullptr && !batch.shared) {
     run.values.give_back(std::exchange(batch.saved, nullptr), batch.items * batch.saved_stride());
   }
-  enter(run, batch, true);
-  run.batches.back().early = {};
 }
 
 // A recursion runs programs instead of a kernel.
-void run_recursion(RunState& run, Batch& batch) {
-  run.counts.type(batch.type->id, run.types().type_count());
+void run_programs(RunState& run, Batch& batch) {
+  counts_of(run, batch);
   TimelineScope scope(run.track(), TimelineSpan::recursion);
   scope.count(batch.nodes);
-  auto recursion = std::make_unique<RecursionRun>(run, batch, run.nodes_of(batch));
-  recursion->forward();
-  if (run.options().inference) {
-    recursion->give_back();
-    return enter(run, batch, false);
-  }
-  run.recursions.make_room();
-  enter(run, batch, false);
-  run.recursions.add(static_cast<std::uint32_t>(run.batches.size() - 1), std::move(recursion));
+  batch.recursion = run_recursion(run, batch, run.nodes_of(batch));
+  if (!run.options().inference) return;
+  give_back(run, *batch.recursion);
+  batch.recursion.reset();
 }
 
 }  // namespace
@@ -235,11 +230,12 @@ void run_batch(RunState& run, std::span<const NodeRef> nodes, bool shared, const
   Batch batch = make_batch(run, nodes, shared);
   batch.early = early;
   if (batch.type->op->role == Role::recursion) {
-    run_recursion(run, batch);
+    run_programs(run, batch);
   } else {
     list_inputs(run, batch, shared ? run.common.shared_lists : run.lists);
     run_kernel(run, batch);
   }
+  enter(run, batch);
   note_values(run, batch);
 }
 
@@ -253,9 +249,7 @@ void run_early_products(RunState& run, std::span<const NodeRef> nodes, const Ear
   list_inputs(run, batch, run.lists, &early);
   refresh_tables(run, *batch.type, batch);
   run.nodes.resize(batch.first_node);
-  TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
-  run_early(run, batch, counts.seconds);
-  ++counts.forward_calls;
+  forward_early(run, batch, counts_of(run, batch));
 }
 
 }  // namespace dynet_like::detail

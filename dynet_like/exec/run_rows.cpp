@@ -1,27 +1,78 @@
-// Makes one kernel call, forward or backward.
+// Makes one kernel call, forward or backward, with packed copies of shared matrices.
 #include "dynet_like/exec/run_rows.h"
 
 #include <algorithm>
 
 #include "dynet_like/exec/checks.h"
-#include "dynet_like/exec/packing.h"
 
 namespace dynet_like::detail {
 
-void run_forward(RunState& run, const Rows& rows, double& seconds, std::size_t nodes) {
-  const KernelTime time(run, seconds, nodes);
-  const auto dtype = static_cast<int>(rows.signature().dtype);
-  run.queue->forward(rows.kernels->forward[dtype], forward_call(rows));
+namespace {
+
+struct Packable {
+  PackedMatrices* copies = nullptr;
+  const void* value = nullptr;
+  MatrixPlace place = {};
+  std::uint64_t version = 0;
+};
+
+// Tables have none: postponed updates change rows without a new version.
+Packable find_packable(RunState& run, const NodeType& type, unsigned j,
+                       const SharedArgument& argument) {
+  if (type.shared_gradients[j] != SharedGradient::outer_product) return {};
+  if (run.queue->packing(type.signature.dtype) == 0) return {};
+  SharedValue& shared = run.shared()[argument.producer];
+  if (shared.value == nullptr) return {};
+  const Dim& dim = type.signature.inputs[j];
+  const MatrixPlace place{argument.offset, dim.rows(), dim.cols()};
+  if (shared.parameter == nullptr) {
+    return {shared.packed.get(), shared.value, place, shared.pass + 1};
+  }
+  ParameterStorage& parameter = *shared.parameter;
+  if (parameter.is_table) return {};
+  if (!parameter.values.is_handed_out()) {
+    return {parameter.values.packed.get(), parameter.values.data(), place,
+            parameter.values.version()};
+  }
+  // Somebody may write to its memory between two runs.
+  return {shared.packed.get(), shared.value, place, run.common.passes + 1};
 }
 
-void run_early(RunState& run, const Rows& rows, double& seconds) {
-  const KernelTime time(run, seconds, 0);
-  const auto dtype = static_cast<int>(rows.signature().dtype);
-  run.queue->forward(rows.kernels->begin[dtype], forward_call(rows));
+const void* packed_transpose(RunState& run, const NodeType& type, unsigned j,
+                             const SharedArgument& argument) {
+  const Packable packable = find_packable(run, type, j, argument);
+  if (packable.copies == nullptr) return nullptr;
+  return packable.copies->transpose(*run.queue, type.signature.dtype, packable.value,
+                                    packable.place, packable.version);
 }
 
-void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& wanted,
-                  TypeCount& counts, Arena& lists) {
+void run_forward(RunState& run, const Rows& rows, Kernels::Forward kernel, TypeCount& counts,
+                 std::size_t nodes) {
+  const KernelTime time(run, counts.seconds, nodes);
+  run.queue->forward(kernel, forward_call(rows));
+  ++counts.forward_calls;
+}
+
+}  // namespace
+
+const void* packed_matrix(RunState& run, const NodeType& type, unsigned j,
+                          const SharedArgument& argument, std::size_t n) {
+  const Packable packable = find_packable(run, type, j, argument);
+  if (packable.copies == nullptr) return nullptr;
+  return packable.copies->matrix(*run.queue, type.signature.dtype, packable.value, packable.place,
+                                 packable.version, n * type.signature.inputs[j + 1].cols());
+}
+
+void forward_rows(RunState& run, const Rows& rows, TypeCount& counts, std::size_t nodes) {
+  run_forward(run, rows, rows.kernels->forward[rows.dtype_index()], counts, nodes);
+}
+
+void forward_early(RunState& run, const Rows& rows, TypeCount& counts) {
+  run_forward(run, rows, rows.kernels->begin[rows.dtype_index()], counts, 0);
+}
+
+void backward_rows(RunState& run, Queue& queue, const Rows& rows, const Wanted& wanted,
+                   TypeCount& counts, Arena& lists) {
   const NodeType& type = *rows.type;
   const Destination* const dx = wanted.dx;
   const bool any = std::any_of(dx, dx + type.inputs, [](const auto& to) { return to.wanted(); });
@@ -32,9 +83,8 @@ void run_backward(RunState& run, Queue& queue, const Rows& rows, const Wanted& w
     if (in[j].shared == nullptr || !dx[j + 1].wanted()) continue;
     in[j].packed = packed_transpose(run, type, j, rows.arguments[j]);
   }
-  const Kernels& kernels = *rows.kernels;
   const Kernels::Backward kernel =
-      (wanted.early ? kernels.end : kernels.backward)[static_cast<int>(type.signature.dtype)];
+      (wanted.early ? rows.kernels->end : rows.kernels->backward)[rows.dtype_index()];
   if (run.options().verify_batching && call.n > 1 && !wanted.owners.empty()) {
     verify_backward(run, call, kernel, wanted.owners);
   }

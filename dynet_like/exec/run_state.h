@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -10,13 +11,15 @@
 #include "dynet_like/device/queue.h"
 #include "dynet_like/core/block_pool.h"
 #include "dynet_like/exec/common_state.h"
-#include "dynet_like/exec/recursions.h"
+#include "dynet_like/exec/repeated_vertices.h"
 #include "dynet_like/exec/rows.h"
 #include "dynet_like/exec/run_counts.h"
 
 namespace dynet_like::detail {
 
-/// Nodes that ran in one kernel call. `out_bytes` is the size of their outputs.
+struct Recursion;
+
+/// Nodes that ran together. `out_bytes` is the size of their outputs.
 struct Batch : Rows {
   std::uint32_t first_node = 0, nodes = 0;
   std::uint32_t left = 0;         ///< nodes that have not been reverted or forgotten
@@ -24,8 +27,9 @@ struct Batch : Rows {
   std::size_t out_bytes = 0;
   std::uint32_t few = kNone;   ///< when at most so many nodes are left, they are moved together
   bool is_handed_out = false;  ///< a tensor points to a value, so nothing may move
-  std::uint64_t run = 0;       ///< the value of CommonState::runs when it ran
+  std::uint64_t pass = 0;      ///< the value of CommonState::passes when it ran
   bool shared = false;         ///< its nodes have identities: they are computed once for all tapes
+  std::shared_ptr<Recursion> recursion;  ///< of nodes that are recursions, for the backward pass
 };
 
 /// The inputs of a member of a batch.
@@ -40,12 +44,18 @@ struct NodeInputs {
   }
 };
 
+/// What recursions keep from batch to batch.
+struct RecursionState {
+  Arena gradients;  ///< of the last backward pass, inside programs
+  RepeatSearches searches;
+};
+
 /// The run of consecutive tapes, one of several in parallel. They share CommonState for reading,
 /// and each writes its own state. Shared nodes run in the first one.
 struct RunState {
   explicit RunState(CommonState& common_state)
       : common(common_state),
-        recursions(common.memory),
+        recursions{Arena(common.memory), {}},
         values(common.memory),
         held(common.timeline) {}
 
@@ -89,7 +99,7 @@ struct RunState {
   std::vector<NodeRef> nodes;
   std::vector<NodeInputs> node_inputs;  ///< of the running batch
 
-  Recursions recursions;
+  RecursionState recursions;
 
   BlockPool values;  ///< outputs and saved items
   Arena lists;       ///< pointers and numbers of batches, for this process

@@ -14,42 +14,42 @@ void SharedContributions::clear() {
     target_of_identity_[target.identity] = kNone;
     target.clear();
   }
-  used_ = parts_ = 0;
+  used_ = shards_ = 0;
   for (TypeId type : described_) of_type_[type].known = false;
   described_.clear();
 }
 
 void SharedContributions::Target::clear() {
-  runs.clear();
+  series.clear();
   dy.clear();
   x.clear();
-  part_ends.clear();
-  part_begin = 0;
+  shard_ends.clear();
+  shard_begin = 0;
 }
 
-// Targets that are new in this part get empty earlier parts.
-void SharedContributions::end_part() {
-  ++parts_;
+// Targets that are new in this shard get empty earlier ones.
+void SharedContributions::end_shard() {
+  ++shards_;
   for (Target& target : std::span(targets_).first(used_)) {
-    target.part_ends.resize(parts_ - 1, target.part_begin);
-    target.part_begin = target.runs.size();
-    target.part_ends.push_back(target.part_begin);
+    target.shard_ends.resize(shards_ - 1, target.shard_begin);
+    target.shard_begin = target.series.size();
+    target.shard_ends.push_back(target.shard_begin);
   }
 }
 
-SharedContributions::Runs SharedContributions::runs_of_part(const Target& target,
-                                                            std::size_t part) {
-  return {&target, part == 0 ? 0 : target.part_ends[part - 1], target.part_ends[part]};
+SharedContributions::Selection SharedContributions::of_shard(const Target& target,
+                                                             std::size_t shard) {
+  return {&target, shard == 0 ? 0 : target.shard_ends[shard - 1], target.shard_ends[shard]};
 }
 
-SharedContributions::Target SharedContributions::Runs::grouped() const {
-  std::map<std::array<std::uint32_t, 5>, std::vector<std::size_t>> runs_at;  // by slice
+SharedContributions::Target SharedContributions::Selection::grouped() const {
+  std::map<std::array<std::uint32_t, 5>, std::vector<std::size_t>> series_at;  // by slice
   std::vector<const std::vector<std::size_t>*> slices;
-  const std::vector<Run>& runs = target->runs;
+  const std::vector<Series>& series = target->series;
   for (std::size_t r = begin; r < end; ++r) {
-    const Slice& slice = runs[r].slice;
-    auto& at = runs_at[{static_cast<std::uint32_t>(slice.kind), slice.row, slice.offset, slice.rows,
-                        slice.columns}];
+    const Slice& slice = series[r].slice;
+    auto& at = series_at[{static_cast<std::uint32_t>(slice.kind), slice.row, slice.offset,
+                          slice.rows, slice.columns}];
     if (at.empty()) slices.push_back(&at);
     at.push_back(r);
   }
@@ -58,7 +58,7 @@ SharedContributions::Target SharedContributions::Runs::grouped() const {
   for (const std::vector<std::size_t>* at : slices) {
     for (const std::size_t r : *at) {
       const Addends some = target->addends(r);
-      for (std::size_t i = 0; i < some.n; ++i) result.add(runs[r].slice, some.dy[i], some.x[i]);
+      for (std::size_t i = 0; i < some.n; ++i) result.add(series[r].slice, some.dy[i], some.x[i]);
     }
   }
   return result;

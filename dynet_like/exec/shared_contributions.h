@@ -31,20 +31,21 @@ class SharedContributions {
     std::size_t dy_begin = 0, dy_step = 0, x_step = 0;  ///< bytes
   };
   static OfItem of_item(const NodeType& type, unsigned input);
-  struct Run {
+  /// Consecutive contributions to one slice.
+  struct Series {
     Slice slice;
-    std::size_t first;  ///< index in dy and x; the next run begins where this one ends
+    std::size_t first;  ///< index in dy and x; the next one begins where this one ends
   };
   struct Target {
     Identity identity = 0;
-    std::vector<Run> runs;
+    std::vector<Series> series;
     std::vector<const void*> dy, x;
-    std::vector<std::size_t> part_ends;  ///< indices in runs, see end_part()
-    std::size_t part_begin = 0;          ///< of the current part
+    std::vector<std::size_t> shard_ends;  ///< indices in series, see end_shard()
+    std::size_t shard_begin = 0;          ///< of the current shard
 
     void add(const Slice& slice, const void* from, const void* factor) {
-      if (runs.size() == part_begin || runs.back().slice != slice) {
-        runs.push_back({slice, dy.size()});
+      if (series.size() == shard_begin || series.back().slice != slice) {
+        series.push_back({slice, dy.size()});
       }
       dy.push_back(from);
       x.push_back(factor);
@@ -59,24 +60,26 @@ class SharedContributions {
         if (factor != nullptr) factor += of.x_step;
       }
     }
-    Addends addends(std::size_t run) const {
-      const std::size_t first = runs[run].first;
-      const std::size_t end = run + 1 < runs.size() ? runs[run + 1].first : dy.size();
+    Addends addends(std::size_t number) const {
+      const std::size_t first = series[number].first;
+      const std::size_t end = number + 1 < series.size() ? series[number + 1].first : dy.size();
       return {dy.data() + first, x.data() + first, end - first};
     }
     void clear();
   };
-  /// Consecutive runs of a target.
-  struct Runs {
+  /// Consecutive series of a target.
+  struct Selection {
     const Target* target;
     std::size_t begin, end;
 
-    std::span<const Run> all() const { return std::span(target->runs).subspan(begin, end - begin); }
-    Addends addends(std::size_t run) const { return target->addends(begin + run); }
-    /// The same with one run for each slice, in the order of first addends.
+    std::span<const Series> all() const {
+      return std::span(target->series).subspan(begin, end - begin);
+    }
+    Addends addends(std::size_t number) const { return target->addends(begin + number); }
+    /// The same with one series for each slice, in the order of first addends.
     Target grouped() const;
   };
-  static Runs all_runs(const Target& target) { return {&target, 0, target.runs.size()}; }
+  static Selection all_of(const Target& target) { return {&target, 0, target.series.size()}; }
   /// A contributing node: one of a tape, or a shared one.
   struct Consumer {
     const NodeType* type = nullptr;
@@ -103,10 +106,10 @@ class SharedContributions {
     return is_known ? &targets_[target_of_identity_[identity]] : nullptr;
   }
 
-  /// From now on contributions belong to the next part, which is summed separately.
-  void end_part();
-  std::size_t parts() const { return parts_; }
-  static Runs runs_of_part(const Target& target, std::size_t part);
+  /// From now on contributions belong to the next shard, which is summed separately.
+  void end_shard();
+  std::size_t shards() const { return shards_; }
+  static Selection of_shard(const Target& target, std::size_t shard);
 
   /// Adds ones at a value of this shared node, which is a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);
@@ -138,7 +141,7 @@ class SharedContributions {
   CommonState& common_;
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
-  std::size_t parts_ = 0;  ///< that have ended
+  std::size_t shards_ = 0;  ///< that have ended
   std::vector<std::uint32_t> target_of_identity_;
   std::vector<TypeContributions> of_type_;
   std::vector<TypeId> described_;  ///< the types in `of_type_` that are known

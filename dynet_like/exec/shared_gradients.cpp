@@ -19,17 +19,17 @@ void SharedGradients::begin() {
 
 void SharedGradients::add(SharedContributions& contributions, Queue& queue, Gradients& gradients) {
   for (const Target& target : contributions.targets()) {
-    add(SharedContributions::all_runs(target), queue, gradients);
+    add(SharedContributions::all_of(target), queue, gradients);
   }
   contributions.clear();
 }
 
 // Parameters that only samples read come first, one by one, in an order that does not depend on the
-// record. Then, part by part, come all others, and the values of parameters alone, whose gradients
-// are passed on to parameters.
-void SharedGradients::add_parts(std::span<const SharedContributions* const> lanes, RunState& lane,
-                                Queue& queue, std::span<Gradients> gradients,
-                                const OnComplete& complete) {
+// record. Then, shard by shard, come all others, and the values of parameters alone, whose
+// gradients are passed on to parameters.
+void SharedGradients::add_shards(std::span<const SharedContributions* const> lanes, RunState& lane,
+                                 Queue& queue, std::span<Gradients> gradients,
+                                 const OnComplete& complete) {
   begin();
   find_recording_order();
   std::set<std::pair<std::size_t, Identity>> single;  // with the index of the parameter
@@ -43,24 +43,24 @@ void SharedGradients::add_parts(std::span<const SharedContributions* const> lane
       }
     }
   }
-  const auto add_part = [&](Identity identity, std::size_t part) {
+  const auto add_shard = [&](Identity identity, std::size_t shard) {
     for (const SharedContributions* of_lane : lanes) {
       const Target* const target = of_lane->find(identity);
       if (target != nullptr) {
-        add(SharedContributions::runs_of_part(*target, part), queue, gradients[part]);
+        add(SharedContributions::of_shard(*target, shard), queue, gradients[shard]);
       }
     }
   };
   for (const auto& [index, identity] : single) {
-    for (std::size_t part = 0; part < gradients.size(); ++part) add_part(identity, part);
+    for (std::size_t shard = 0; shard < gradients.size(); ++shard) add_shard(identity, shard);
     if (!complete) continue;
     queue.submit();
     complete(*common_.shared[identity].parameter);
   }
-  for (std::size_t part = 0; part < gradients.size(); ++part) {
+  for (std::size_t shard = 0; shard < gradients.size(); ++shard) {
     begin();
-    for (const Identity identity : others) add_part(identity, part);
-    finish(lane, queue, gradients[part]);
+    for (const Identity identity : others) add_shard(identity, shard);
+    finish(lane, queue, gradients[shard]);
   }
 }
 
@@ -74,21 +74,21 @@ bool SharedGradients::only_samples_read(Identity identity) const {
   });
 }
 
-void SharedGradients::add(const Runs& runs, Queue& queue, Gradients& gradients) {
-  if (runs.begin == runs.end) return;
-  SharedValue& shared = common_.shared[runs.target->identity];
+void SharedGradients::add(const Selection& series, Queue& queue, Gradients& gradients) {
+  if (series.begin == series.end) return;
+  SharedValue& shared = common_.shared[series.target->identity];
   const Signature& signature = common_.types()[shared.type].signature;
   bool fresh = false;
   if (shared.parameter == nullptr) {
     std::byte* sum = derived_gradient(shared, fresh);
-    add_all(runs, queue, signature.dtype, sum, signature.output_size * shared.items, fresh);
+    add_all(series, queue, signature.dtype, sum, signature.output_size * shared.items, fresh);
   } else {
     ParameterStorage& parameter = *shared.parameter;
     if (parameter.is_table) {
-      add_to_table(runs, queue, parameter, gradients);
+      add_to_table(series, queue, parameter, gradients);
     } else {
       auto* sum = static_cast<std::byte*>(gradients.dense(parameter, fresh));
-      add_all(runs, queue, signature.dtype, sum, parameter.size(), fresh);
+      add_all(series, queue, signature.dtype, sum, parameter.size(), fresh);
       check(shared, sum);
     }
   }
@@ -96,12 +96,12 @@ void SharedGradients::add(const Runs& runs, Queue& queue, Gradients& gradients) 
 
 // Rows are added one by one. If the table was also used as a whole, or in another shape, a gradient
 // of all rows is made for it.
-void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table,
+void SharedGradients::add_to_table(const Selection& series, Queue& queue, ParameterStorage& table,
                                    Gradients& gradients) {
-  const std::span<const SharedContributions::Run> all = runs.all();
-  const bool as_whole = std::any_of(all.begin(), all.end(), [&](const auto& run) {
-    return run.slice.kind != SharedGradient::rows || run.slice.offset != 0 ||
-           run.slice.rows != table.entry_size();
+  const std::span<const SharedContributions::Series> all = series.all();
+  const bool as_whole = std::any_of(all.begin(), all.end(), [&](const auto& some) {
+    return some.slice.kind != SharedGradient::rows || some.slice.offset != 0 ||
+           some.slice.rows != table.entry_size();
   });
   Gradients::Rows& rows = gradients.rows(table);
   std::vector<std::uint32_t> touched;
@@ -109,13 +109,13 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
     touched.resize(table.rows());
     std::iota(touched.begin(), touched.end(), 0);
   } else {
-    for (const auto& run : all) touched.push_back(run.slice.row);
+    for (const auto& some : all) touched.push_back(some.slice.row);
   }
   rows.touch(table, touched);
   if (!as_whole) {
     for (std::size_t r = 0; r < all.size(); ++r) {
       queue.add_all(table.dtype, rows.entry(table, all[r].slice.row), table.entry_size(),
-                    runs.addends(r));
+                    series.addends(r));
     }
     return;
   }
@@ -128,7 +128,7 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
     copy(whole + row * bytes, rows.entry(table, row));
   }
   queue.finish_sums();
-  add_all(runs, queue, table.dtype, whole, table.size(), false);
+  add_all(series, queue, table.dtype, whole, table.size(), false);
   queue.finish_sums();
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
     copy(rows.entry(table, row), whole + row * bytes);
@@ -136,14 +136,14 @@ void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStor
 }
 
 // `fresh`: the sum, of `size` elements, is not initialised.
-void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum,
+void SharedGradients::add_all(const Selection& all, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
-  // On a GPU, accumulation changes the order of addends anyway, and each run would be a launch.
+  // On a GPU, accumulation changes the order of addends anyway, and each series would be a launch.
   const bool groups = all.end - all.begin > 1 && !common_.options.device->is_cpu();
   const Target of_places = groups ? all.grouped() : Target();
-  const Runs runs = groups ? SharedContributions::all_runs(of_places) : all;
-  for (std::size_t r = 0; r < runs.all().size(); ++r) {
-    const SharedContributions::Slice& slice = runs.all()[r].slice;
+  const Selection series = groups ? SharedContributions::all_of(of_places) : all;
+  for (std::size_t r = 0; r < series.all().size(); ++r) {
+    const SharedContributions::Slice& slice = series.all()[r].slice;
     if (fresh && std::size_t{slice.rows} * slice.columns != size) {
       queue.add_all(dtype, sum, size, {}, SumStart::zero);
       fresh = false;
@@ -151,9 +151,9 @@ void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::b
     const std::size_t at = slice.offset + std::size_t{slice.row} * slice.rows;
     std::byte* to = sum + at * size_of(dtype);
     if (slice.kind == SharedGradient::outer_product) {
-      queue.add_outer_products(dtype, {to, slice.rows, slice.columns, runs.addends(r), fresh});
+      queue.add_outer_products(dtype, {to, slice.rows, slice.columns, series.addends(r), fresh});
     } else {
-      queue.add_all(dtype, to, slice.rows, runs.addends(r),
+      queue.add_all(dtype, to, slice.rows, series.addends(r),
                     fresh ? SumStart::zero : SumStart::there);
     }
     fresh = false;
@@ -178,7 +178,7 @@ void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients)
   find_recording_order();
   for (std::size_t i = recorded_.size(); i-- > 0;) {
     const SharedValue& shared = common_.shared[recorded_[i]];
-    if (shared.has_gradient) run_backward(lane, queue, shared, gradients);
+    if (shared.has_gradient) pass_on(lane, queue, shared, gradients);
   }
 }
 
@@ -197,8 +197,9 @@ void SharedGradients::find_recording_order() {
   }
 }
 
-void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedValue& shared,
-                                   Gradients& gradients) {
+// Runs the kernel of a shared node backward, and adds what it contributes to its inputs.
+void SharedGradients::pass_on(RunState& lane, Queue& queue, const SharedValue& shared,
+                              Gradients& gradients) {
   const Batch& batch = lane.batches[shared.batch];
   check(shared, shared.gradient);
   lists_.reset();
@@ -218,8 +219,7 @@ void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedVal
     for (std::size_t i = 0; i < shared.items; ++i) places[i] = slots[j] + i * bytes;
     dx[j] = {places, adds.data()};
   }
-  detail::run_backward(lane, queue, rows, {{}, dx.data()}, lane.counts.of_types[shared.type],
-                       lists_);
+  backward_rows(lane, queue, rows, {{}, dx.data()}, lane.counts.of_types[shared.type], lists_);
   contribute(shared, rows, slots);
   add(own_, queue, gradients);
 }
@@ -259,11 +259,12 @@ void SharedGradients::contribute(const SharedValue& shared, const Rows& rows,
 void SharedGradients::check(const SharedValue& shared, const std::byte* gradient) const {
   if (!common_.options.detect_anomaly) return;
   const NodeType& type = common_.types()[shared.type];
-  const std::string name = shared.parameter != nullptr
-                               ? "parameter " + shared.parameter->name
-                               : std::string(type.op->name) + ", computed once for all samples";
   const std::size_t size = type.signature.output_size * shared.items;
-  check_finite(common_, name, "gradient", type.signature.dtype, gradient, size);
+  check_finite(common_, "gradient", type.signature.dtype, gradient, size, [&](std::size_t&) {
+    return shared.parameter != nullptr
+               ? "parameter " + shared.parameter->name
+               : std::string(type.op->name) + ", computed once for all samples";
+  });
 }
 
 }  // namespace dynet_like::detail

@@ -26,24 +26,25 @@ class SharedGradients {
   void begin();
   /// Sums contributions, and clears them.
   void add(SharedContributions& contributions, Queue& queue, Gradients& gradients);
-  /// A whole pass, by parts: the contributions of a part, in all lanes, are added to
-  /// gradients[part]. For `lane` see finish(). `complete` may be empty.
-  void add_parts(std::span<const SharedContributions* const> lanes, RunState& lane, Queue& queue,
-                 std::span<Gradients> gradients, const OnComplete& complete);
+  /// A whole pass, by shards: the contributions of a shard, in all lanes, are added to
+  /// gradients[shard]. For `lane` see finish(). `complete` may be empty.
+  void add_shards(std::span<const SharedContributions* const> lanes, RunState& lane, Queue& queue,
+                  std::span<Gradients> gradients, const OnComplete& complete);
   /// Continues through nodes of parameters alone, which ran in `lane`.
   void finish(RunState& lane, Queue& queue, Gradients& gradients);
 
  private:
   using Target = SharedContributions::Target;
-  using Runs = SharedContributions::Runs;
+  using Selection = SharedContributions::Selection;
   bool only_samples_read(Identity identity) const;
-  void add(const Runs& runs, Queue& queue, Gradients& gradients);
-  void add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table, Gradients& gradients);
-  void add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum, std::size_t size,
+  void add(const Selection& series, Queue& queue, Gradients& gradients);
+  void add_to_table(const Selection& series, Queue& queue, ParameterStorage& table,
+                    Gradients& gradients);
+  void add_all(const Selection& all, Queue& queue, DType dtype, std::byte* sum, std::size_t size,
                bool fresh);
   void find_recording_order();
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
-  void run_backward(RunState& lane, Queue& queue, const SharedValue& shared, Gradients& gradients);
+  void pass_on(RunState& lane, Queue& queue, const SharedValue& shared, Gradients& gradients);
   std::vector<std::byte*> make_slots(const SharedValue& shared, const NodeType& type);
   void contribute(const SharedValue& shared, const Rows& rows,
                   const std::vector<std::byte*>& slots);

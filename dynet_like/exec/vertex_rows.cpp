@@ -52,11 +52,9 @@ void VertexRows::find_kinds(const RecursionOp& op) {
 void VertexRows::sort() {
   std::vector<std::uint32_t> begin(levels_ + 1, 0), rows(kinds_.size(), 0);
   const auto for_rows = [&](const auto& f) {
-    for (std::uint32_t s = 0; s < structures_.size(); ++s) {
-      for (std::uint32_t v = 0; v < structures_[s]->size(); ++v) {
-        if (const Row row{s, v}; first(row) == row) f(row, structures_[s]->level[v]);
-      }
-    }
+    for_each_vertex([&](const Row& row) {
+      if (first(row) == row) f(row, structures_[row.sample]->level[row.vertex]);
+    });
   };
   for_rows([&](const Row&, std::uint32_t level) { ++begin[level + 1]; });
   for (std::uint32_t l = 0; l < levels_; ++l) begin[l + 1] += begin[l];

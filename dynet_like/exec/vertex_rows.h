@@ -48,6 +48,7 @@ class VertexRows {
     RowRange rows;
   };
 
+  VertexRows() = default;
   /// There must be one structure for each sample. `first`: see find_repeated; empty: no vertex is
   /// repeated.
   VertexRows(const RecursionOp& op, Structures structures, std::vector<Row> first = {});
@@ -69,6 +70,13 @@ class VertexRows {
   Row first(const Row& row) const { return first_.empty() ? row : first_[index(row)]; }
   /// The row of a vertex, which must not be repeated.
   const RowOfKind& row_of(const Row& row) const { return row_of_[index(row)]; }
+  /// Calls visit(vertex) for the vertices of all samples, repeated or not.
+  template <class Visit>
+  void for_each_vertex(const Visit& visit) const {
+    for (std::uint32_t s = 0; s < structures_.size(); ++s) {
+      for (std::uint32_t v = 0; v < structures_[s]->size(); ++v) visit(Row{s, v});
+    }
+  }
   /// How often rows read the states of a vertex, which must not be repeated.
   std::uint32_t readers(const Row& row) const {
     return repeats() ? readers_[index(row)] : structures_[row.sample]->successors[row.vertex];

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/exec/early_nodes.h"
+#include "dynet_like/exec/run_rows.h"
 #include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {

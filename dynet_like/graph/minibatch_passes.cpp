@@ -224,7 +224,7 @@ void MinibatchPasses::backward(std::span<const std::uint32_t> ends, std::span<Gr
   std::vector<ValueRef> losses;
   choose(losses_.all, all_samples(), losses);
   executor_.forward(losses);  // values that were freed since
-  executor_.run_backward_by_parts(losses, ends, gradients, complete);
+  executor_.run_backward_by_shards(losses, ends, gradients, complete);
   trained_all(nullptr);
 }
 

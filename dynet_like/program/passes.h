@@ -18,7 +18,8 @@ struct Sums {
   std::vector<bool> overlap;
 };
 
-/// Decides which members share a step, the order of steps, and which are hoisted.
+/// Decides which members share a step, the order of steps, and which are hoisted: backward, these
+/// run after all levels.
 void order_steps(Program& program, const Sums& sums);
 
 /// Finds the products of other steps that may run once for all levels. Their gradients come at

@@ -3,7 +3,6 @@
 #include <array>
 #include <map>
 
-#include "dynet_like/core/sum_order.h"
 #include "dynet_like/program/passes.h"
 
 namespace dynet_like::detail {
@@ -47,13 +46,13 @@ class SumPlan {
   std::vector<std::uint32_t> turn_;  ///< by input: the turn of its step in the backward pass
 };
 
+// Steps run backward in reverse, the hoisted ones after all levels.
 void SumPlan::find_turns() {
   turn_.resize(program_.inputs.size());
-  for (std::uint32_t turn = 0; turn < program_.backward.size(); ++turn) {
-    for (const std::uint16_t m : program_.steps[program_.backward[turn]].members) {
-      const Program::Member& member = program_.members[m];
-      std::fill_n(turn_.begin() + member.first_input, member.inputs, turn);
-    }
+  const auto steps = static_cast<std::uint32_t>(program_.steps.size());
+  for (const Program::Member& member : program_.members) {
+    const std::uint32_t after = program_.steps[member.step].is_hoisted ? steps : 0;
+    std::fill_n(turn_.begin() + member.first_input, member.inputs, after + steps - member.step);
   }
 }
 
@@ -89,18 +88,14 @@ void SumPlan::choose(std::span<const std::uint32_t> sum) {
   if (sum.empty()) return;
   const Program::Input& first = program_.inputs[sum[0]];
   const bool of_member = first.from == From::member;
-  const bool overlaps = of_member && sums_.overlap[first.index];
-  SumOrder order;
-  bool begun = of_member && (program_.members[first.index].clears || is_result(first));
+  SumOrder order(of_member && (program_.members[first.index].clears || is_result(first)));
+  if (of_member && sums_.overlap[first.index]) order.close();
   for (const std::uint32_t e : sum) {
     Program::Input& input = program_.inputs[e];
-    input.waits = overlaps || !order.takes(turn_[e]);
-    if (input.waits && of_member) {
+    input.arrival = order.next(turn_[e]);
+    if (of_member && waits(input.arrival)) {
       program_.steps[program_.members[input.index].step].sums_slots = true;
     }
-    if (input.waits) continue;
-    input.adds = begun;
-    begun = true;
   }
 }
 

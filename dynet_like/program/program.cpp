@@ -24,8 +24,8 @@ std::string text_of(const Program& program, const Program::Input& input) {
                          : fmt::format("column {}", port.index);
     if (port.offset > 0) text += fmt::format("+{}", port.offset);
   }
-  if (input.waits) return text + " (slot)";
-  return input.adds ? text + " (+)" : text;
+  if (waits(input.arrival)) return text + " (slot)";
+  return input.arrival == Arrival::added ? text + " (+)" : text;
 }
 
 }  // namespace

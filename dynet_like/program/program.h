@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/sum_order.h"
 #include "dynet_like/tape/type_table.h"
 #include "dynet_like/tape/vertices.h"
 
@@ -27,9 +28,8 @@ struct Program {
     ShapeId shape = 0;         ///< shape of what is read
     /// The order of recording, among all inputs of the vertex.
     std::uint64_t turn = 0;
-    /// Its contribution is added to earlier ones of the vertex; or it waits in a slot until all
-    /// contributions that are made in place are there.
-    bool adds = false, waits = false;
+    /// How its contribution reaches its gradient, among those of the vertex.
+    Arrival arrival = Arrival::written;
   };
   /// Numbers of a member, the same for all vertices.
   struct Numbers {
@@ -81,11 +81,10 @@ struct Program {
   std::vector<Input> inputs;
   std::vector<Port> ports;
   std::vector<Result> results;
-  std::vector<Step> steps;              ///< in the order of the forward pass
-  std::vector<std::uint16_t> backward;  ///< indices of steps, in the order of the backward pass
-  std::vector<Reader> readers;          ///< of arguments, in recording order
-  std::uint32_t draws = 0;              ///< random nodes that the function records, needed or not
-  double product_flops = 0;             ///< of a vertex, in the forward pass
+  std::vector<Step> steps;      ///< in the order of the forward pass; backward in reverse
+  std::vector<Reader> readers;  ///< of arguments, in recording order
+  std::uint32_t draws = 0;      ///< random nodes that the function records, needed or not
+  double product_flops = 0;     ///< of a vertex, in the forward pass
   /// By input with columns: whether every element gets a contribution; whether none gets several.
   std::vector<bool> covers_columns, adds_once;
 

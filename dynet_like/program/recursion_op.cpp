@@ -10,7 +10,7 @@ namespace {
 // Whether a contribution to the gradient of this input may have memory of its own.
 bool may_have_slot(const Program::Input& input, bool is_dense) {
   if (input.from == Program::Input::From::argument) return is_dense;
-  return input.from == Program::Input::From::port || input.waits;
+  return input.from == Program::Input::From::port || waits(input.arrival);
 }
 
 }  // namespace

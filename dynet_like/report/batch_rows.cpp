@@ -31,7 +31,7 @@ class RowMaker {
         if (run->batches[b].nodes > 0) sources_.push_back({run, b});
       }
     }
-    std::ranges::stable_sort(sources_, {}, [](const Source& source) { return source.get().run; });
+    std::ranges::stable_sort(sources_, {}, [](const Source& source) { return source.get().pass; });
   }
 
   BatchRows make(std::size_t first, std::size_t end) {
@@ -46,7 +46,7 @@ class RowMaker {
   void add(const Source& source) {
     BatchRow row;
     const Batch& batch = source.get();
-    row.run = batch.run;
+    row.run = batch.pass;
     row.shared = batch.shared;
     seen_.clear();
     add_nodes(*source.run, batch, row);

@@ -43,7 +43,7 @@ void look_at(const RunState& run, const std::vector<bool>& wanted, std::vector<R
       }
       const Batch& batch = run.batches[state.nodes[node].batch];
       Ran& ran = types[tape.node(node).type];
-      ran.add(t, batch.run);
+      ran.add(t, batch.pass);
       ran.depths.insert(depth[node]);
     }
   }

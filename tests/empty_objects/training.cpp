@@ -146,9 +146,8 @@ void use_runs(Types& types, const ParameterCollection& model) {
 }  // namespace
 
 void use_training(Types& types) {
-  types.stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingEpoch, nn::TrainingRanks,
-             nn::TrainingLog, nn::Checkpoints, nn::Updater, nn::LocalUpdater, nn::EventFile,
-             nn::ProgressBar, nn::TimedMinibatches>();
+  types.stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingRanks, nn::TrainingLog,
+             nn::Checkpoints, nn::Updater, nn::LocalUpdater, nn::EventFile, nn::ProgressBar>();
   ParameterCollection model;
   model.add_parameters({2}, "W");
   use_schedules(types);
