@@ -104,11 +104,7 @@ const Way kWays[] = {{"nodes", make<PlainNodes>}, {"chain", make<Chain>},
                      {"cell", make<Cell>},        {"recursion", make<Recursive>},
                      {"layers", make<Layers>},    {"formula", make<OwnFormula>}};
 
-GraphOptions options_of(bool inference) {
-  GraphOptions options;
-  options.inference = inference;
-  return options;
-}
+GraphOptions options_of(bool inference) { return {.inference = inference}; }
 
 /// The loss of a few samples, and all gradients.
 Numbers run(Minibatch& batch, Model& model, bool inference) {

@@ -397,9 +397,7 @@ TEST(Graph, ExplainsWhatIsWrong) {
 TEST(Graph, WorksInDouble) {
   ParameterCollection model(1, DType::f64);
   const Parameter w = model.add_parameters({1}, ParameterInitConst(2));
-  GraphOptions options;
-  options.dtype = DType::f64;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.dtype = DType::f64});
   const Expression y = exp(parameter(graph, w) * 0.1f) + input(graph, 1.0f);
   EXPECT_NEAR(y.value().at(0), 2.2214027613, 1e-8);
   ComputationGraph floats;

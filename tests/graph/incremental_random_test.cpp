@@ -68,9 +68,8 @@ class Sequence {
 
  private:
   GraphOptions choose_options() {
-    GraphOptions options;
-    options.policy = static_cast<batching::Policy>(random_.below(5));
-    options.threads = 1 + random_.below(3);
+    GraphOptions options{.policy = static_cast<batching::Policy>(random_.below(5)),
+                         .threads = 1 + random_.below(3)};
     options.inference = inference_ = random_.below(2) == 0;
     if (random_.below(2) == 0 && (chains_ == 0 || random_.below(4) == 0)) {
       options.memory_limit = 5000 + random_.below(200000);

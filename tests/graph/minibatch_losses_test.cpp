@@ -62,8 +62,7 @@ TEST_F(MinibatchLossesTest, WhoseSumIsTooLarge) {
 }
 
 TEST_F(MinibatchLossesTest, AForgottenClearIsRefused) {
-  GraphOptions parts;
-  parts.memory_limit = 1;
+  const GraphOptions parts{.memory_limit = 1};
   for (const GraphOptions& options : {GraphOptions(), parts}) {
     Minibatch batch(options);
     const auto step = [&](float x) {

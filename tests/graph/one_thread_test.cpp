@@ -188,9 +188,7 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
 void expect_no_stranger(
     const std::function<void(
         Minibatch&, const std::function<Expression(ComputationGraph&, std::size_t)>&)>& record) {
-  GraphOptions options;
-  options.threads = 2;
-  Minibatch minibatch(options);
+  Minibatch minibatch({.threads = 2});
   input(minibatch.new_graph(), {1}, {1});  // a type that is known: no sample waits for another
   Gate gates[2];
   Expression xs[2];
@@ -271,8 +269,7 @@ class TwoThreadsTest : public ::testing::TestWithParam<unsigned> {
 };
 
 TEST_P(TwoThreadsTest, OfAMinibatch) {
-  GraphOptions options;
-  options.threads = kThreadSanitizer ? 1 : GetParam();
+  const GraphOptions options{.threads = kThreadSanitizer ? 1 : GetParam()};
   Minibatch batch(options);
   const auto use = [&](Random& random) {
     const std::uint32_t size = 1 + random.below(5);

@@ -92,8 +92,7 @@ TEST(GraphSeedsTest, AGraphAloneNeedsASeed) {
 }
 
 TEST(GraphSeedsTest, NumbersOfAGraphAreThoseOfItsSeed) {
-  GraphOptions options;
-  options.seed = 1;
+  GraphOptions options{.seed = 1};
   ComputationGraph one(options), same(options);
   options.seed = 2;
   ComputationGraph other(options);
@@ -132,9 +131,7 @@ TEST(GraphSeedsTest, AMinibatchSeedsItsGraphs) {
     return different;
   };
   Minibatch one, same;
-  GraphOptions options;
-  options.seed = 1;
-  Minibatch other(options);
+  Minibatch other({.seed = 1});
   const std::set<Floats> first = all(one);
   EXPECT_EQ(first.size(), 9u);
   EXPECT_EQ(all(same), first);
@@ -164,10 +161,7 @@ TEST(GraphSeedsTest, SeedsAreForSamplesToCome) {
 // The graph of a sample that has ended is used again, for another sample.
 TEST(GraphSeedsTest, SamplesThatArriveDrawTheirOwn) {
   const auto all = [](std::size_t at_once, unsigned threads) {
-    GraphOptions options;
-    options.inference = true;
-    options.threads = threads;
-    Minibatch batch(options);
+    Minibatch batch({.threads = threads, .inference = true});
     std::vector<Floats> drawn_by(10);
     std::size_t come = 0;
     for_each_arriving(

@@ -49,11 +49,7 @@ struct Model {
   }
 };
 
-GraphOptions options_of(unsigned threads) {
-  GraphOptions options;
-  options.threads = threads;
-  return options;
-}
+GraphOptions options_of(unsigned threads) { return {.threads = threads}; }
 
 struct Setting {
   unsigned threads;
@@ -190,9 +186,7 @@ TEST_P(ShardsTest, AreThoseOfOneMinibatch) {
 }
 
 TEST_P(ShardsTest, RefusesAMinibatchInParts) {
-  GraphOptions options;
-  options.memory_limit = 1;
-  Minibatch batch(options);
+  Minibatch batch({.memory_limit = 1});
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(1);
