@@ -345,9 +345,7 @@ TEST_F(Cells, AreVerified) {
   bool other = false;
   const auto moody =
       cell([&](const Expression& x) { return other ? tanh(x) : sigmoid(x); }, "moody");
-  GraphOptions options;
-  options.verify_batching = true;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.verify_batching = true});
   const Expression x = moody(moody(word(graph, 1)));
   x.value();
   other = true;

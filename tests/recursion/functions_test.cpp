@@ -37,9 +37,7 @@ TEST_F(RecursionFunctions, DrawBetweenBounds) {
   const auto along = recursion<Expression>([](const Expression& x, const Before&) {
     return x * 0.0f + random_uniform(*x.pg, {kSize}, 2, 3);
   });
-  GraphOptions options;
-  options.seed = 5;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.seed = 5});
   const std::vector<float> drawn =
       as_vector(along(Structure::sequence(5), numbers(graph, 5)).all().value());
   const auto [least, most] = std::ranges::minmax(drawn);
@@ -113,8 +111,7 @@ TEST_F(RecursionFunctions, AreCalledAgainWhereBatchingIsVerified) {
     return pick_range(tanh(x), first, first + 2) * 2.0f;
   });
   for (const auto& along : {number, part}) {
-    GraphOptions options;
-    options.verify_batching = true;
+    const GraphOptions options{.verify_batching = true};
     EXPECT_THROW(
         {
           ComputationGraph graph(options);
@@ -151,9 +148,7 @@ TEST_F(RecursionFunctions, CallKernelsOfTheUser) {
     return before.empty() ? y : y + before[0];
   });
   for (const bool inference : {false, true}) {
-    GraphOptions options;
-    options.inference = inference;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = inference});
     const Expression columns = numbers(graph, 3);
     const auto got = as_vector(along(Structure::sequence(3), columns).last().value());
     const auto want = as_vector((2.0f * sum_dim(columns, {1})).value());

@@ -46,8 +46,7 @@ TEST(RecursionModes, DetectAnomalyNamesTheVertex) {
         return before.empty() ? root : root + before[0];
       },
       "roots");
-  GraphOptions options;
-  options.detect_anomaly = true;
+  const GraphOptions options{.detect_anomaly = true};
   const auto error_of = [&](const std::vector<float>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       numbers.values().set(i, static_cast<double>(values[i]));
@@ -91,9 +90,7 @@ TEST(RecursionModes, DetectAnomalyNamesEveryVertex) {
         if (row == word) ones[element] = number;
         words.initialize(row, ones);
       }
-      GraphOptions options;
-      options.detect_anomaly = true;
-      Minibatch batch(options);
+      Minibatch batch({.detect_anomaly = true});
       for (unsigned s = 0; s < kSamples; ++s) {
         ComputationGraph& graph = batch.new_graph();
         std::vector<Expression> columns;
@@ -138,9 +135,7 @@ TEST(RecursionModes, InferenceReusesWhatOneLevelComputes) {
         return tanh(parameter(*x.pg, out) * tanh(parameter(*x.pg, in) * before[0]));
       });
   const auto peak = [&](bool inference, unsigned n) {
-    GraphOptions options;
-    options.inference = inference;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = inference});
     const std::vector<float> numbers(n);
     narrow(Structure::sequence(n), input(graph, {1, n}, numbers)).last().value();
     return static_cast<double>(graph.explain().peak_bytes);
@@ -165,9 +160,7 @@ TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
     const auto along = recursion<Expression>(
         [&](const Expression& x, const std::vector<Expression>&) { return noisy(x); }, "noisy");
     const auto step = cell(noisy, "noisy");
-    GraphOptions options;
-    options.seed = 5;
-    Minibatch batch(options);
+    Minibatch batch({.seed = 5});
     std::vector<Expression> all;
     for (unsigned sample = 0; sample < 2; ++sample) {
       ComputationGraph& graph = batch.new_graph();

@@ -236,9 +236,7 @@ class Faulty : public ::testing::TestWithParam<bool> {
     return Structure(std::vector<Structure::Vertex>{{{}, 0}, {{}, 1}, {{0, 1}, 1}});
   }
   Numbers run(const Recursion<Expression>& along, bool with_two, bool verify = false) {
-    GraphOptions options;
-    options.verify_batching = verify;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.verify_batching = verify});
     const Expression columns = reshape(tanh(parameter(graph, words)), Dim({kSize, 2}));
     const Expression states = along(structure(with_two), columns).all();
     edges = graph.record().tape().edges().size();
@@ -337,9 +335,7 @@ TEST(RefusedFunctions, LeaveNoSizesOfStates) {
 
 // Kinds of vertices are recorded on one graph, where an expression of an earlier kind is not stale.
 TEST(RefusedFunctions, KeepNoExpressionsFromCallToCall) {
-  GraphOptions options;
-  options.seed = 3;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.seed = 3});
   const Expression columns = input(graph, {4, 2}, std::vector<float>(8, 1));
   const std::string message =
       "[recursion] need a function that keeps no expression from call to call; got one of an "
