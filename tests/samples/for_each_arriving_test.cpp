@@ -27,10 +27,7 @@ TEST(ForEachArrivingTest, SamplesThatComeWhileOthersRun) {
     expected.push_back(walker.walk(alone.new_graph(), i).scores);
   }
   for (unsigned threads : {1u, 2u}) {
-    GraphOptions options;
-    options.inference = true;
-    options.threads = threads;
-    Minibatch batch(options);
+    Minibatch batch({.threads = threads, .inference = true});
     std::vector<std::vector<float>> seen(runs_slowly() ? 400 : 3000);
     std::size_t next = 0, asked = 0, most = 0;
     std::uint64_t bytes = 0;
@@ -67,8 +64,7 @@ struct Swapped {
 // types of shapes stay for ever, nor the models.
 TEST(ForEachArrivingTest, ForgetsWhatItMetLongAgo) {
   constexpr unsigned kSamples = 12000, kOfAModel = 100;
-  GraphOptions options;
-  options.inference = true;
+  GraphOptions options{.inference = true};
   for (const unsigned threads : {1u, 2u}) {
     if (runs_slowly() && threads > 1) continue;
     options.threads = threads;
@@ -124,9 +120,7 @@ TEST(ForEachArrivingTest, NeedsInference) {
 
 TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
   const Walker walker;
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true});
   for (int round = 0; round < 2; ++round) {
     int next = 0;
     EXPECT_THROW(for_each_arriving(
@@ -150,9 +144,7 @@ TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
 }
 
 TEST(ForEachArrivingTest, AnErrorNamesTheSampleAsItCame) {
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true});
   int next = 0;
   const std::string message = message_of<UsageError>([&] {
     for_each_arriving(
@@ -168,9 +160,7 @@ TEST(ForEachArrivingTest, AnErrorNamesTheSampleAsItCame) {
 // What is left of a batch of which others were reverted outlives it.
 TEST(ForEachArrivingTest, SamplesOfManyMinibatchElementsAreReverted) {
   constexpr unsigned kElements = 1000;
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true});
   const std::vector<float> numbers(kElements, 0.5f);
   int next = 0;
   for_each_arriving(

@@ -151,9 +151,7 @@ class Program {
   }
 
   static void run_inside(Random& random) {
-    GraphOptions options;
-    options.threads = 1 + random.below(2);
-    Minibatch batch(options);
+    Minibatch batch({.threads = 1 + random.below(2)});
     for_each_sample(batch, 3, [](ComputationGraph& graph, std::size_t i) {
       const Expression x = input(graph, static_cast<float>(i));
       if (as_scalar(square(x).value()) > 2) as_scalar(exp(x).value());

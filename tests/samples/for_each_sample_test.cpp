@@ -57,14 +57,10 @@ TEST(ForEachSampleTest, RefusesWhatMakesNoSense) {
   EXPECT_EQ(message_of<UsageError>([&] { for_each_sample(batch, -1, nothing); }),
             "[for_each_sample] need a count of samples; got -1");
   for (const std::size_t bytes : {0, 1, 4096, 65535}) {
-    GraphOptions options;
-    options.stack_bytes = bytes;
-    Minibatch small(options);
+    Minibatch small({.stack_bytes = bytes});
     EXPECT_THROW(for_each_sample(small, 1, nothing), UsageError) << bytes;
   }
-  GraphOptions options;
-  options.stack_bytes = 65536;
-  Minibatch small(options);
+  Minibatch small({.stack_bytes = 65536});
   const auto ask = [](ComputationGraph& graph, std::size_t) {
     return as_scalar((square(input(graph, 3.0f)) + 1.0f).value());
   };
@@ -106,8 +102,7 @@ TEST(ForEachSampleTest, ValuesThatAreThereAlready) {
 
 TEST(ForEachSampleTest, AnExceptionEndsAllSamples) {
   for (unsigned threads : {1u, 2u, 4u}) {
-    GraphOptions options;
-    options.threads = threads;
+    const GraphOptions options{.threads = threads};
     Minibatch batch(options);
     batch.new_graph();
     std::vector<int> destroyed(8, 0);
@@ -218,8 +213,7 @@ TEST(ForEachSampleTest, AnotherMinibatchInside) {
 // In inference. Each round takes 20 MB.
 TEST(ForEachSampleTest, MemoryOfEndedSamplesIsUsedAgain) {
   constexpr unsigned kSamples = 20, kSteps = 4, kSize = 1 << 16;
-  GraphOptions options;
-  options.inference = true;
+  const GraphOptions options{.inference = true};
   Minibatch batch(options);
   const auto walk = [](ComputationGraph& graph, std::size_t i) {
     Expression x = constant(graph, {kSize}, 0.1f * static_cast<float>(i));
@@ -333,10 +327,7 @@ constexpr std::size_t kMany = 10'000;
 // More than the system allows stacks: refused with advice, and the minibatch is as good as new.
 TEST(ForEachSampleTest, MoreSamplesThanThereCanBeStacks) {
   if (kMany < 10'000) GTEST_SKIP() << "the thread sanitizer knows too few fibers";
-  GraphOptions options;
-  options.stack_bytes = std::size_t{64} << 10;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true, .stack_bytes = std::size_t{64} << 10});
   const auto add_one = [](ComputationGraph& graph, std::size_t i) {
     return as_scalar((input(graph, static_cast<float>(i)) + 1.0f).value());
   };

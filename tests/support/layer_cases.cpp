@@ -268,12 +268,12 @@ void add_transformers(std::vector<LayerCase>& all) {
   };
   const std::vector<Dim> encoded = {Dim({4, 3}), Dim({4})};
   const std::vector<Dim> decoded = {Dim({4, 3}), Dim({4, 3}), Dim({4}), Dim({4}, 2)};
-  for (const auto& [suffix, options] :
-       {std::pair("", transformer()), {" with the norm last", norm_last()}}) {
-    const auto add = [&]<class Layer>(const std::string& name, std::type_identity<Layer>,
-                                      const auto& dims, const auto& use) {
+  for (const auto& form : {std::pair("", transformer()), {" with the norm last", norm_last()}}) {
+    const auto add = [&, options = form.second]<class Layer>(const std::string& name,
+                                                             std::type_identity<Layer>,
+                                                             const auto& dims, const auto& use) {
       all.push_back(entry(
-          name + suffix, 4, dims, [options](Model& m) { return Layer(m, options); }, use));
+          name + form.first, 4, dims, [options](Model& m) { return Layer(m, options); }, use));
     };
     add("TransformerEncoderLayer", std::type_identity<TransformerEncoderLayer>(), encoded, encode);
     add("TransformerEncoder", std::type_identity<TransformerEncoder>(), encoded, encode);
