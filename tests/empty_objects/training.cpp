@@ -140,14 +140,19 @@ void use_runs(Types& types, const ParameterCollection& model) {
   });
   types.use_where_it_is<nn::RunState>(
       "RunState", [](nn::RunState& run) { EXPECT_EQ(run.progress.mean_loss(), 0); });
+  types.use_where_it_is<nn::TimedMinibatches>("TimedMinibatches", [](nn::TimedMinibatches& timed) {
+    timed.leave();
+    timed.end({}, false);
+  });
   types.use("RankWord", nn::RankWord(), [](const nn::RankWord&) {});
 }
 
 }  // namespace
 
 void use_training(Types& types) {
-  types.stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingRanks, nn::TrainingLog,
-             nn::Checkpoints, nn::Updater, nn::LocalUpdater, nn::EventFile, nn::ProgressBar>();
+  types
+      .stay<nn::GroupSchedule, nn::TrainingRun, nn::TrainingRanks, nn::TrainingLog, nn::Checkpoints,
+            nn::Updater, nn::LocalUpdater, nn::EventFile, nn::ProgressBar, nn::TimedEvent>();
   ParameterCollection model;
   model.add_parameters({2}, "W");
   use_schedules(types);
