@@ -171,7 +171,7 @@ void expect_refusal(const std::string& text, std::size_t line, const std::string
     TextModelReader reader = reader_of(text);
     while (reader.next()) reader.read();
   };
-  expect_file_error(read_all, line, 0, part);
+  expect_file_error(read_all, line, {}, part);
 }
 
 std::string object(const std::string& header, const std::string& numbers = "1 2 \n") {

@@ -295,7 +295,7 @@ ROWS = {
             (2, "--test x", "need all of --train, --dev, --test, or none; got some"),
         ],
     },
-    "parser": parser("biaffine"),
+    "parser": parser("biaffine", learn="--model biaffine --train-sentences 800 --epochs 10"),
     "parser_transition": parser(
         "transition", ranks="--model transition --train-sentences 100 --hidden 12"),
     "parser_stack_lstm": parser("stack-lstm"),
