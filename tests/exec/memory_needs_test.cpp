@@ -64,7 +64,7 @@ using Record = std::function<Expression(ComputationGraph& graph, std::uint64_t s
 
 void expect_bound(const Record& record, std::uint64_t program, unsigned samples) {
   GraphOptions options{.policy = static_cast<batching::Policy>(program % 5),
-                       .threads = 1 + program / 5 % 3};
+                       .threads = static_cast<unsigned>(1 + program / 5 % 3)};
   options.inference = program % 4 == 3;
   options.seed = 1;
   Minibatch batch(options);
