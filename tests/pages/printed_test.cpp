@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <regex>
 #include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
@@ -148,6 +151,28 @@ TEST_F(PrintedTest, RatesOfTreeLSTMs) {
   };
   expect_on("README.md", range(best, 1) + " the fastest PyTorch program");
   expect_on("README.md", range(alone, 0) + " PyTorch tree by tree");
+}
+
+// The samples of the program in the README, as one minibatch.
+TEST_F(PrintedTest, TheReadmeCountsTheBatchesOfItsProgram) {
+  std::vector<std::vector<unsigned>> data(4000);
+  for (unsigned i = 0; i < data.size(); ++i) {
+    for (unsigned rest = i * i; rest > 0; rest /= 10) data[i].push_back(rest % 10);
+  }
+  ParameterCollection model;
+  const LookupParameter table = model.add_lookup_parameters(10, {16});
+  const nn::LSTM lstm(model, 16, 32);
+  const nn::Linear output(model, 32, 2);
+  Minibatch batch;
+  batch.add_losses(data.size(), [&](ComputationGraph& graph, std::size_t i) {
+    nn::LSTM::State state = lstm.start(graph);
+    for (const unsigned digit : data[i]) state = lstm.step(state, table[digit]);
+    return cross_entropy(output(state.h), std::ranges::count(data[i], 7u) > 0);
+  });
+  batch.forward();
+  const Report report = batch.explain();
+  expect_on("README.md", fmt::format("{},{:03} nodes in {} batches", report.nodes / 1000,
+                                     report.nodes % 1000, report.batches));
 }
 
 }  // namespace
