@@ -8,12 +8,9 @@ if(PROJECT_IS_TOP_LEVEL)
   if(DYNET_LIKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # What one folder's build has compiled serves those of others, sources that include a
     # precompiled header as well; compilers need an option each for that. Debug information names
-    # its folder; that of sanitizers' builds names files from the root of the project.
-    if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$" OR DYNET_LIKE_SANITIZE)
+    # its folder.
+    if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$")
       set(any_folder CCACHE_NOHASHDIR=1)
-    endif()
-    if(DYNET_LIKE_SANITIZE)
-      add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
     endif()
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${any_folder}
         CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CURRENT_LIST_DIR}/ccache.sh ${DYNET_LIKE_CCACHE})
