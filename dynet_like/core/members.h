@@ -1,7 +1,6 @@
 // The members of a struct, without their names.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <tuple>
@@ -38,8 +37,7 @@ constexpr std::size_t count_members() {
 
 /// A struct whose members can be listed: an aggregate without base classes and arrays in C's style.
 template <class T>
-concept ListedStruct = std::is_class_v<T> && std::is_aggregate_v<T> && count_members<T>()
-> 0;
+concept ListedStruct = std::is_class_v<T> && std::is_aggregate_v<T> &&(count_members<T>() > 0);
 
 /// References to the members.
 template <ListedStruct Struct>

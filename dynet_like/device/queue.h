@@ -50,7 +50,8 @@ class Queue {
   virtual void add_outer_products(DType dtype, const OuterProducts& call) = 0;
   /// sum += dy_1 + dy_2 + ..., in that order; on the CPU, one chain per element. Consecutive sums
   /// without another call between them may run together. So none of them may read what another one
-  /// writes, but several may write to the same place.
+  /// writes. Several may write to the same place, or to places that overlap: they are added in the
+  /// order of the calls.
   virtual void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
                        SumStart start = SumStart::there) = 0;
   /// Later calls see the results of all earlier sums.

@@ -290,8 +290,8 @@ ROWS = {
         "cases": [
             (0, f"{parts('bank.conllu')} --vectors vectors --output tags",
              "^3 of [0-9]+ words have vectors in vectors\n(.*\n)*test accuracy: 100.00 %\n"),
-            (0, "--apply --output tags", "^the\tDET\nword7\tNOUN\n\nthe\t[A-Z]+\n\n$",
-             "the word7\n\nthe\n"),
+            (0, "--apply --output tags", "^the\tDET\nword7\tNOUN\n\nthe\tDET\nword12\tNOUN\n\n$",
+             "the word7\n\nthe word12\n"),
             (2, "--test x", "need all of --train, --dev, --test, or none; got some"),
         ],
     },
