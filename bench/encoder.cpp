@@ -85,8 +85,7 @@ double train(const Batches& batches, const nn::Encoder& encoder, AdamTrainer& tr
     for (std::size_t i = begin; i < end; ++i) {
       batch.add_loss(squared_norm(embed(batch.new_graph(), encoder, batches.sentences[i])));
     }
-    loss += static_cast<double>(batch.forward());
-    trainer.update(batch.backward());
+    loss += static_cast<double>(trainer.update(batch));
   });
   return loss;
 }

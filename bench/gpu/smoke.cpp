@@ -141,8 +141,7 @@ std::vector<float> train(const std::shared_ptr<Device>& device) {
       ComputationGraph& graph = batch.new_graph();
       batch.add_loss(sum_elems(square(tanh(parameter(graph, w) * lookup(graph, table, i)))));
     }
-    losses.push_back(batch.forward());
-    trainer.update(batch.backward());
+    losses.push_back(trainer.update(batch));
   }
   trainer.finish_update();
   return losses;

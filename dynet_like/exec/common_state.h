@@ -146,7 +146,7 @@ struct CommonState {
   /// The calling thread's track; null without GraphOptions::timeline.
   TimelineTrack* track() const { return timeline == nullptr ? nullptr : &timeline->track(); }
   /// Tells whether these tapes are being run.
-  Running& running() { return tapes.empty() ? runs_nothing : types().runs; }
+  Running& running() { return tapes.empty() ? runs_nothing : types().running; }
 
   /// The shared value with this identity, noted as used by the tapes.
   SharedValue& meet(Identity identity) {

@@ -18,7 +18,7 @@ Executor::Executor(const GraphOptions& options)
       timeline_(common_, lanes_) {}
 
 std::uint32_t Executor::add_tape(Tape& tape) {
-  const Running::Use use(tape.types().runs);
+  const Running::Use use(tape.types().running);
   make_room(common_.tapes);
   spare_.reserve(common_.tapes.capacity());  // `clear` must not fail
   common_.tapes.push_back({&tape, {}, {}});

@@ -177,7 +177,7 @@ std::unique_ptr<GraphMemory> ComputationGraph::take_memory() {
 }
 
 void ComputationGraph::forget_all() {
-  own_->types->runs.check();
+  own_->types->running.check();
   own_->executor.clear();
   forget_records();
   if (own_->types->trim()) {

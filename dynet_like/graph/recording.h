@@ -30,7 +30,7 @@ class [[nodiscard]] Recorder {
  public:
   /// Throws UsageError if another thread uses the graph, or its nodes are being run.
   explicit Recorder(ComputationGraph& graph) : graph_(graph), use_(graph.record().tape().user()) {
-    graph.record().tape().types().runs.check();
+    graph.record().tape().types().running.check();
   }
   /// The graph of expressions. Another thread may have cleared it just before, so they are checked
   /// again.

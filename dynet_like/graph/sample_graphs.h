@@ -100,7 +100,7 @@ class Alone {
   /// recorded.
   Alone(const SampleGraphs& samples, Part& part, const char* user)
       : use_((samples.check_not_recording(user), samples.types_->user)), part_(part) {
-    samples.types_->runs.check();
+    samples.types_->running.check();
   }
   Part* operator->() const { return &part_; }
 

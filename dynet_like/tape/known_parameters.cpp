@@ -6,28 +6,28 @@
 namespace dynet_like::detail {
 
 void KnownParameters::add(const ParameterStorage* parameter, bool constant, std::uint32_t value) {
-  if (2 * (used_ + 1) > places_.size()) {
-    const std::vector<Place> before =
-        std::exchange(places_, std::vector<Place>(2 * places_.size()));
-    mask_ = places_.size() - 1;
-    for (const Place& place : before) {
-      if (place.parameter != nullptr) places_[place_of(place.parameter)] = place;
+  if (2 * (used_ + 1) > entries_.size()) {
+    const std::vector<Entry> before =
+        std::exchange(entries_, std::vector<Entry>(2 * entries_.size()));
+    mask_ = entries_.size() - 1;
+    for (const Entry& entry : before) {
+      if (entry.parameter != nullptr) entries_[find_entry(entry.parameter)] = entry;
     }
   }
-  Place& place = places_[place_of(parameter)];
-  if (place.parameter == nullptr) ++used_;
-  place.parameter = parameter;
-  place.value[constant] = value;
+  Entry& entry = entries_[find_entry(parameter)];
+  if (entry.parameter == nullptr) ++used_;
+  entry.parameter = parameter;
+  entry.value[constant] = value;
 }
 
 void KnownParameters::revert(std::uint32_t end) {
   if (end == 0) {
-    places_.assign(places_.size(), Place{});
+    entries_.assign(entries_.size(), Entry{});
     used_ = 0;
     return;
   }
-  for (Place& place : places_) {
-    for (std::uint32_t& value : place.value) {
+  for (Entry& entry : entries_) {
+    for (std::uint32_t& value : entry.value) {
       if (value >= end) value = kNone;
     }
   }

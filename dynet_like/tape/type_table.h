@@ -105,7 +105,7 @@ class TypeTable {
  public:
   /// The lock on the graphs of these types, and whether their nodes are being run.
   mutable OneThread user;
-  mutable Running runs;
+  mutable Running running;
 
   /// The kinds of entries.
   enum class Kind { shape, type, storage, identity };

@@ -10,6 +10,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/device/updates.h"
+#include "dynet_like/graph/minibatch.h"
 #include "dynet_like/train/parameter_state.h"
 #include "dynet_like/train/update_check.h"
 #include "dynet_like/train/update_rule.h"
@@ -174,6 +175,12 @@ void Trainer::update(const Gradients& gradients) {
   if (cycle_) learning_rate = cycle_->after(updates_);
   is_unfinished_ = true;
   if (check_->condition() == nullptr) finish_update();
+}
+
+float Trainer::update(Minibatch& batch) {
+  const float loss = batch.forward();
+  update(batch.backward());
+  return loss;
 }
 
 void Trainer::finish_update() {

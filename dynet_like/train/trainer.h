@@ -17,6 +17,8 @@
 
 namespace dynet_like {
 
+class Minibatch;
+
 namespace detail {
 class ParameterState;
 class UpdateCheck;
@@ -77,6 +79,9 @@ class Trainer {
   /// update, the next call of `update`, or of another function that depends on it, throws
   /// NumericError before it does anything. The refused update does not count.
   void update(const Gradients& gradients);
+  /// Runs a minibatch forward and backward, and makes a step with the gradients of the sum of its
+  /// losses. Returns that sum. Throws what these three functions throw.
+  float update(Minibatch& batch);
   /// Waits until it is known whether the last update was made. Throws NumericError if it was
   /// refused.
   void finish_update();

@@ -99,8 +99,7 @@ void run(const GraphOptions& options) {
     for (const Episode& episode : episodes) {
       batch.add_loss(episode.surprise * ((episode.reward - baseline) / kBatch));
     }
-    batch.forward();
-    trainer.update(batch.backward());
+    trainer.update(batch);
     baseline += 0.1f * (mean_return(episodes) - baseline);
     if (update % 50 == 0) std::printf("update %u: mean return %.3f\n", update, baseline);
   }

@@ -69,14 +69,24 @@ struct Model {
   nn::Linear classifier{parameters, options.whole("hidden"), labels};
   float rate = options.real("dropout");
 
-  /// The outputs of all nodes, a column each.
-  Expression read(ComputationGraph& graph, const nn::Tree& tree) const {
+  std::vector<std::uint32_t> ids_of(const nn::Tree& tree) const {
     std::vector<std::uint32_t> ids;
     for (const std::string& word : tree.words()) ids.push_back(words.id(word));
-    return tree_lstm(tree, dropout(embedding.columns(graph, ids), rate)).all().h;
+    return ids;
+  }
+  /// The outputs of all nodes, a column each.
+  Expression read(ComputationGraph& graph, const nn::Tree& tree) const {
+    return tree_lstm(tree, dropout(embedding.columns(graph, ids_of(tree)), rate)).all().h;
+  }
+  /// The same with every operation of every node of the tree as a node of the graph.
+  Expression read_by_operations(ComputationGraph& graph, const nn::Tree& tree) const {
+    std::vector<Expression> leaves, outputs;
+    for (const unsigned id : ids_of(tree)) leaves.push_back(dropout(embedding(graph, id), rate));
+    for (const auto& node : tree_lstm(tree, leaves)) outputs.push_back(node.h);
+    return concatenate_cols(outputs);
   }
   /// The sum over all labelled nodes: in ListOps, digits and complete expressions.
-  Expression loss(ComputationGraph& graph, const nn::Tree& tree) const {
+  Expression loss(const Expression& outputs, const nn::Tree& tree) const {
     std::vector<unsigned> nodes, gold;
     for (unsigned i = 0; i < tree.size(); ++i) {
       const auto label = static_cast<unsigned>(tree.label(i));
@@ -84,7 +94,7 @@ struct Model {
       nodes.push_back(i);
       gold.push_back(label);
     }
-    const Expression labelled = select_cols(read(graph, tree), nodes);
+    const Expression labelled = select_cols(outputs, nodes);
     return sum_batches(cross_entropy(classifier(dropout(labelled, rate)), gold));
   }
   /// The probabilities of the labels of every root.
@@ -127,13 +137,18 @@ int train(const Options& options) {
   training.stopping.dev_score = [&] { return accuracies(model, data.dev).first; };
   training.files.texts["words"] = words.to_text();
   begin_training(options, parameters, data);
-  const auto loss = [&](auto& graph, const nn::Tree& tree) { return model.loss(graph, tree); };
+  const auto loss = [&](ComputationGraph& graph, const nn::Tree& tree) {
+    return model.loss(model.read(graph, tree), tree);
+  };
+  const auto nodes = [&](ComputationGraph& graph, const nn::Tree& tree) {
+    return model.loss(model.read_by_operations(graph, tree), tree);
+  };
   const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();
   const auto [all, binary] = accuracies(model, data.test);
   fmt::print("test accuracy: {:.2f} %", 100 * all);
   if (options.is_special()) fmt::print("; positive or negative: {:.2f} %", 100 * binary);
-  nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss);
+  nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss, nodes);
   report["task"] = options.is_special() ? "sst" : "listops";
   report["dev_accuracy"] = progress.best_score;
   report.update({{"test_accuracy", all}, {"test_binary_accuracy", binary}});

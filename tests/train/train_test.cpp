@@ -13,6 +13,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
+#include "dynet_like/dynet_like.h"
 #include "dynet_like/train/trainers.h"
 #include "tests/train/trainer_kinds.h"
 #include "tests/support/message_of.h"
@@ -41,6 +42,16 @@ TEST(TrainerFormulaTest, SGDByHand) {
   trainer.update(gradients);
   EXPECT_EQ(as_vector(w.values()), (std::vector<float>{0.875f, -3.0f}));
   EXPECT_EQ(trainer.updates(), 1u);
+}
+
+TEST(TrainerFormulaTest, AMinibatchByTheSumOfItsLosses) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(1.0f));
+  SimpleSGDTrainer trainer(model, 0.25f);
+  Minibatch batch;
+  for (const float x : {2.0f, 1.0f}) batch.add_loss(x * parameter(batch.new_graph(), w));
+  EXPECT_EQ(trainer.update(batch), 3.0f);
+  EXPECT_EQ(as_scalar(w.values()), 0.25f);
 }
 
 TEST(TrainerFormulaTest, MomentumByHand) {

@@ -24,11 +24,13 @@ inline constexpr int kLeastRuns = 3;
 /// Measures training on the first samples, a minibatch of them, without updates and on one thread,
 /// with batching and node by node. Prints a table, and returns its numbers for a report: the speeds
 /// are "SPEED" and "SPEED_unbatched". Each way takes a tenth of the time that training took, at
-/// most 1.5 seconds, and at least three runs.
+/// most 1.5 seconds, and at least three runs. `nodes_of`, if there is one, is the same loss as nodes
+/// of single operations: its speeds "SPEED_nodes" and "SPEED_nodes_unbatched" stand beside.
 nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
                                 std::size_t samples, const std::string& speed,
-                                const Minibatch::RecordSample& loss_of);
-/// The same for loss_of(graph, sample).
+                                const Minibatch::RecordSample& loss_of,
+                                const Minibatch::RecordSample* nodes_of = nullptr);
+/// The same for loss_of(graph, sample), and nodes_of(graph, sample).
 template <class Sample, class LossOf>
 nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
                                 const std::vector<Sample>& samples, const std::string& speed,
@@ -36,6 +38,17 @@ nlohmann::json measure_batching(const Options& options, const nn::TrainingProgre
   return measure_batching(
       options, progress, samples.size(), speed,
       [&](ComputationGraph& graph, std::size_t i) { return loss_of(graph, samples[i]); });
+}
+template <class Sample, class LossOf, class NodesOf>
+nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
+                                const std::vector<Sample>& samples, const std::string& speed,
+                                const LossOf& loss_of, const NodesOf& nodes_of) {
+  const Minibatch::RecordSample nodes = [&](ComputationGraph& graph, std::size_t i) {
+    return nodes_of(graph, samples[i]);
+  };
+  return measure_batching(
+      options, progress, samples.size(), speed,
+      [&](ComputationGraph& graph, std::size_t i) { return loss_of(graph, samples[i]); }, &nodes);
 }
 
 /// Prints how the first samples, at most `count`, run in training, as one minibatch. They may wait
