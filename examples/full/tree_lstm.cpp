@@ -78,8 +78,8 @@ struct Model {
   Expression read(ComputationGraph& graph, const nn::Tree& tree) const {
     return tree_lstm(tree, dropout(embedding.columns(graph, ids_of(tree)), rate)).all().h;
   }
-  /// The same with every operation of every node of the tree as a node of the graph.
-  Expression read_by_operations(ComputationGraph& graph, const nn::Tree& tree) const {
+  /// The same, one node of the tree after the other.
+  Expression read_node_by_node(ComputationGraph& graph, const nn::Tree& tree) const {
     std::vector<Expression> leaves, outputs;
     for (const unsigned id : ids_of(tree)) leaves.push_back(dropout(embedding(graph, id), rate));
     for (const auto& node : tree_lstm(tree, leaves)) outputs.push_back(node.h);
@@ -141,7 +141,7 @@ int train(const Options& options) {
     return model.loss(model.read(graph, tree), tree);
   };
   const auto nodes = [&](ComputationGraph& graph, const nn::Tree& tree) {
-    return model.loss(model.read_by_operations(graph, tree), tree);
+    return model.loss(model.read_node_by_node(graph, tree), tree);
   };
   const auto progress = nn::train(trainer, data.train, loss, training);
   if (progress.interrupted) return stopped();

@@ -75,7 +75,7 @@ nlohmann::json measure_batching(const Options& options, const nn::TrainingProgre
   };
   fmt::print("\n{:32}{:>12}{:>12}\n", "training, one thread", "batched", "one by one");
   if (nodes_of != nullptr) {
-    show(speed + "_nodes", measure(count, seconds, *nodes_of), ", operation by operation");
+    show(speed + "_nodes", measure(count, seconds, *nodes_of), ", node by node");
   }
   const Ways ways = measure(count, seconds, loss_of);
   show(speed, ways, nodes_of == nullptr ? "" : ", as a recursion");

@@ -24,8 +24,8 @@ inline constexpr int kLeastRuns = 3;
 /// Measures training on the first samples, a minibatch of them, without updates and on one thread,
 /// with batching and node by node. Prints a table, and returns its numbers for a report: the speeds
 /// are "SPEED" and "SPEED_unbatched". Each way takes a tenth of the time that training took, at
-/// most 1.5 seconds, and at least three runs. `nodes_of`, if there is one, is the same loss as nodes
-/// of single operations: its speeds "SPEED_nodes" and "SPEED_nodes_unbatched" stand beside.
+/// most 1.5 seconds, and at least three runs. `nodes_of`, if there is one, records the same
+/// loss node by node: its speeds "SPEED_nodes" and "SPEED_nodes_unbatched" stand beside.
 nlohmann::json measure_batching(const Options& options, const nn::TrainingProgress& progress,
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of,
