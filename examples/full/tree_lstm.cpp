@@ -148,7 +148,8 @@ int train(const Options& options) {
   const auto [all, binary] = accuracies(model, data.test);
   fmt::print("test accuracy: {:.2f} %", 100 * all);
   if (options.is_special()) fmt::print("; positive or negative: {:.2f} %", 100 * binary);
-  nlohmann::json report = measure_batching(options, progress, data.train, "trees_per_s", loss, nodes);
+  nlohmann::json report =
+      measure_batching(options, progress, data.train, "trees_per_s", loss, nodes);
   report["task"] = options.is_special() ? "sst" : "listops";
   report["dev_accuracy"] = progress.best_score;
   report.update({{"test_accuracy", all}, {"test_binary_accuracy", binary}});
