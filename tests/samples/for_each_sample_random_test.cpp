@@ -8,6 +8,7 @@
 
 #include "tests/support/modes.h"
 #include "tests/support/random_chains.h"
+#include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -103,9 +104,11 @@ Program program_of(const RandomModel& model, std::uint64_t seed, bool dropout) {
   return program;
 }
 
+std::uint64_t programs() { return kSlowBuild ? 25 : 100; }
+
 TEST(ForEachSampleRandom, HasTheBitsOfOneByOne) {
   const RandomModel model;
-  for (std::uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 0; seed < programs() && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     const Program program = program_of(model, seed, seed % 3 > 0);
     if (seed % 25 == 0) {
@@ -119,7 +122,7 @@ TEST(ForEachSampleRandom, HasTheBitsOfOneByOne) {
 // Samples that come when they like; they draw other numbers than those of a minibatch.
 TEST(ForEachSampleRandom, ThoseThatArriveHaveTheBitsOfOneByOne) {
   const RandomModel model;
-  for (std::uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 0; seed < programs() && !HasFailure(); ++seed) {
     const Program program = program_of(model, seed, false);
     const Outcome alone = run(program, {{.inference = true}});
     Random random(seed);
