@@ -14,10 +14,10 @@
 namespace dynet_like {
 namespace {
 
-constexpr std::size_t kSamples = 5;
+constexpr std::size_t kWaitingSamples = 5;
 
-struct World {
-  explicit World(unsigned threads) {
+struct SampleWorld {
+  explicit SampleWorld(unsigned threads) {
     GraphOptions options;
     options.threads = threads;
     options.inference = true;
@@ -43,16 +43,16 @@ struct World {
 
   std::vector<float> run_all() {
     start_anew();
-    return for_each_sample(*batch, kSamples,
+    return for_each_sample(*batch, kWaitingSamples,
                            [&](ComputationGraph& graph, std::size_t i) { return walk(graph, i); });
   }
 
   std::vector<float> run_arriving() {
     start_anew();
-    std::vector<float> results(kSamples);
+    std::vector<float> results(kWaitingSamples);
     std::size_t come = 0;
     const auto next = [&](bool) -> std::optional<std::size_t> {
-      if (come == kSamples) return std::nullopt;
+      if (come == kWaitingSamples) return std::nullopt;
       return come++;
     };
     for_each_arriving(*batch, 4, next,
@@ -61,30 +61,30 @@ struct World {
   }
 
   KnownModel model;
-  std::vector<std::uint64_t> seeds = std::vector<std::uint64_t>(kSamples, 7);
+  std::vector<std::uint64_t> seeds = std::vector<std::uint64_t>(kWaitingSamples, 7);
   std::optional<Minibatch> batch;
 };
 
-struct Setting {
+struct SampleSetting {
   const char* name;
-  std::vector<float> (World::*run)();
+  std::vector<float> (SampleWorld::*run)();
   unsigned threads;
 };
 
-class FailingSamples : public ::testing::TestWithParam<Setting> {};
+class FailingSamples : public ::testing::TestWithParam<SampleSetting> {};
 
 TEST_P(FailingSamples, LeaveAMinibatchAsGoodAsNew) {
-  failing::expect_as_good_as_new([] { return std::make_unique<World>(GetParam().threads); },
-                                 [](World& world) { return (world.*GetParam().run)(); });
+  failing::expect_as_good_as_new([] { return std::make_unique<SampleWorld>(GetParam().threads); },
+                                 [](SampleWorld& world) { return (world.*GetParam().run)(); });
 }
 
-const Setting kSettings[] = {{"all", &World::run_all, 1},
-                             {"all_threads", &World::run_all, 2},
-                             {"arriving", &World::run_arriving, 1},
-                             {"arriving_threads", &World::run_arriving, 2}};
+const SampleSetting kSettings[] = {{"all", &SampleWorld::run_all, 1},
+                                   {"all_threads", &SampleWorld::run_all, 2},
+                                   {"arriving", &SampleWorld::run_arriving, 1},
+                                   {"arriving_threads", &SampleWorld::run_arriving, 2}};
 
 INSTANTIATE_TEST_SUITE_P(Samples, FailingSamples, ::testing::ValuesIn(kSettings),
-                         [](const ::testing::TestParamInfo<Setting>& setting) {
+                         [](const ::testing::TestParamInfo<SampleSetting>& setting) {
                            return std::string(setting.param.name);
                          });
 

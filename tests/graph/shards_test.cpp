@@ -18,11 +18,11 @@ namespace {
 
 using Ends = std::vector<std::uint32_t>;
 
-constexpr std::uint32_t kSamples = 24;
+constexpr std::uint32_t kShardedSamples = 24;
 
 /// Sequences of different lengths with everything that gradients come from: rows of tables,
 /// weights, cells, a function of a parameter alone, a table as a whole, and dropout.
-struct Model {
+struct ShardedModel {
   ParameterCollection parameters{3};
   nn::Embedding words{parameters, 11, 6};
   nn::LSTM lstm{parameters, 6, 8};
@@ -58,11 +58,11 @@ struct Setting {
 
 class ShardsTest : public testing::TestWithParam<Setting> {
  protected:
-  Model model_;
+  ShardedModel model_;
 };
 
 const std::vector<std::uint64_t> seeds = [] {
-  std::vector<std::uint64_t> all(kSamples);
+  std::vector<std::uint64_t> all(kShardedSamples);
   std::iota(all.begin(), all.end(), 41);
   return all;
 }();
@@ -79,7 +79,7 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
     for (int round = 0; round < 2; ++round) {  // the second uses the memory of the first
       batch.clear();
       batch.seed_samples(seeds);
-      batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+      batch.add_losses(kShardedSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
       batch.forward();
       std::vector<Gradients> gradients(ends.size());
       batch.backward(ends, gradients);
@@ -107,9 +107,9 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
   Gradients expected;
   for (int round = 0; round < 2; ++round) {
     batch.clear();
-    batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+    batch.add_losses(kShardedSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
     batch.forward();
-    batch.backward(Ends{10, kSamples}, gradients);
+    batch.backward(Ends{10, kShardedSamples}, gradients);
     alone.clear();
     alone.add_losses(10, [&](auto& graph, auto i) { return model_.loss(graph, i); });
     alone.forward();
@@ -122,7 +122,7 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
 TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
   const auto [threads, verify] = GetParam();
   Minibatch batch(options_of(threads));
-  batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+  batch.add_losses(kShardedSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(3);
   std::map<const ParameterStorage*, std::vector<std::vector<float>>> told;
@@ -131,7 +131,7 @@ TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
     for (const Gradients& some : gradients) values.push_back(some.all_values(parameter));
     return values;
   };
-  batch.backward(Ends{9, 10, kSamples}, gradients, [&](const ParameterStorage& parameter) {
+  batch.backward(Ends{9, 10, kShardedSamples}, gradients, [&](const ParameterStorage& parameter) {
     EXPECT_TRUE(told.emplace(&parameter, values_of(parameter)).second) << parameter.name;
   });
   for (const auto& storage : model_.parameters.storages()) {
