@@ -1,4 +1,4 @@
-// The result of a policy: batches of nodes, in the order in which they run.
+// A schedule, the result of a policy: batches of nodes, in the order in which they run.
 #pragma once
 
 #include <cstddef>

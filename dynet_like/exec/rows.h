@@ -1,4 +1,4 @@
-// Items of one type that kernels compute together, and the calls for that.
+// Rows: items of one type that kernels compute together, and the calls for that.
 #pragma once
 
 #include <cstddef>

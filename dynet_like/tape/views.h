@@ -1,4 +1,4 @@
-// Values that lie inside others. They are recorded without a node if they are contiguous.
+// Views: values that lie inside others. They are recorded without a node if they are contiguous.
 #pragma once
 
 #include "dynet_like/tape/tape_writer.h"

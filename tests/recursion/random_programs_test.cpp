@@ -12,7 +12,10 @@ namespace {
 /// DYNET_LIKE_THOROUGH: a hundred times as many programs.
 template <class Check>
 void for_programs(std::uint64_t count, const Check& check) {
-  count = is_thorough() ? 100 * count : kSlowBuild ? (count + 7) / 8 : runs_slowly() ? (count + 3) / 4 : count;
+  count = is_thorough()   ? 100 * count
+          : kSlowBuild    ? (count + 7) / 8
+          : runs_slowly() ? (count + 3) / 4
+                          : count;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     SCOPED_TRACE("program " + std::to_string(seed));
     ASSERT_NO_FATAL_FAILURE(check(seed));
