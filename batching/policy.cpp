@@ -1,30 +1,24 @@
 // The names of the batching policies.
 #include "batching/policy.h"
 
-#include <array>
-#include <utility>
+#include <iterator>
 
 namespace dynet_like::batching {
 namespace {
 
-constexpr std::array<std::pair<Policy, std::string_view>, 5> names{{{Policy::none, "none"},
-                                                                    {Policy::depth, "depth"},
-                                                                    {Policy::agenda, "agenda"},
-                                                                    {Policy::descent, "descent"},
-                                                                    {Policy::automatic, "auto"}}};
+constexpr std::string_view kNames[] = {"none", "depth", "agenda", "descent", "auto"};
+static_assert(std::size(kNames) == std::size(kPolicies));
 
 }  // namespace
 
 std::string_view name_of(Policy policy) {
-  for (const auto& [value, name] : names) {
-    if (value == policy) return name;
-  }
-  return "unknown";
+  const auto index = static_cast<std::size_t>(policy);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
 std::optional<Policy> policy_from_name(std::string_view name) {
-  for (const auto& [value, known] : names) {
-    if (known == name) return value;
+  for (const Policy policy : kPolicies) {
+    if (name_of(policy) == name) return policy;
   }
   return std::nullopt;
 }

@@ -8,6 +8,8 @@ namespace dynet_like::batching {
 
 /// How nodes are grouped into batches. Each policy is described in the file of its name.
 enum class Policy { none, depth, agenda, descent, automatic };
+inline constexpr Policy kPolicies[] = {Policy::none, Policy::depth, Policy::agenda, Policy::descent,
+                                       Policy::automatic};
 
 /// "none", "depth", "agenda", "descent" or "auto".
 std::string_view name_of(Policy policy);

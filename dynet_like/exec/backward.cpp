@@ -153,7 +153,7 @@ void Backward::sum_slots(NodeRef ref) {
     if (edge.is_recursion) {
       const auto behind = std::ranges::upper_bound(tape.nodes(), e, {}, &Node::first_edge);
       const auto consumer = static_cast<NodeId>(behind - tape.nodes().begin() - 1);
-      const Recursion& recursion = *run_.batches[edge.batch].recursion;
+      const RecursionBatch& recursion = *run_.batches[edge.batch].recursion;
       const std::size_t n = recursion.index_of(run_.state({ref.tape, consumer}).value);
       const auto& addends =
           recursion.contributions
@@ -203,7 +203,7 @@ void Backward::contribute_to_shared(std::uint32_t tape) {
     if (!nodes[node].reads_shared) continue;
     const NodeRef ref{tape, node};
     const NodeState& state = run_.state(ref);
-    if (const Recursion* const recursion = run_.batches[state.batch].recursion.get()) {
+    if (const RecursionBatch* const recursion = run_.batches[state.batch].recursion.get()) {
       detail::contribute(*recursion, recursion->index_of(state.value), contributions_);
       // Its inputs with columns may depend on parameters alone: they have slots, like inputs of
       // other nodes.

@@ -1,4 +1,4 @@
-// The state that all lanes of a run read, and shared values, which are computed once for all lanes.
+// The state that all lanes of a run share: the nodes of all tapes, and shared values.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ struct TapeState {
   std::vector<NodeState> nodes;
   /// In inference: nodes whose values are freed after their last reader in the run that computes
   /// them. In order; no two touch.
-  std::vector<NodeRange> passing;
+  std::vector<NodeRange> temporaries;
 };
 
 /// An input of a shared node: a part of another shared value.

@@ -123,19 +123,19 @@ void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {
 // A batch whose values are not all freed keeps its memory.
 void Forward::find_last_reads(const batching::Schedule& schedule,
                               std::span<const std::uint8_t> freed) {
-  step_of_.resize(type_.size());
+  batch_of_.resize(type_.size());
   last_read_.resize(schedule.size());
-  for (std::uint32_t step = 0; step < schedule.size(); ++step) {
-    last_read_[step] = step;
-    for (const std::uint32_t index : schedule.batch(step)) {
-      step_of_[index] = step;
+  for (std::uint32_t batch = 0; batch < schedule.size(); ++batch) {
+    last_read_[batch] = batch;
+    for (const std::uint32_t index : schedule.batch(batch)) {
+      batch_of_[index] = batch;
       for (std::uint32_t i = first_input_[index]; i < first_input_[index + 1]; ++i) {
-        last_read_[step_of_[inputs_[i]]] = step;
+        last_read_[batch_of_[inputs_[i]]] = batch;
       }
     }
   }
   for (std::size_t index = 0; index < freed.size(); ++index) {
-    if (freed[index] == 0) last_read_[step_of_[index]] = kNone;
+    if (freed[index] == 0) last_read_[batch_of_[index]] = kNone;
   }
 }
 

@@ -51,7 +51,7 @@ class Forward {
     std::span<const InputKey> arguments;
   };
   std::vector<TypeOfFunction> functions_;  ///< of recursions, with their planned_type
-  std::vector<std::uint32_t> step_of_;     ///< by node: its step in the schedule
+  std::vector<std::uint32_t> batch_of_;    ///< by node: its step in the schedule
   std::vector<std::uint32_t> last_read_;   ///< by step: the last step that reads it; kNone: stays
   std::vector<NodeRef> nodes_;             ///< of the running batch
 };

@@ -1,4 +1,4 @@
-// Divides the nodes of a lane at the ends of ranges of passing values.
+// Divides the nodes of a lane at the ends of ranges of temporary values.
 #include "dynet_like/exec/forward_parts.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void ForwardParts::find_stretches(const RunState& run) {
   for (std::size_t i = 0; i < pending_.size();) {
     const std::uint32_t tape = pending_[i].tape;
     next.place = 0;
-    for (const NodeRange& range : run.tapes()[tape].passing) {
+    for (const NodeRange& range : run.tapes()[tape].temporaries) {
       std::size_t bytes = 0;
       // The node behind a range is usually the result, which reads the last of them.
       while (i < pending_.size() && pending_[i].tape == tape && pending_[i].node <= range.end) {

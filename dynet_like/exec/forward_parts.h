@@ -11,9 +11,9 @@
 namespace dynet_like::detail {
 
 /// Divides the nodes that a lane is to run. Usually they are one part, which is planned as a whole.
-/// But if passing values (TapeState::passing) would take much memory at once, there are several:
-/// passing values of one part are gone before the next part runs, and what reads no such values
-/// runs last. Keeps its memory from call to call.
+/// But if temporary values (TapeState::temporaries) would take much memory at once, there are
+/// several: temporary values of one part are gone before the next part runs, and what reads no such
+/// values runs last. Keeps its memory from call to call.
 class ForwardParts {
  public:
   /// `freed`: by node, whether its value is freed after its last reader. Empty: no value is.
@@ -22,23 +22,23 @@ class ForwardParts {
     std::span<const std::uint8_t> freed;
   };
 
-  /// More bytes of passing values than this, or than GraphOptions::memory_limit, count as much.
+  /// More bytes of temporary values than this, or than GraphOptions::memory_limit, count as much.
   /// Only a part of them is in memory at a time: a fifth for a Transformer.
   static constexpr std::size_t kMuch = std::size_t{128} << 20;
 
   /// `pending`: in the order of tapes and of recording. Values of `targets` are never freed;
-  /// `free_unread`: all others are, and not only those that pass.
+  /// `free_unread`: all others are, and not only temporary ones.
   void divide(const RunState& run, std::span<const NodeRef> pending,
               std::span<const ValueRef> targets, bool free_unread);
   std::size_t size() const { return ends_.size(); }
   Part operator[](std::size_t part) const;
 
  private:
-  /// Nodes up to the one behind a range of passing ones, or to the end of a tape.
+  /// Nodes up to the one behind a range of temporary ones, or to the end of a tape.
   struct Stretch {
     std::size_t begin = 0, end = 0;  ///< in the list of nodes
     std::uint32_t place = 0;         ///< among the stretches of its tape
-    std::size_t bytes = 0;           ///< of passing values
+    std::size_t bytes = 0;           ///< of temporary values
     std::uint32_t part = 0;
   };
 

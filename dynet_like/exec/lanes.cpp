@@ -9,8 +9,8 @@ namespace dynet_like::detail {
 
 namespace {
 
-// With fewer steps, the work is done before another thread has started.
-constexpr std::size_t kStepsWorthALane = 100;
+// With fewer work, the work is done before another thread has started.
+constexpr std::size_t kWorkWorthALane = 100;
 
 }  // namespace
 
@@ -70,22 +70,22 @@ bool Lanes::has_run() const {
 
 void Lanes::spread(std::uint32_t begin, std::uint32_t end) {
   if (pool_->size() == 1 || !common_.is_on_cpu() || has_run()) return;
-  std::vector<std::size_t> steps_before(end - begin + 1, 0);
+  std::vector<std::size_t> work_before(end - begin + 1, 0);
   for (std::uint32_t t = begin; t < end; ++t) {
-    steps_before[t - begin + 1] = steps_before[t - begin] + common_.tapes[t].tape->steps();
+    work_before[t - begin + 1] = work_before[t - begin] + common_.tapes[t].tape->work();
   }
-  const std::size_t steps = steps_before.back();
+  const std::size_t work = work_before.back();
   const std::size_t count = std::clamp<std::size_t>(
-      std::min<std::size_t>(steps / kStepsWorthALane, end - begin), 1, pool_->size());
+      std::min<std::size_t>(work / kWorkWorthALane, end - begin), 1, pool_->size());
   std::vector<std::uint32_t> ends(count);
   for (std::size_t l = 0; l < count; ++l) {
-    // The boundary that is nearest to an equal share of the steps.
-    const std::size_t share = steps * (l + 1) / count;
-    const auto above = std::ranges::lower_bound(steps_before, share);
+    // The boundary that is nearest to an equal share of the work.
+    const std::size_t share = work * (l + 1) / count;
+    const auto above = std::ranges::lower_bound(work_before, share);
     const bool below_is_nearer =
-        above != steps_before.begin() && share - *(above - 1) < *above - share;
-    ends[l] = begin + static_cast<std::uint32_t>(above - steps_before.begin()) -
-              (below_is_nearer ? 1 : 0);
+        above != work_before.begin() && share - *(above - 1) < *above - share;
+    ends[l] =
+        begin + static_cast<std::uint32_t>(above - work_before.begin()) - (below_is_nearer ? 1 : 0);
   }
   split(ends);
 }

@@ -148,32 +148,33 @@ void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
     run.lists.rewind(mark.lists);
   }
   state.nodes.resize(std::min(state.nodes.size(), nodes));
-  while (!state.passing.empty() && state.passing.back().first >= nodes) state.passing.pop_back();
-  if (!state.passing.empty()) {
-    NodeId& end = state.passing.back().end;
+  while (!state.temporaries.empty() && state.temporaries.back().first >= nodes)
+    state.temporaries.pop_back();
+  if (!state.temporaries.empty()) {
+    NodeId& end = state.temporaries.back().end;
     end = std::min(end, static_cast<NodeId>(nodes));
   }
   forget_gradients();
 }
 
-void Liveness::pass(std::uint32_t tape, std::size_t first, std::size_t end) {
+void Liveness::free_after_last_read(std::uint32_t tape, std::size_t first, std::size_t end) {
   if (!common_.options.inference) return;
   TapeState& state = common_.tapes[tape];
   end = std::min(end, state.tape->size());
   if (first >= end || end <= state.nodes.size()) return;
   NodeRange range{static_cast<NodeId>(first), static_cast<NodeId>(end)};
-  make_room(state.passing);  // nothing fails from here on
-  while (!state.passing.empty() && range.first <= state.passing.back().end) {
-    range.first = std::min(range.first, state.passing.back().first);
-    range.end = std::max(range.end, state.passing.back().end);
-    state.passing.pop_back();
+  make_room(state.temporaries);  // nothing fails from here on
+  while (!state.temporaries.empty() && range.first <= state.temporaries.back().end) {
+    range.first = std::min(range.first, state.temporaries.back().first);
+    range.end = std::max(range.end, state.temporaries.back().end);
+    state.temporaries.pop_back();
   }
-  state.passing.push_back(range);
+  state.temporaries.push_back(range);
 }
 
 void Liveness::forget_values(std::uint32_t tape, std::size_t first, std::size_t end) {
   if (!common_.options.inference) return;
-  pass(tape, first, end);
+  free_after_last_read(tape, first, end);
   ++forgets_;
   results_.forget_values(tape, first, end);
   RunState& run = lanes_.of(tape).run;
@@ -194,7 +195,7 @@ void Liveness::end_sample(std::uint32_t tape) {
 void Liveness::forget_tape(std::uint32_t tape) {
   end_sample(tape);
   common_.tapes[tape].nodes.clear();
-  common_.tapes[tape].passing.clear();
+  common_.tapes[tape].temporaries.clear();
   drop_empty_batches(lanes_.of(tape).run);
 }
 

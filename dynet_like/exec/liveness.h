@@ -36,11 +36,11 @@ class Liveness {
 
   /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, which nobody will
   /// request. Gives back their memory as soon as the other values of their batches are forgotten.
-  /// If some of the nodes were recorded since the tape last ran: see pass.
+  /// If some of the nodes were recorded since the tape last ran: see below.
   void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
   /// In inference: when nodes `first` to `end` - 1 run, their values are freed after their last
   /// reader in that run. Touches nothing but the tape.
-  void pass(std::uint32_t tape, std::size_t first, std::size_t end);
+  void free_after_last_read(std::uint32_t tape, std::size_t first, std::size_t end);
   /// The same for all nodes of a tape.
   void end_sample(std::uint32_t tape);
   /// The same, and the tape will be recorded anew.

@@ -24,7 +24,7 @@ std::size_t states_in(const Program& program, std::size_t s) {
 /// Makes rows of the steps of a recursion: places of inputs, memory for outputs.
 class Maker {
  public:
-  Maker(RunState& run, Recursion& of) : run_(run), of_(of) {}
+  Maker(RunState& run, RecursionBatch& of) : run_(run), of_(of) {}
 
   void make(std::byte* out, std::size_t stride) {
     find_columns();
@@ -57,7 +57,7 @@ class Maker {
   void list_numbers(const VertexRows::Kind& kind, const Program::Step& of, Rows& rows);
 
   RunState& run_;
-  Recursion& of_;
+  RecursionBatch& of_;
 };
 
 void Maker::find_columns() {
@@ -130,7 +130,7 @@ void Maker::allocate(std::size_t k) {
   const bool inference = run_.options().inference;
   for (const Program::Step& of : kind.program->steps) {
     const std::size_t s = of_.steps[k].size(), states = states_in(*kind.program, s);
-    Recursion::Step& step = of_.steps[k].emplace_back();
+    RecursionBatch::Step& step = of_.steps[k].emplace_back();
     step.members = of.members.size();
     step.of_level = inference && !of.is_hoisted && states == 0;
     Rows& rows = step.rows;
@@ -196,7 +196,7 @@ const void** Maker::list_items(std::size_t k, const Program::Step& of, unsigned 
       from.first = const_cast<std::byte*>(of_.argument_values[input.index]);
     } else {
       const Program::Member& producer = program.members[input.index];
-      const Recursion::Step& step = of_.steps[k][producer.step];
+      const RecursionBatch::Step& step = of_.steps[k][producer.step];
       from = step.rows.outputs_from(input.offset);
       each = step.members;
       position = producer.position;
@@ -262,12 +262,12 @@ void Maker::list_numbers(const VertexRows::Kind& kind, const Program::Step& of, 
 }
 
 // Runs steps of these rows of a kind. `lists` has the lists of one call.
-void run_steps(RunState& run, const Recursion& of, std::size_t k, RowRange range, bool hoisted,
+void run_steps(RunState& run, const RecursionBatch& of, std::size_t k, RowRange range, bool hoisted,
                Arena& lists) {
   const Program& program = *of.rows.kinds()[k].program;
   for (std::size_t s = 0; s < of.steps[k].size(); ++s) {
     if (program.steps[s].is_hoisted != hoisted) continue;
-    const Recursion::Step& step = of.steps[k][s];
+    const RecursionBatch::Step& step = of.steps[k][s];
     lists.reset();
     Rows rows = part_of(step.rows, step.item(range.begin, 0), range.size() * step.members, lists);
     if (step.of_level) {
@@ -279,9 +279,9 @@ void run_steps(RunState& run, const Recursion& of, std::size_t k, RowRange range
   }
 }
 
-void run_early_products(RunState& run, const Recursion& of) {
-  for (const std::vector<Recursion::Step>& steps : of.steps) {
-    for (const Recursion::Step& step : steps) {
+void run_early_products(RunState& run, const RecursionBatch& of) {
+  for (const std::vector<RecursionBatch::Step>& steps : of.steps) {
+    for (const RecursionBatch::Step& step : steps) {
       if (step.rows.early.first == nullptr) continue;
       forward_early(run, step.rows, run.counts.of_types[of.type.id]);
     }
@@ -289,9 +289,9 @@ void run_early_products(RunState& run, const Recursion& of) {
 }
 
 // The backward pass only needs to know which products were early.
-void give_back_early_sums(RunState& run, Recursion& of) {
-  for (std::vector<Recursion::Step>& steps : of.steps) {
-    for (Recursion::Step& step : steps) {
+void give_back_early_sums(RunState& run, RecursionBatch& of) {
+  for (std::vector<RecursionBatch::Step>& steps : of.steps) {
+    for (RecursionBatch::Step& step : steps) {
       EarlySums& early = step.rows.early;
       if (early.first == nullptr) continue;
       run.values.give_back(early.first, step.rows.early_bytes(early.products));
@@ -301,7 +301,7 @@ void give_back_early_sums(RunState& run, Recursion& of) {
 }
 
 // Copies the states of repeated vertices to their nodes.
-void copy_repeated(const Recursion& of) {
+void copy_repeated(const RecursionBatch& of) {
   if (!of.rows.repeats()) return;
   of.rows.for_each_vertex([&](const VertexRows::Row& row) {
     const VertexRows::Row first = of.rows.first(row);
@@ -316,10 +316,10 @@ void copy_repeated(const Recursion& of) {
 
 }  // namespace
 
-std::shared_ptr<Recursion> run_recursion(RunState& run, const Batch& batch,
-                                         std::span<const NodeRef> nodes) {
-  auto recursion = std::make_shared<Recursion>(*batch.type, nodes);
-  Recursion& of = *recursion;
+std::shared_ptr<RecursionBatch> run_recursion(RunState& run, const Batch& batch,
+                                              std::span<const NodeRef> nodes) {
+  auto recursion = std::make_shared<RecursionBatch>(*batch.type, nodes);
+  RecursionBatch& of = *recursion;
   Maker(run, of).make(batch.out, batch.stride());
   Arena lists;
   for (std::size_t k = 0; k < of.steps.size(); ++k) {
@@ -340,15 +340,15 @@ std::shared_ptr<Recursion> run_recursion(RunState& run, const Batch& batch,
   return recursion;
 }
 
-void give_back(RunState& run, Recursion& recursion) {
+void give_back(RunState& run, RecursionBatch& recursion) {
   for (const auto& [memory, bytes] : recursion.blocks) run.values.give_back(memory, bytes);
   recursion.blocks.clear();
 }
 
-void check_finite(const RunState& run, const Recursion& of, const StepRows& rows, const char* what,
-                  const std::byte* block, void* const* parts) {
+void check_finite(const RunState& run, const RecursionBatch& of, const StepRows& rows,
+                  const char* what, const std::byte* block, void* const* parts) {
   if (!run.options().detect_anomaly) return;
-  const Recursion::Step& step = of.steps[rows.kind][rows.step];
+  const RecursionBatch::Step& step = of.steps[rows.kind][rows.step];
   const Signature& type = step.rows.signature();
   const std::size_t items = rows.range.size() * step.members;
   const auto name_of = [&](std::size_t item) {
@@ -372,19 +372,19 @@ void check_finite(const RunState& run, const Recursion& of, const StepRows& rows
   }
 }
 
-std::size_t Recursion::index_of(const std::byte* output) const {
+std::size_t RecursionBatch::index_of(const std::byte* output) const {
   return static_cast<std::size_t>(std::ranges::lower_bound(out, output) - out.begin());
 }
 
-std::byte* Recursion::state_in(std::byte* node, const VertexRows::Row& row,
-                               std::uint32_t state) const {
+std::byte* RecursionBatch::state_in(std::byte* node, const VertexRows::Row& row,
+                                    std::uint32_t state) const {
   const std::size_t before =
       std::size_t{op.state_offsets[state]} * rows.structure(row.sample).size();
   return node + (before + std::size_t{row.vertex} * op.state_sizes[state]) * element;
 }
 
-void** Recursion::list_parts(std::size_t k, std::size_t s, std::byte* block,
-                             std::span<std::byte* const> of_nodes, Arena& lists) const {
+void** RecursionBatch::list_parts(std::size_t k, std::size_t s, std::byte* block,
+                                  std::span<std::byte* const> of_nodes, Arena& lists) const {
   const VertexRows::Kind& kind = rows.kinds()[k];
   if (states_in(*kind.program, s) == 0) return nullptr;
   const Step& step = steps[k][s];
@@ -407,7 +407,7 @@ void** Recursion::list_parts(std::size_t k, std::size_t s, std::byte* block,
   return all;
 }
 
-VertexRows::Row Recursion::owner(const VertexRows::Row& row) const {
+VertexRows::Row RecursionBatch::owner(const VertexRows::Row& row) const {
   if (rows.repeats()) return contributions.owners[rows.index(row)];
   return contributions.is_wanted[row.sample] ? row : VertexRows::Row{kNone, 0};
 }

@@ -17,7 +17,7 @@ namespace dynet_like::detail {
 
 /// What its programs read and computed, kept until the backward pass. There, each node's output has
 /// the first states of all its vertices, then the second ones, and so on.
-struct Recursion {
+struct RecursionBatch {
   /// A step of a program for all rows of a kind: each row has `members` adjacent items.
   struct Step {
     Rows rows;
@@ -48,7 +48,7 @@ struct Recursion {
     Arena parts{};  ///< lists of the places of outputs' gradients
   };
 
-  Recursion(const NodeType& its_type, std::span<const NodeRef> its_nodes)
+  RecursionBatch(const NodeType& its_type, std::span<const NodeRef> its_nodes)
       : type(its_type),
         op(recursion_of(its_type.signature)),
         element(size_of(op.dtype)),
@@ -83,8 +83,8 @@ struct Recursion {
 };
 
 /// Runs the nodes of a batch, which must have memory for outputs.
-std::shared_ptr<Recursion> run_recursion(RunState& run, const Batch& batch,
-                                         std::span<const NodeRef> nodes);
+std::shared_ptr<RecursionBatch> run_recursion(RunState& run, const Batch& batch,
+                                              std::span<const NodeRef> nodes);
 /// Rows of a step of a kind.
 struct StepRows {
   std::size_t kind = 0, step = 0;
@@ -92,15 +92,15 @@ struct StepRows {
 };
 /// With detect_anomaly, checks the outputs of these rows, or the gradients of outputs, which lie in
 /// a block or in parts.
-void check_finite(const RunState& run, const Recursion& of, const StepRows& rows, const char* what,
-                  const std::byte* block, void* const* parts);
+void check_finite(const RunState& run, const RecursionBatch& of, const StepRows& rows,
+                  const char* what, const std::byte* block, void* const* parts);
 /// Gives back memory that only a backward pass would read.
-void give_back(RunState& run, Recursion& recursion);
+void give_back(RunState& run, RecursionBatch& recursion);
 /// Runs levels in reverse. Must be called when the nodes have received all gradients from outside.
 /// `nodes` are those that still exist.
-void differentiate(RunState& run, Recursion& recursion, const PassGradients& gradients,
+void differentiate(RunState& run, RecursionBatch& recursion, const PassGradients& gradients,
                    std::span<const NodeRef> nodes);
 /// The contributions of a node to its shared inputs, after the pass.
-void contribute(const Recursion& recursion, std::size_t node, SharedContributions& to);
+void contribute(const RecursionBatch& recursion, std::size_t node, SharedContributions& to);
 
 }  // namespace dynet_like::detail

@@ -18,7 +18,7 @@ bool is_wanted(const Destination& dx, std::size_t n) {
 /// The backward pass of one recursion.
 class Pass {
  public:
-  Pass(RunState& run, Recursion& of, const PassGradients& gradients)
+  Pass(RunState& run, RecursionBatch& of, const PassGradients& gradients)
       : run_(run), of_(of), left_(of.contributions), gradients_(gradients) {}
 
   void run(std::span<const NodeRef> nodes) {
@@ -66,7 +66,7 @@ class Pass {
   };
 
   const VertexRows::Kind& kind(std::size_t k) const { return of_.rows.kinds()[k]; }
-  Recursion::Step& step(std::size_t k, std::size_t s) { return of_.steps[k][s]; }
+  RecursionBatch::Step& step(std::size_t k, std::size_t s) { return of_.steps[k][s]; }
   std::size_t column(std::size_t sample, std::size_t input) const {
     return sample * of_.column_inputs() + input;
   }
@@ -94,8 +94,8 @@ class Pass {
   void describe_readers(std::size_t kind);
 
   RunState& run_;
-  Recursion& of_;
-  Recursion::Contributions& left_;
+  RecursionBatch& of_;
+  RecursionBatch::Contributions& left_;
   const PassGradients& gradients_;
   std::vector<std::byte*> gradient_;  ///< by node: the gradient of its states
   std::vector<Columns> columns_;      ///< by node and input
@@ -220,7 +220,7 @@ void Pass::run_early_products() {
 
 // `early`: only the gradients of its early products, which are left out otherwise.
 void Pass::run_step(std::size_t k, std::size_t s, RowRange range, bool early) {
-  const Recursion::Step& of = step(k, s);
+  const RecursionBatch::Step& of = step(k, s);
   if (kind(k).program->steps[s].sums_slots && !early) add(slots_[k][s].waiting);
   lists_.reset();
   const Rows rows = part_of(of.rows, of.item(range.begin, 0), range.size() * of.members, lists_);
@@ -276,7 +276,7 @@ void Pass::to_argument(const StepInput& all) {
 
 void Pass::to_member(const StepInput& all) {
   const Program::Member& from = kind(all.kind).program->members[all.of->index];
-  const Recursion::Step& producer = step(all.kind, from.step);
+  const RecursionBatch::Step& producer = step(all.kind, from.step);
   const std::size_t size = part_size(producer.rows.signature());
   const ItemPlaces to = producer.rows.gradients_from(all.of->offset);
   const ItemPlaces whole = producer.rows.gradients_from(all.of->offset / size * size);
@@ -363,10 +363,10 @@ void Pass::describe_readers(std::size_t k) {
     const SharedArgument& argument =
         of_.arguments[program.inputs_of(reader.member)[reader.input].index];
     if (!argument.reaches_parameter) continue;
-    const Recursion::Step& of = step(k, member.step);
+    const RecursionBatch::Step& of = step(k, member.step);
     const Rows& rows = of.rows;
-    Recursion::ArgumentReader all{SharedContributions::of_item(*rows.type, reader.input), &argument,
-                                  &of, member.position};
+    RecursionBatch::ArgumentReader all{SharedContributions::of_item(*rows.type, reader.input),
+                                       &argument, &of, member.position};
     const SharedGradient gradient = rows.type->shared_gradients[reader.input];
     if (gradient == SharedGradient::dense) {
       all.from = {slots_[k][member.step].of_input[reader.input],
@@ -381,20 +381,20 @@ void Pass::describe_readers(std::size_t k) {
 
 }  // namespace
 
-void differentiate(RunState& run, Recursion& recursion, const PassGradients& gradients,
+void differentiate(RunState& run, RecursionBatch& recursion, const PassGradients& gradients,
                    std::span<const NodeRef> nodes) {
   Pass(run, recursion, gradients).run(nodes);
 }
 
 // Vertices contribute in recording order; what repeated vertices contribute, their owner does.
-void contribute(const Recursion& of, std::size_t node, SharedContributions& to) {
+void contribute(const RecursionBatch& of, std::size_t node, SharedContributions& to) {
   const auto n = static_cast<std::uint32_t>(node);
   const Vertices& structure = of.rows.structure(n);
   for (std::uint32_t turn = 0; turn < structure.size(); ++turn) {
     const Row vertex{n, structure.vertex_at(turn)}, first = of.rows.first(vertex);
     if (of.owner(first) != vertex) continue;
     const VertexRows::RowOfKind row = of.rows.row_of(first);
-    for (const Recursion::ArgumentReader& reader : of.contributions.readers[row.kind]) {
+    for (const RecursionBatch::ArgumentReader& reader : of.contributions.readers[row.kind]) {
       const std::size_t item = reader.step->item(row.row, reader.position);
       const std::byte* const factor =
           reader.factor == nullptr ? nullptr : reader.factor->at<std::byte>(item);

@@ -17,7 +17,7 @@
 
 namespace dynet_like::detail {
 
-struct Recursion;
+struct RecursionBatch;
 
 /// Nodes that ran together. `out_bytes` is the size of their outputs.
 struct Batch : Rows {
@@ -29,7 +29,8 @@ struct Batch : Rows {
   bool is_handed_out = false;  ///< a tensor points to a value, so nothing may move
   std::uint64_t pass = 0;      ///< the value of CommonState::passes when it ran
   bool shared = false;         ///< its nodes have identities: they are computed once for all tapes
-  std::shared_ptr<Recursion> recursion;  ///< of nodes that are recursions, for the backward pass
+  std::shared_ptr<RecursionBatch>
+      recursion;  ///< of nodes that are recursions, for the backward pass
 };
 
 /// The inputs of a member of a batch.
@@ -50,8 +51,8 @@ struct RecursionState {
   RepeatSearches searches;
 };
 
-/// The run of consecutive tapes, one of several in parallel. They share CommonState for reading,
-/// and each writes its own state. Shared nodes run in the first one.
+/// The run of consecutive tapes, one of several in parallel. Each writes its own state, and in
+/// CommonState the nodes of its own tapes. Shared nodes run in the first one, before the others.
 struct RunState {
   explicit RunState(CommonState& common_state)
       : common(common_state),

@@ -125,7 +125,7 @@ void ComputationGraph::forget_values(std::size_t first, std::size_t end) {
   if (record_.records_a_function()) return;  // which keeps no values
   Liveness& liveness = run_.executor.liveness();
   if (run_.is_beside_others && run_.waiter == nullptr) {
-    return liveness.pass(record_.index(), first, end);  // nothing runs meanwhile
+    return liveness.free_after_last_read(record_.index(), first, end);  // nothing runs meanwhile
   }
   const std::unique_lock lock = lock_executor(run_, "forget_values");
   liveness.forget_values(record_.index(), first, end);

@@ -119,10 +119,10 @@ const float* InputData::values_now() const {
   return vector->data();
 }
 
-std::size_t Tape::steps() const {
-  std::size_t steps = size();
-  for (const RecordedRecursion& recursion : recursions_) steps += recursion.vertices->size();
-  return steps;
+std::size_t Tape::work() const {
+  std::size_t work = size();
+  for (const RecordedRecursion& recursion : recursions_) work += recursion.vertices->size();
+  return work;
 }
 
 std::span<const std::uint32_t> Tape::integers_of(NodeId id) const {

@@ -168,7 +168,7 @@ class Tape {
 
   std::size_t size() const { return nodes_.size(); }
   /// The number of nodes, or vertices of recursions. The time of a run is about proportional to it.
-  std::size_t steps() const;
+  std::size_t work() const;
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const NodeType& type_of(NodeId id) const { return (*types_)[nodes_[id].type]; }

@@ -31,15 +31,15 @@ class RelaxedUpdater : public Updater {
     drop();
   }
 
-  std::optional<std::size_t> next(RunState& run) override;
-  float update(Minibatch& batch, std::size_t losses, RunState& run) override;
+  std::optional<std::size_t> next(TrainingState& run) override;
+  float update(Minibatch& batch, std::size_t losses, TrainingState& run) override;
   void drop() override { gradients_.clear(); }
 
   bool is_up_to_date() const override { return !server_; }
   std::string shares_of_time(double seconds) const override;
 
  private:
-  void finish(RunState& run);
+  void finish(TrainingState& run);
   void clip_gradients();
   bool prepare_gradients(float loss, std::size_t losses, const TrainingEpoch& epoch);
 
@@ -49,7 +49,7 @@ class RelaxedUpdater : public Updater {
   Gradients gradients_;
 };
 
-std::optional<std::size_t> RelaxedUpdater::next(RunState& run) {
+std::optional<std::size_t> RelaxedUpdater::next(TrainingState& run) {
   const std::size_t begun = server_->begun();
   std::optional<std::size_t> next;
   ranks_.together([&] { next = server_->next(ranks_.wants_to_stop()); });
@@ -61,7 +61,7 @@ std::optional<std::size_t> RelaxedUpdater::next(RunState& run) {
   return next;
 }
 
-void RelaxedUpdater::finish(RunState& run) {
+void RelaxedUpdater::finish(TrainingState& run) {
   TrainingProgress& progress = run.progress;
   const std::size_t begun = server_->begun();
   ranks_.together([&] { report_ = server_->finish(); });
@@ -106,7 +106,7 @@ bool RelaxedUpdater::prepare_gradients(float loss, std::size_t losses, const Tra
   }
 }
 
-float RelaxedUpdater::update(Minibatch& batch, std::size_t losses, RunState& run) {
+float RelaxedUpdater::update(Minibatch& batch, std::size_t losses, TrainingState& run) {
   const std::size_t terms = batch.losses().added;
   check_losses(terms, losses, run.epoch);
   const float loss = terms > 0 ? finite_loss(batch, run.epoch) : 0;

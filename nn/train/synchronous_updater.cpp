@@ -33,13 +33,14 @@ class SynchronousUpdater : public LocalUpdater {
   const std::vector<std::uint32_t>& samples(const TrainingEpoch&) const override {
     return own_samples_;
   }
-  std::optional<std::size_t> next(RunState& run) override;
-  float update(Minibatch& batch, std::size_t losses, RunState& run) override;
-  void update(const Gradients& gradients, double loss, std::size_t losses, RunState& run) override {
+  std::optional<std::size_t> next(TrainingState& run) override;
+  float update(Minibatch& batch, std::size_t losses, TrainingState& run) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses,
+              TrainingState& run) override {
     Updater::update(gradients, loss, losses, run);
   }
 
-  void pass(RunState& run) override {
+  void pass(TrainingState& run) override {
     if (has_pending() && is_due(run.epoch)) {
       ranks_.together([&] {
         exchange_.send(gradients_);
@@ -74,7 +75,7 @@ class SynchronousUpdater : public LocalUpdater {
   double mean_busy_ = 0, most_busy_ = 0;
 };
 
-std::optional<std::size_t> SynchronousUpdater::next(RunState& run) {
+std::optional<std::size_t> SynchronousUpdater::next(TrainingState& run) {
   const TrainingEpoch& epoch = run.epoch;
   const std::optional<std::size_t> next = LocalUpdater::next(run);
   if (!next) return next;
@@ -112,7 +113,7 @@ std::vector<double> SynchronousUpdater::run_shards(Minibatch& batch, const Train
   return losses;
 }
 
-float SynchronousUpdater::update(Minibatch& batch, std::size_t losses, RunState& run) {
+float SynchronousUpdater::update(Minibatch& batch, std::size_t losses, TrainingState& run) {
   const TrainingEpoch& epoch = run.epoch;
   RankWord mine;
   std::exception_ptr failure;

@@ -80,7 +80,7 @@ class TrainingEpoch {
 };
 
 /// What changes while a run trains: the run owns it, and passes it to those that change it.
-struct RunState {
+struct TrainingState {
   TrainingProgress progress = {};
   TrainingEpoch epoch = {};
 };

@@ -139,7 +139,7 @@ void TrainingRanks::check_alike(const Metadata& mine) {
   if (size() > 1) detail::check_alike(*ranks_, kAlike, mine, trainer_, trainer_.parameters());
 }
 
-RankNumbers TrainingRanks::numbers(const RunState& run) const {
+RankNumbers TrainingRanks::numbers(const TrainingState& run) const {
   RankNumbers numbers;
   numbers.epoch = run.progress.epochs + 1;
   numbers.minibatch = run.epoch.in_minibatch() ? run.epoch.position() + 1 : 0;
@@ -177,7 +177,7 @@ AllWords TrainingRanks::agree(RankWord mine, std::uint64_t updates, bool compare
 }
 
 // A rank that has agreed in an update need not agree again before the next minibatch.
-bool TrainingRanks::agree_to_stop(const RunState& run) {
+bool TrainingRanks::agree_to_stop(const TrainingState& run) {
   if (size() > 1 && !has_agreed_) agree({numbers(run), {}, {}}, run.progress.updates);
   has_agreed_ = false;
   return all_stop();
@@ -185,7 +185,7 @@ bool TrainingRanks::agree_to_stop(const RunState& run) {
 
 // Compares the parameters that the next epoch begins with: equal moving averages do not imply equal
 // parameters.
-void TrainingRanks::check_same_parameters(const RunState& run) {
+void TrainingRanks::check_same_parameters(const TrainingState& run) {
   if (size() == 1) return;
   agree({numbers(run), {}, {}}, run.progress.updates, true);
   has_agreed_ = false;  // ranks agree again on whether to stop

@@ -72,11 +72,11 @@ class TrainingRanks {
   /// Throws UsageError unless all ranks began with the same texts, trainer and parameters.
   void check_alike(const Metadata& mine);
   /// The numbers of this rank at its present position.
-  RankNumbers numbers(const RunState& run) const;
+  RankNumbers numbers(const TrainingState& run) const;
   /// Exchanges words with all ranks, after so many updates. Throws UsageError if they disagree.
   AllWords agree(RankWord mine, std::uint64_t updates, bool compares_parameters = false);
-  bool agree_to_stop(const RunState& run);
-  void check_same_parameters(const RunState& run);
+  bool agree_to_stop(const TrainingState& run);
+  void check_same_parameters(const TrainingState& run);
   void check_same_score(std::optional<double> score);
   /// Gives all ranks the parameters of rank 0.
   void broadcast_parameters();

@@ -69,7 +69,7 @@ struct TrainingRun::Parts {
   const RunSettings settings;
   TrainingRanks ranks;
   Checkpoints checkpoints;
-  RunState state;
+  TrainingState state;
   TrainingLog log;
   std::unique_ptr<Updater> updater;
   TimedMinibatches timed = {};

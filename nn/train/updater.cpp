@@ -19,7 +19,7 @@ std::unique_ptr<Updater> make_updater(const TrainingOptions& options, Trainer& t
   return std::make_unique<LocalUpdater>(options, trainer, ranks);
 }
 
-void Updater::update(const Gradients&, double, std::size_t, RunState&) {
+void Updater::update(const Gradients&, double, std::size_t, TrainingState&) {
   throw UsageError(fmt::format(
       "[TrainingRun] need update(minibatch) where ranks or shards train together; "
       "got gradients for {} and {}",
@@ -51,12 +51,12 @@ void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
   batch.parts() > 1 ? sum.add(batch.backward()) : batch.backward(sum);
 }
 
-std::optional<std::size_t> LocalUpdater::next(RunState& run) {
+std::optional<std::size_t> LocalUpdater::next(TrainingState& run) {
   if (run.epoch.position() == run.epoch.size() || ranks_.agree_to_stop(run)) return {};
   return run.epoch.position();
 }
 
-float LocalUpdater::update(Minibatch& batch, std::size_t losses, RunState& run) {
+float LocalUpdater::update(Minibatch& batch, std::size_t losses, TrainingState& run) {
   const std::size_t terms = batch.losses().added;
   check_losses(terms, losses, run.epoch);
   const float loss = terms > 0 ? finite_loss(batch, run.epoch) : 0;
@@ -71,7 +71,7 @@ float LocalUpdater::update(Minibatch& batch, std::size_t losses, RunState& run) 
 }
 
 void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t losses,
-                          RunState& run) {
+                          TrainingState& run) {
   if (gradients.is_used()) {
     throw UsageError(
         "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
@@ -88,7 +88,7 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
   gradients.mark_used();  // gradients of a failed update may be used again
 }
 
-void LocalUpdater::pass(RunState& run) {
+void LocalUpdater::pass(TrainingState& run) {
   // The loop may have skipped the last minibatch of an update.
   if (has_pending()) update_if_due(run);
   const std::size_t next = run.epoch.position() + 1;
@@ -113,7 +113,7 @@ bool LocalUpdater::is_due(const TrainingEpoch& epoch) const {
   return (epoch.position() + 1) % options_.accumulate == 0 || epoch.is_last();
 }
 
-void LocalUpdater::update_if_due(RunState& run) {
+void LocalUpdater::update_if_due(TrainingState& run) {
   if (!is_due(run.epoch)) return;
   Gradients& gradients = pending_.has_loss() ? sum() : gradients_;
   if (!options_.sum_losses && pending_.losses > 0) {
@@ -123,7 +123,7 @@ void LocalUpdater::update_if_due(RunState& run) {
 }
 
 // Without losses there is no update, which would change parameters by moments and decay alone.
-void LocalUpdater::make_update(const Gradients& gradients, RunState& run) {
+void LocalUpdater::make_update(const Gradients& gradients, TrainingState& run) {
   TrainingProgress& progress = run.progress;
   if (options_.schedule.rate) {
     trainer_.learning_rate = scheduled_rate(options_.schedule, progress, progress.updates);

@@ -32,18 +32,19 @@ class Updater {
   virtual void end() { drop(); }
   /// The position of the next minibatch of this rank; empty if there are no more, or if all ranks
   /// stop.
-  virtual std::optional<std::size_t> next(RunState& run) = 0;
+  virtual std::optional<std::size_t> next(TrainingState& run) = 0;
   /// The samples of a minibatch that has begun that are this rank's.
   virtual const std::vector<std::uint32_t>& samples(const TrainingEpoch& epoch) const {
     return epoch.samples();
   }
   /// Runs the minibatch, and updates the parameters if an update is due. Returns the loss over all
   /// ranks that share it. A minibatch without any loss is counted, and is no reason for an update.
-  virtual float update(Minibatch& batch, std::size_t losses, RunState& run) = 0;
+  virtual float update(Minibatch& batch, std::size_t losses, TrainingState& run) = 0;
   /// Throws UsageError where ranks or shards train together.
-  virtual void update(const Gradients& gradients, double loss, std::size_t losses, RunState& run);
+  virtual void update(const Gradients& gradients, double loss, std::size_t losses,
+                      TrainingState& run);
   /// Called when the minibatch is done, with update() or without.
-  virtual void pass(RunState&) {}
+  virtual void pass(TrainingState&) {}
   /// Discards gradients that wait for an update.
   virtual void drop() = 0;
 
@@ -70,10 +71,11 @@ class LocalUpdater : public Updater {
  public:
   using Updater::Updater;
 
-  std::optional<std::size_t> next(RunState& run) override;
-  float update(Minibatch& batch, std::size_t losses, RunState& run) override;
-  void update(const Gradients& gradients, double loss, std::size_t losses, RunState& run) override;
-  void pass(RunState& run) override;
+  std::optional<std::size_t> next(TrainingState& run) override;
+  float update(Minibatch& batch, std::size_t losses, TrainingState& run) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses,
+              TrainingState& run) override;
+  void pass(TrainingState& run) override;
   void drop() override;
 
  protected:
@@ -84,7 +86,7 @@ class LocalUpdater : public Updater {
   void add_pending(double loss, std::size_t losses, std::uint64_t terms);
   /// Whether an update is due after this minibatch.
   bool is_due(const TrainingEpoch& epoch) const;
-  void update_if_due(RunState& run);
+  void update_if_due(TrainingState& run);
 
  private:
   /// Minibatches whose gradients wait for the update.
@@ -95,7 +97,7 @@ class LocalUpdater : public Updater {
     bool has_loss() const { return without_loss < minibatches; }
   };
 
-  void make_update(const Gradients& gradients, RunState& run);
+  void make_update(const Gradients& gradients, TrainingState& run);
 
   Gradients gradients_;
   Pending pending_;

@@ -22,9 +22,6 @@ namespace {
 using Id = std::uint32_t;
 using Random = std::mt19937;
 
-constexpr Policy policies[] = {Policy::none, Policy::depth, Policy::agenda, Policy::descent,
-                               Policy::automatic};
-
 /// The longest chains by their definition: one sweep for every type.
 std::vector<Id> reference_chains(const Dag& dag) {
   std::vector<Id> chains(dag.type_count, 0);
@@ -54,7 +51,7 @@ void check_all_policies(const Dag& dag, Planner& planner) {
   ASSERT_EQ(longest_chains(dag), chains);
   ASSERT_EQ(lower_bound(dag), bound);
   std::vector<std::size_t> counts;
-  for (const Policy policy : policies) {
+  for (const Policy policy : kPolicies) {
     SCOPED_TRACE(std::string(name_of(policy)));
     const Schedule& schedule = planner.plan(dag, policy);
     ASSERT_EQ(first_fault(dag, schedule), "");
@@ -142,7 +139,7 @@ void add_tagged_sentence(Id length, DagBuilder& graph) {
 }
 
 TEST(Policy, NamesRoundTrip) {
-  for (const Policy policy : policies) EXPECT_EQ(policy_from_name(name_of(policy)), policy);
+  for (const Policy policy : kPolicies) EXPECT_EQ(policy_from_name(name_of(policy)), policy);
   EXPECT_EQ(name_of(Policy::automatic), "auto");
   EXPECT_FALSE(policy_from_name("automatic"));
   EXPECT_FALSE(policy_from_name(""));
@@ -150,7 +147,7 @@ TEST(Policy, NamesRoundTrip) {
 
 TEST(Planner, EmptyGraph) {
   Planner planner;
-  for (const Policy policy : policies) {
+  for (const Policy policy : kPolicies) {
     const Schedule& schedule = planner.plan(Dag{}, policy);
     EXPECT_EQ(schedule.size(), 0u);
     EXPECT_EQ(first_fault(Dag{}, schedule), "");
@@ -264,7 +261,7 @@ TEST(Planner, TypesWithoutNodesChangeNothing) {
       sparse.add(20 * dense.dag().type[v] + 3, dense.dag().inputs_of(v));
     }
     ASSERT_GT(sparse.dag().type_count, 20u);
-    for (const Policy policy : policies) {
+    for (const Policy policy : kPolicies) {
       Planner one, other;
       const Schedule &expected = one.plan(dense.dag(), policy),
                      &schedule = other.plan(sparse.dag(), policy);
@@ -407,7 +404,7 @@ TEST(LowerBound, NeverAboveTheOptimum) {
     const DagBuilder graph = random_graph(shape, random);
     const Id optimum = fewest_batches(graph.dag());
     ASSERT_LE(lower_bound(graph.dag()), optimum) << "graph " << i;
-    for (const Policy policy : policies) ASSERT_GE(batches(graph.dag(), policy), optimum);
+    for (const Policy policy : kPolicies) ASSERT_GE(batches(graph.dag(), policy), optimum);
     reached += batches(graph.dag(), Policy::automatic) == optimum;
   }
   EXPECT_GE(reached, 270);  // a greedy rule: not always the best, but nearly

@@ -14,9 +14,6 @@ namespace {
 
 using batching::Policy;
 
-constexpr Policy kPolicies[] = {Policy::none, Policy::depth, Policy::agenda, Policy::descent,
-                                Policy::automatic};
-
 /// Samples ask for some of their values, so that others wait for them.
 void ask(const Sample& sample, std::size_t number) {
   if (number % 2 == 0) sample.loss.value();
@@ -172,7 +169,7 @@ std::vector<Mode> all_modes(const Program& program, const Outcome& plain) {
     change(mode);
     if (mode.way != Way::beside_each_other || !program.asks) modes.push_back(mode);
   };
-  for (const Policy policy : kPolicies) {
+  for (const Policy policy : batching::kPolicies) {
     for (const unsigned threads : {1u, 3u}) {
       add([&](Mode& m) { m.options.policy = policy, m.options.threads = threads; });
     }
@@ -204,7 +201,7 @@ std::vector<Mode> all_modes(const Program& program, const Outcome& plain) {
 Mode drawn_mode(const Program& program, const Outcome& plain, Random& random) {
   Mode mode{options_of(program.model)};
   GraphOptions& options = mode.options;
-  options.policy = kPolicies[random.below(5)];
+  options.policy = batching::kPolicies[random.below(std::size(batching::kPolicies))];
   options.threads = 1 + random.below(4);
   options.verify_batching = random.below(8) == 0;
   options.detect_anomaly = program.is_finite && random.below(8) == 0;
