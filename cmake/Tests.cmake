@@ -26,9 +26,11 @@ set_target_properties(test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(test_support PRIVATE -fPIE ${test_options})
 target_precompile_headers(test_support PRIVATE ${folder}/precompiled.h)
 
-# test_program(NAME SOURCES...): a program of test cases.
+# test_program(NAME SOURCES...): a program of test cases. Names in unnamed namespaces must differ
+# within a folder, since sources are compiled together.
 function(test_program name)
   dynet_like_program(${name} ${ARGN})
+  dynet_like_unite(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE test_support)
   target_compile_options(${name} PRIVATE ${test_options})
   target_precompile_headers(${name} REUSE_FROM test_support)

@@ -41,8 +41,6 @@ const Report::Type* of_op(const Report& report, const std::string& op) {
   return nullptr;
 }
 
-std::vector<float> numbers_of(const Expression& e) { return as_vector(e.value()); }
-
 // ---------------------------------------------------------------------------------------- calls
 
 TEST_F(Cells, AreOneNodePerCallAndBatch) {

@@ -10,10 +10,10 @@ namespace {
 constexpr unsigned kInputs = 5, kLength = 9;
 constexpr unsigned kMany = 12;  // samples, so that levels are wide
 
-// Cells of some units with parameters of this type.
-class Cells {
+// CellKinds of some units with parameters of this type.
+class CellKinds {
  public:
-  Cells(unsigned hidden, DType dtype) : model(7, dtype) {
+  CellKinds(unsigned hidden, DType dtype) : model(7, dtype) {
     start_ = model.add_parameters({hidden}, ParameterInitUniform(-1, 1));
     columns = model.add_parameters({kInputs, kLength});
     for (const unsigned gates : {1u, 3u, 4u}) {
@@ -62,20 +62,20 @@ class Cells {
 };
 
 enum class Form { recursion, nodes };
-using Along = Recursion<Cells::State>;
+using Along = Recursion<CellKinds::State>;
 
 // The states of a sentence.
 template <class Step>
-std::vector<Cells::State> states_of(const Step& step, const Along& along, Form form,
-                                    const Expression& columns) {
-  std::vector<Cells::State> states;
+std::vector<CellKinds::State> states_of(const Step& step, const Along& along, Form form,
+                                        const Expression& columns) {
+  std::vector<CellKinds::State> states;
   if (form == Form::recursion) {
-    const States<Cells::State> all = along(Structure::sequence(kLength), columns);
+    const States<CellKinds::State> all = along(Structure::sequence(kLength), columns);
     for (unsigned i = 0; i < kLength; ++i) states.push_back(all[i]);
     return states;
   }
   for (unsigned i = 0; i < kLength; ++i) {
-    std::vector<Cells::State> before(states.end() - (i == 0 ? 0 : 1), states.end());
+    std::vector<CellKinds::State> before(states.end() - (i == 0 ? 0 : 1), states.end());
     states.push_back(step(pick(columns, i, 1), before));
   }
   return states;
@@ -90,18 +90,18 @@ INSTANTIATE_TEST_SUITE_P(Sizes, EarlyProducts,
 
 TEST_P(EarlyProducts, HaveTheSameBits) {
   const auto [hidden, dtype, form] = GetParam();
-  const Cells cells(hidden, dtype);
-  for (const auto function : {&Cells::affine, &Cells::gru, &Cells::lstm}) {
-    const auto step = [&](const Expression& x, const std::vector<Cells::State>& before) {
+  const CellKinds cells(hidden, dtype);
+  for (const auto function : {&CellKinds::affine, &CellKinds::gru, &CellKinds::lstm}) {
+    const auto step = [&](const Expression& x, const std::vector<CellKinds::State>& before) {
       return (cells.*function)(x, before);
     };
-    const Along along = recursion<Cells::State>(step, "along");
+    const Along along = recursion<CellKinds::State>(step, "along");
     const auto record = [&, its_form = form](ComputationGraph& graph, unsigned sample) {
       const float factor = 1 + 0.25f * static_cast<float>(sample);
       const Expression columns = cmult(parameter(graph, cells.columns), input(graph, factor));
-      const std::vector<Cells::State> states = states_of(step, along, its_form, columns);
+      const std::vector<CellKinds::State> states = states_of(step, along, its_form, columns);
       std::vector<Expression> terms;
-      for (const Cells::State& state : states) terms.push_back(squared_norm(state[1]));
+      for (const CellKinds::State& state : states) terms.push_back(squared_norm(state[1]));
       return Sample{squared_norm(states.back()[0]) + sum(terms), {columns, states.back()[0]}};
     };
     Program program{cells.model, record, kMany};

@@ -14,28 +14,28 @@ namespace {
 
 using ops::ForwardCall, ops::Kernels, ops::Op, ops::Signature;
 
-constexpr unsigned kSize = 4;
+constexpr unsigned kWidth = 4;
 
 struct RecursionFunctions : ::testing::Test {
   using Before = std::vector<Expression>;
 
   Expression numbers(ComputationGraph& graph, unsigned columns) const {
-    std::vector<float> values(kSize * columns);
+    std::vector<float> values(kWidth * columns);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1f * static_cast<float>(i) - 0.5f;
-    return input(graph, {kSize, columns}, values);
+    return input(graph, {kWidth, columns}, values);
   }
   std::vector<float> gradient(ComputationGraph& graph, const Expression& loss) const {
     return graph.backward(loss).values(w);
   }
 
   ParameterCollection model{5};
-  Parameter w = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "w");
+  Parameter w = model.add_parameters({kWidth}, ParameterInitUniform(-1, 1), "w");
 };
 
 // One such operation has two numbers of its own.
 TEST_F(RecursionFunctions, DrawBetweenBounds) {
   const auto along = recursion<Expression>([](const Expression& x, const Before&) {
-    return x * 0.0f + random_uniform(*x.pg, {kSize}, 2, 3);
+    return x * 0.0f + random_uniform(*x.pg, {kWidth}, 2, 3);
   });
   ComputationGraph graph({.seed = 5});
   const std::vector<float> drawn =
@@ -66,7 +66,7 @@ TEST_F(RecursionFunctions, AreMembersOfAnObject) {
 
 // A gradient of all columns reaches one column that is added to each.
 TEST_F(RecursionFunctions, AddAParameterToEveryColumn) {
-  const Parameter u = model.add_parameters({kSize, kSize}, "u");
+  const Parameter u = model.add_parameters({kWidth, kWidth}, "u");
   const auto function = [&](const Expression& x, const Before& before) {
     const Expression matrix = concatenate_cols({x, square(x), x + 1.0f});
     const Expression bias = parameter(*x.pg, w);
@@ -82,13 +82,13 @@ TEST_F(RecursionFunctions, AddAParameterToEveryColumn) {
   const Expression first = function(pick(columns, 0u, 1), {});
   const std::vector<float> want =
       gradient(graph, squared_norm(function(pick(columns, 1u, 1), {first})));
-  for (unsigned i = 0; i < kSize; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << i;
+  for (unsigned i = 0; i < kWidth; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << i;
 }
 
 // A state with an element of another has a gradient of its own, and so has the other.
 TEST_F(RecursionFunctions, MayReturnAnElementOfAState) {
   using State = std::array<Expression, 2>;
-  for (const unsigned at : {0u, kSize - 1}) {
+  for (const unsigned at : {0u, kWidth - 1}) {
     const auto along = recursion<State>([&](const Expression& x, const std::vector<State>&) {
       const Expression all = tanh(cmult(x, parameter(*x.pg, w)));
       return State{all, pick_range(all, at, at + 1)};
@@ -96,7 +96,7 @@ TEST_F(RecursionFunctions, MayReturnAnElementOfAState) {
     ComputationGraph graph;
     const State state = along(Structure::sequence(1), numbers(graph, 1)).last();
     graph.backward(sum_elems(state[0]) + state[1] * 10.0f);
-    EXPECT_EQ(as_vector(state[0].gradient()), std::vector<float>(kSize, 1)) << at;
+    EXPECT_EQ(as_vector(state[0].gradient()), std::vector<float>(kWidth, 1)) << at;
     EXPECT_EQ(as_vector(state[1].gradient()), std::vector<float>(1, 10)) << at;
   }
 }
@@ -125,10 +125,10 @@ TEST_F(RecursionFunctions, AreCalledAgainWhereBatchingIsVerified) {
 // Forward kernels of the user are always given a place for what they save.
 void add_saved(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
-    for (unsigned k = 0; k < kSize; ++k) {
+    for (unsigned k = 0; k < kWidth; ++k) {
       const float x = call.in[0].at<float>(i)[k];
-      static_cast<float*>(call.saved)[i * kSize + k] = x;
-      call.out.at<float>(i)[k] = x + static_cast<float*>(call.saved)[i * kSize + k];
+      static_cast<float*>(call.saved)[i * kWidth + k] = x;
+      call.out.at<float>(i)[k] = x + static_cast<float*>(call.saved)[i * kWidth + k];
     }
   }
 }
@@ -152,7 +152,7 @@ TEST_F(RecursionFunctions, CallKernelsOfTheUser) {
     const Expression columns = numbers(graph, 3);
     const auto got = as_vector(along(Structure::sequence(3), columns).last().value());
     const auto want = as_vector((2.0f * sum_dim(columns, {1})).value());
-    for (unsigned i = 0; i < kSize; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << inference;
+    for (unsigned i = 0; i < kWidth; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << inference;
   }
 }
 

@@ -13,17 +13,17 @@
 namespace dynet_like::testing {
 namespace {
 
-constexpr unsigned kSize = 4, kLabel = 3;
+constexpr unsigned kHidden = 4, kLabel = 3;
 
 /// Vertices that read words of one matrix and labels of another, and states of two parts.
-struct Network {
-  Network() {
-    words = model.add_parameters({kSize, 8}, ParameterInitUniform(-1, 1), "words");
+struct InputNetwork {
+  InputNetwork() {
+    words = model.add_parameters({kHidden, 8}, ParameterInitUniform(-1, 1), "words");
     labels = model.add_parameters({kLabel, 8}, ParameterInitUniform(-1, 1), "labels");
-    w = model.add_parameters({kSize, kSize}, "W");
-    u = model.add_parameters({kSize, kSize}, "U");
-    v = model.add_parameters({kSize, kLabel}, "V");
-    b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
+    w = model.add_parameters({kHidden, kHidden}, "W");
+    u = model.add_parameters({kHidden, kHidden}, "U");
+    v = model.add_parameters({kHidden, kLabel}, "V");
+    b = model.add_parameters({kHidden}, ParameterInitUniform(-1, 1), "b");
   }
   // Kind 1 has no h, kind 2 has for h what is the same for all.
   CellState step(ComputationGraph& graph, unsigned kind, const std::vector<Expression>& columns,
@@ -81,7 +81,7 @@ Sample sample_of(const CellState& all) {
   return {squared_norm(all.c) + sum_elems(all.h), {all.h, all.c}};
 }
 
-Program by_recursion(const Network& network) {
+Program by_recursion(const InputNetwork& network) {
   const auto lattice = network.recursion();
   return {network.model,
           [&network, lattice](ComputationGraph& graph, unsigned sample) {
@@ -92,7 +92,7 @@ Program by_recursion(const Network& network) {
           std::size(kSizes)};
 }
 
-Program by_hand(const Network& network) {
+Program by_hand(const InputNetwork& network) {
   const auto record = [&network](ComputationGraph& graph, unsigned sample) {
     const Lattice lattice(kSizes[sample]);
     std::vector<CellState> states;
@@ -107,7 +107,7 @@ Program by_hand(const Network& network) {
       std::vector<CellState> before;
       for (unsigned p : lattice.before[i]) before.push_back(states[p]);
       states.push_back(network.step(graph, lattice.kinds[i], columns, before));
-      if (states.back().h.empty()) states.back().h = zeros(graph, {kSize});
+      if (states.back().h.empty()) states.back().h = zeros(graph, {kHidden});
       h.push_back(states.back().h);
       c.push_back(states.back().c);
     }
@@ -119,7 +119,7 @@ Program by_hand(const Network& network) {
 std::vector<float> floats(const Expression& x) { return as_vector(x.value()); }
 
 TEST(RecursionInputs, AreColumnsOfSeveralMatrices) {
-  const Network network;
+  const InputNetwork network;
   Outcome got = run(by_recursion(network));
   const Outcome want = run(by_hand(network));
   got.gradients = want.gradients;  // operations of parameters alone have none of their own
@@ -131,7 +131,7 @@ TEST(RecursionInputs, AreColumnsOfSeveralMatrices) {
 
 // One column of a structure is that of all matrices.
 TEST(RecursionInputs, MayShareTheirColumns) {
-  const Network network;
+  const InputNetwork network;
   const auto lattice = network.recursion();
   ComputationGraph graph;
   const std::vector<Expression> matrices = {parameter(graph, network.words),
@@ -180,15 +180,15 @@ TEST(RecursionInputs, OfInnerNodesAreForLayersThatTakeThem) {
   tree.add_parent(0, 2);
   const Structure structure = nn::structure_of(tree, nn::TreeColumns::nodes);
   ParameterCollection model(1);
-  const nn::TreeLSTM leaves_only(model, kLabel, kSize);
-  const nn::NaryTreeLSTM nary(model, kLabel, kSize, {.children = 2});
-  const nn::ChildSumTreeLSTM child_sum(model, kLabel, kSize);
+  const nn::TreeLSTM leaves_only(model, kLabel, kHidden);
+  const nn::NaryTreeLSTM nary(model, kLabel, kHidden, {.children = 2});
+  const nn::ChildSumTreeLSTM child_sum(model, kLabel, kHidden);
   ComputationGraph graph;
   const Expression xs = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   expect_refused<UsageError>(
       "[TreeLSTM] need inputs at leaves only; got one at an inner node: NaryTreeLSTM takes those",
       [&] { leaves_only(structure, xs); });
-  EXPECT_EQ(floats(leaves_only(tree, pick_range(xs, 0, 2, 1)).last().h).size(), kSize);
+  EXPECT_EQ(floats(leaves_only(tree, pick_range(xs, 0, 2, 1)).last().h).size(), kHidden);
   const Expression others = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10});
   EXPECT_NE(floats(nary(structure, xs).last().h), floats(nary(structure, others).last().h));
   EXPECT_NE(floats(child_sum(structure, xs).last().h),
@@ -197,7 +197,7 @@ TEST(RecursionInputs, OfInnerNodesAreForLayersThatTakeThem) {
 
 TEST(RecursionInputs, ThatDoNotFitAreRefused) {
   using Vertices = std::vector<Structure::Vertex>;
-  const Network network;
+  const InputNetwork network;
   const auto lattice = network.recursion();
   ComputationGraph graph;
   const Expression words = parameter(graph, network.words);
@@ -248,7 +248,7 @@ TEST(RecursionInputs, ThatDoNotFitAreRefused) {
 
 // A cell may return what follows from parameters alone.
 TEST(RecursionInputs, NeedNotReachTheResult) {
-  const Network network;
+  const InputNetwork network;
   ComputationGraph graph;
   const auto constant = cell(
       [&](ComputationGraph& g, const Expression&) { return parameter(g, network.b); }, "constant");
@@ -256,7 +256,7 @@ TEST(RecursionInputs, NeedNotReachTheResult) {
   EXPECT_EQ(floats(result), floats(parameter(graph, network.b)));
   Gradients gradients;
   graph.backward(sum_elems(result), gradients);
-  EXPECT_EQ(gradients.all_values(*network.model.storages().back()), std::vector<float>(kSize, 1));
+  EXPECT_EQ(gradients.all_values(*network.model.storages().back()), std::vector<float>(kHidden, 1));
 }
 
 }  // namespace

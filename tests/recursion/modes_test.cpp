@@ -11,10 +11,10 @@
 namespace dynet_like::testing {
 namespace {
 
-constexpr unsigned kSize = 6;
+constexpr unsigned kStates = 6;
 using Before = std::vector<Expression>;
 
-struct Network {
+struct ModeNetwork {
   Expression step(const Expression& x, const Before& before) const {
     ComputationGraph& graph = *x.pg;
     const Expression sum = affine_transform({parameter(graph, b), parameter(graph, w), x});
@@ -27,10 +27,10 @@ struct Network {
   }
 
   ParameterCollection model{3};
-  LookupParameter words = model.add_lookup_parameters(9, {kSize}, "words");
-  Parameter w = model.add_parameters({kSize, kSize}, "W"),
-            u = model.add_parameters({kSize, kSize}, "U"),
-            b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
+  LookupParameter words = model.add_lookup_parameters(9, {kStates}, "words");
+  Parameter w = model.add_parameters({kStates, kStates}, "W"),
+            u = model.add_parameters({kStates, kStates}, "U"),
+            b = model.add_parameters({kStates}, ParameterInitUniform(-1, 1), "b");
   Recursion<Expression> rnn = recursion<Expression>(
       [this](const Expression& x, const Before& before) { return step(x, before); }, "rnn");
 };
@@ -210,7 +210,7 @@ TEST(RecursionModes, DropInTrainingOnly) {
 }
 
 TEST(RecursionModes, RevertedSamplesTakeNoPart) {
-  const Network network;
+  const ModeNetwork network;
   ComputationGraph graph;
   const Expression columns = network.columns(graph, 4, 0);
   const Expression kept = squared_norm(network.rnn(Structure::sequence(4), columns).last());
@@ -233,7 +233,7 @@ TEST(RecursionModes, RevertedSamplesTakeNoPart) {
 // What it gives to a column that no vertex reads is zero, whichever of two readers runs first: the
 // other gives -0 there.
 TEST(RecursionModes, ColumnsThatNobodyReadsGetZero) {
-  const Network network;
+  const ModeNetwork network;
   for (const bool is_first : {false, true}) {
     ComputationGraph graph;
     const Expression columns = tanh(network.columns(graph, 2, 0));
@@ -245,12 +245,13 @@ TEST(RecursionModes, ColumnsThatNobodyReadsGetZero) {
     const Expression second = is_first ? other() : along();
     graph.backward(first + second);
     const std::vector<float> gradient = as_vector(columns.gradient());
-    for (std::size_t i = kSize; i < 2 * kSize; ++i) EXPECT_FALSE(std::signbit(gradient[i])) << i;
+    for (std::size_t i = kStates; i < 2 * kStates; ++i)
+      EXPECT_FALSE(std::signbit(gradient[i])) << i;
   }
 }
 
 TEST(RecursionModes, StatesOfClearedGraphsAreRefused) {
-  const Network network;
+  const ModeNetwork network;
   ComputationGraph graph;
   const auto states = network.rnn(Structure::sequence(3), network.columns(graph, 3, 0));
   EXPECT_THROW(states[3], UsageError);
@@ -263,7 +264,7 @@ TEST(RecursionModes, StatesOfClearedGraphsAreRefused) {
 }
 
 TEST(RecursionModes, WhatFunctionsMayNotDo) {
-  const Network network;
+  const ModeNetwork network;
   ComputationGraph graph, another;
   const Expression columns = network.columns(graph, 3, 0), outside = network.columns(another, 3, 0);
   const auto refused = [&](const std::string& message, auto function) {
@@ -284,7 +285,7 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
       "[cell] need a function whose data are its arguments; got an input made inside: give it as a "
       "column",
       [&](const Expression& x, const Before&) {
-        return x + input(*x.pg, {kSize}, std::vector<float>(kSize));
+        return x + input(*x.pg, {kStates}, std::vector<float>(kStates));
       });
   refused(
       "[cell] need a function of columns; got a lookup inside: look up all rows before, as columns",
@@ -293,7 +294,7 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
       "[rnn] need a function that applies no recursion; got one that does: apply it to all columns "
       "first (in the function \"cell\")",
       [&](const Expression& x, const Before&) {
-        return Network().rnn(Structure::sequence(1), x).last();
+        return ModeNetwork().rnn(Structure::sequence(1), x).last();
       });
   refused("[cell] need states of one shape from all vertices, {6}; got {12}",
           [&](const Expression& x, const Before& before) {

@@ -7,13 +7,12 @@
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/modes.h"
 
 namespace dynet_like::testing {
 namespace {
 
 using Before = std::vector<Expression>;
-
-std::vector<float> numbers_of(const Expression& e) { return as_vector(e.value()); }
 
 /// A graph by itself or of a minibatch, with an expression, and what a function does with it.
 struct Outside {

@@ -16,19 +16,17 @@
 namespace dynet_like::testing {
 namespace {
 
-constexpr unsigned kSize = 6;
+constexpr unsigned kOutputs = 6;
 const double kSums = default_device()->is_cpu() ? 0 : 1e-5;  // a GPU may begin at another addend
 using Before = std::vector<Expression>;
 using Function = std::function<Expression(const Expression&)>;
-
-std::vector<float> numbers_of(const Expression& e) { return as_vector(e.value()); }
 
 // ------------------------------------------------------------------------- integers by pointer
 
 /// Every public function that takes integers by pointer, of a value {2, 3}.
 std::vector<std::pair<std::string, std::function<Expression(const Expression&, IntegersAt)>>>
 calls_with_pointers(const LookupParameter& table) {
-  const auto column = [](const Expression& x) { return reshape(x, Dim({kSize})); };
+  const auto column = [](const Expression& x) { return reshape(x, Dim({kOutputs})); };
   return {
       {"lookup", [=](auto& x, auto at) { return lookup(*x.pg, table, at); }},
       {"const_lookup", [=](auto& x, auto at) { return const_lookup(*x.pg, table, at); }},
@@ -52,7 +50,7 @@ TEST(RefusedFunctions, TakeNoIntegersByPointer) {
   static const std::vector<unsigned> list{0};
   static const std::vector<std::vector<unsigned>> lists{{0}};
   ParameterCollection model;
-  const LookupParameter table = model.add_lookup_parameters(3, {kSize});
+  const LookupParameter table = model.add_lookup_parameters(3, {kOutputs});
   const Parameter matrix = model.add_parameters({2, 3});
   ComputationGraph graph;
   const Expression x = reshape(lookup(graph, table, 1), Dim({2, 3}));
@@ -227,7 +225,7 @@ class Faulty : public ::testing::TestWithParam<bool> {
     const Expression fresh = tanh(cmult(parameter(graph, b), before[0]) + parameter(graph, c));
     if (fails && !GetParam()) throw std::runtime_error("no");
     const Expression product = parameter(graph, d) * before[1];
-    if (fails) return cmult(product, input(graph, {kSize}, std::vector<float>(kSize)));
+    if (fails) return cmult(product, input(graph, {kOutputs}, std::vector<float>(kOutputs)));
     return cmult(fresh, product);
   }
   Structure structure(bool with_two) const {
@@ -237,7 +235,7 @@ class Faulty : public ::testing::TestWithParam<bool> {
   }
   Numbers run(const Recursion<Expression>& along, bool with_two, bool verify = false) {
     ComputationGraph graph({.verify_batching = verify});
-    const Expression columns = reshape(tanh(parameter(graph, words)), Dim({kSize, 2}));
+    const Expression columns = reshape(tanh(parameter(graph, words)), Dim({kOutputs, 2}));
     const Expression states = along(structure(with_two), columns).all();
     edges = graph.record().tape().edges().size();
     Numbers numbers = as_doubles(states.value());
@@ -251,9 +249,9 @@ class Faulty : public ::testing::TestWithParam<bool> {
   }
 
   ParameterCollection model{7};
-  Parameter a = model.add_parameters({kSize}), b = model.add_parameters({kSize}),
-            c = model.add_parameters({kSize}), d = model.add_parameters({kSize, kSize}),
-            words = model.add_parameters({2 * kSize});
+  Parameter a = model.add_parameters({kOutputs}), b = model.add_parameters({kOutputs}),
+            c = model.add_parameters({kOutputs}), d = model.add_parameters({kOutputs, kOutputs}),
+            words = model.add_parameters({2 * kOutputs});
   bool fails = true, with_three = false;
   std::size_t edges = 0;  ///< inputs of all nodes of the last run
 };
@@ -326,7 +324,7 @@ TEST(RefusedFunctions, LeaveNoSizesOfStates) {
     return tanh(pick_range(x, 0, wanted));
   });
   ComputationGraph graph;
-  const Expression columns = input(graph, {kSize, 2}, std::vector<float>(2 * kSize, 1));
+  const Expression columns = input(graph, {kOutputs, 2}, std::vector<float>(2 * kOutputs, 1));
   EXPECT_THROW(along(Structure::sequence(2), columns), std::runtime_error);
   wanted = 3;
   fails = false;
@@ -379,7 +377,7 @@ TEST(RefusedFunctions, ReadNoPartsThatOverlap) {
              sum_elems(exp(each.is_held_back ? nobackprop(part) : part));
     };
     ComputationGraph graph;
-    const Expression x = input(graph, {kSize}, {1, 2, 3, 4, 5, 6});
+    const Expression x = input(graph, {kOutputs}, {1, 2, 3, 4, 5, 6});
     const auto along =
         recursion<Expression>([=](const Expression& y, const Before&) { return reads(y); });
     if (each.is_refused) {

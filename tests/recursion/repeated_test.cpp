@@ -14,17 +14,17 @@
 namespace dynet_like::testing {
 namespace {
 
-constexpr unsigned kSize = 5;
+constexpr unsigned kUnits = 5;
 using Words = std::vector<unsigned>;
 
-struct Network {
-  explicit Network(DType dtype = DType::f32, bool noisy = false)
+struct RepeatNetwork {
+  explicit RepeatNetwork(DType dtype = DType::f32, bool noisy = false)
       : model(1, dtype),
-        words(model.add_lookup_parameters(4, {kSize})),
+        words(model.add_lookup_parameters(4, {kUnits})),
         rnn(recursion<Expression>(
-            [w = model.add_parameters({kSize, kSize}), noisy](
+            [w = model.add_parameters({kUnits, kUnits}), noisy](
                 const Expression& x, const std::vector<Expression>& before) {
-              Expression sum = noisy ? x + random_normal(*x.pg, Dim({kSize})) : x;
+              Expression sum = noisy ? x + random_normal(*x.pg, Dim({kUnits})) : x;
               for (const Expression& state : before) sum = sum + parameter(*x.pg, w) * state;
               return tanh(sum);
             },
@@ -42,7 +42,7 @@ struct Network {
 };
 
 // Products of all samples in one minibatch, whose values must be those of each sample alone.
-double products_of(const Network& network, const std::vector<Structure>& structures,
+double products_of(const RepeatNetwork& network, const std::vector<Structure>& structures,
                    const std::vector<Words>& samples, unsigned threads = 1) {
   const GraphOptions options = {
       .threads = threads, .inference = true, .dtype = network.model.dtype()};
@@ -61,11 +61,11 @@ double products_of(const Network& network, const std::vector<Structure>& structu
   return batch.explain().product_flops;
 }
 
-constexpr double kProduct = 2 * kSize * kSize;
+constexpr double kProduct = 2 * kUnits * kUnits;
 
 TEST(RepeatedVerticesTest, PrefixesRunOnce) {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    const Network network(dtype);
+    const RepeatNetwork network(dtype);
     Random random(1);
     std::vector<Words> samples;
     std::vector<Structure> structures;
@@ -86,7 +86,7 @@ TEST(RepeatedVerticesTest, PrefixesRunOnce) {
 }
 
 TEST(RepeatedVerticesTest, EqualPartsOfTreesRunOnce) {
-  const Network network;
+  const RepeatNetwork network;
   // The same tree under two roots; its leaves have other numbers in the second sample.
   const std::vector<Structure::Vertex> first = {
       {.column = 0}, {.column = 1}, {.predecessors = {0, 1}, .column = 2}};
@@ -105,7 +105,7 @@ TEST(RepeatedVerticesTest, EqualPartsOfTreesRunOnce) {
 }
 
 TEST(RepeatedVerticesTest, ThreadsChangeNoBit) {
-  const Network network;
+  const RepeatNetwork network;
   std::vector<Structure> structures;
   std::vector<Words> samples;
   for (unsigned i = 0; i < 20; ++i) {
@@ -116,10 +116,10 @@ TEST(RepeatedVerticesTest, ThreadsChangeNoBit) {
 }
 
 TEST(RepeatedVerticesTest, ColumnsThatDifferInOneElementAreOthers) {
-  Network network;
-  std::vector<float> row(kSize, 0.5f);
+  RepeatNetwork network;
+  std::vector<float> row(kUnits, 0.5f);
   network.words.initialize(0, row);
-  for (unsigned i = 0; i < kSize; ++i) {
+  for (unsigned i = 0; i < kUnits; ++i) {
     std::vector<float> other = row;
     other[i] = 0.75f;
     network.words.initialize(1, other);
@@ -129,7 +129,7 @@ TEST(RepeatedVerticesTest, ColumnsThatDifferInOneElementAreOthers) {
 }
 
 TEST(RepeatedVerticesTest, DrawsAreOthers) {
-  const Network network(DType::f32, true);
+  const RepeatNetwork network(DType::f32, true);
   Minibatch batch({.inference = true});
   std::vector<Expression> all;
   for (unsigned i = 0; i < 2; ++i) {
@@ -190,7 +190,7 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
                                 ? const_lookup(graph, table_, sample.words)
                                 : lookup(graph, table_, sample.words);
     const auto n = static_cast<unsigned>(sample.words.size());
-    const Expression all = reshape(rows, Dim({kSize, n}));
+    const Expression all = reshape(rows, Dim({kUnits, n}));
     const Expression columns = sample.rows == Rows::held_back ? nobackprop(all) : all;
     std::vector<Expression> terms;
     const Expression forward = lstm_(columns).all().h;
@@ -245,11 +245,11 @@ class SharedTraining : public ::testing::TestWithParam<unsigned> {
   }
 
   ParameterCollection model_{1, DType::f64};
-  LookupParameter table_ = model_.add_lookup_parameters(3, {kSize});
-  nn::LSTM lstm_{model_, kSize, kSize};
+  LookupParameter table_ = model_.add_lookup_parameters(3, {kUnits});
+  nn::LSTM lstm_{model_, kUnits, kUnits};
   Recursion<Expression> tree_ = recursion<Expression>(
-      [w = model_.add_parameters({kSize, kSize})](const Expression& x,
-                                                  const std::vector<Expression>& before) {
+      [w = model_.add_parameters({kUnits, kUnits})](const Expression& x,
+                                                    const std::vector<Expression>& before) {
         Expression sum = x;
         for (const Expression& state : before) sum = sum + parameter(*x.pg, w) * state;
         return tanh(sum);
@@ -303,13 +303,13 @@ INSTANTIATE_TEST_SUITE_P(Seeds, SharedTraining, ::testing::Range(0u, 40u));
 TEST(SharedTrainingTest, EqualRowsOfATableAreOne) {
   if (!default_device()->is_cpu()) GTEST_SKIP() << "vertices are shared on a CPU alone";
   ParameterCollection model;
-  const LookupParameter table = model.add_lookup_parameters(2, {kSize}, ParameterInitConst(0.5f));
-  const nn::LSTM lstm(model, kSize, kSize);
+  const LookupParameter table = model.add_lookup_parameters(2, {kUnits}, ParameterInitConst(0.5f));
+  const nn::LSTM lstm(model, kUnits, kUnits);
   const auto products = [&](const Words& first, const Words& second) {
     Minibatch batch({.share_repeated = true});
     for (const Words& words : {first, second}) {
       const Expression rows = lookup(batch.new_graph(), table, words);
-      batch.add_loss(squared_norm(lstm(reshape(rows, Dim({kSize, 2}))).last().h));
+      batch.add_loss(squared_norm(lstm(reshape(rows, Dim({kUnits, 2}))).last().h));
     }
     batch.forward();
     batch.backward();
@@ -324,12 +324,12 @@ TEST(SharedTrainingTest, EqualRowsOfATableAreOne) {
 // The second reading gives the first one's columns no gradient, whichever runs for both.
 TEST(SharedTrainingTest, ColumnsWithoutGradientAreOthers) {
   ParameterCollection model(1, DType::f64);
-  const LookupParameter table = model.add_lookup_parameters(2, {kSize});
-  const nn::LSTM lstm(model, kSize, kSize);
+  const LookupParameter table = model.add_lookup_parameters(2, {kUnits});
+  const nn::LSTM lstm(model, kUnits, kUnits);
   const auto gradients = [&](bool share, bool of_rows, const std::vector<bool>& held_back) {
     Minibatch batch({.share_repeated = share, .dtype = DType::f64});
     ComputationGraph& graph = batch.new_graph();
-    const Expression rows = reshape(lookup(graph, table, Words{0, 1}), Dim({kSize, 2}));
+    const Expression rows = reshape(lookup(graph, table, Words{0, 1}), Dim({kUnits, 2}));
     const Expression columns = of_rows ? rows : tanh(rows);
     for (std::size_t i = 0; i < held_back.size(); ++i) {
       const Expression read = held_back[i] ? nobackprop(columns) : columns;

@@ -64,6 +64,7 @@ GraphOptions options_of(const ParameterCollection& model, GraphOptions options =
 
 /// The numbers of all parameters' gradients, one after the other.
 Numbers numbers_of(const ParameterCollection& model, const Gradients& gradients);
+inline std::vector<float> numbers_of(const Expression& x) { return as_vector(x.value()); }
 void append(Numbers& to, const Tensor& tensor);
 
 /// Whether bits are equal. A NaN equals any NaN, since a + b and b + a may keep different ones.
