@@ -24,40 +24,6 @@ TEST(CompatGraphTest, GraphsAreCounted) {
   EXPECT_EQ(get_current_graph_id(), a.get_id());
 }
 
-TEST(CompatGraphTest, EveryNodeCanBeMadeByIndex) {
-  ParameterCollection model;
-  const Parameter p = model.add_parameters({2}, ParameterInitFromVector({3, 4}));
-  const LookupParameter t = model.add_lookup_parameters(3, {1}, ParameterInitFromVector({5, 6, 7}));
-  ComputationGraph graph;
-  const float one = 1;
-  const std::vector<float> two = {1, 2};
-  const unsigned row = 2;
-  const std::vector<unsigned> rows = {0, 2};
-  const auto values = [&](VariableIndex i) { return as_vector(graph.get_value(i)); };
-  EXPECT_EQ(values(graph.add_input(1.5f)), (std::vector<float>{1.5f}));
-  EXPECT_EQ(values(graph.add_input(&one)), (std::vector<float>{1}));
-  EXPECT_EQ(values(graph.add_input({2}, two)), two);
-  EXPECT_EQ(values(graph.add_input({2}, &two)), two);
-  EXPECT_EQ(values(graph.add_input({3}, {1}, {9}, default_device, 2)),
-            (std::vector<float>{2, 9, 2}));
-  EXPECT_EQ(values(graph.add_parameters(p)), (std::vector<float>{3, 4}));
-  EXPECT_EQ(values(graph.add_const_parameters(p)), (std::vector<float>{3, 4}));
-  EXPECT_EQ(values(graph.add_parameters(t)), (std::vector<float>{5, 6, 7}));
-  EXPECT_EQ(values(graph.add_const_parameters(t)), (std::vector<float>{5, 6, 7}));
-  EXPECT_EQ(values(graph.add_lookup(t, 1u)), (std::vector<float>{6}));
-  EXPECT_EQ(values(graph.add_lookup(t, &row)), (std::vector<float>{7}));
-  EXPECT_EQ(values(graph.add_lookup(t, rows)), (std::vector<float>{5, 7}));
-  EXPECT_EQ(values(graph.add_lookup(t, &rows)), (std::vector<float>{5, 7}));
-  EXPECT_EQ(values(graph.add_const_lookup(t, 1u)), (std::vector<float>{6}));
-  EXPECT_EQ(values(graph.add_const_lookup(t, &row)), (std::vector<float>{7}));
-  EXPECT_EQ(values(graph.add_const_lookup(t, rows)), (std::vector<float>{5, 7}));
-  const VariableIndex last = graph.add_const_lookup(t, &rows);
-  EXPECT_EQ(values(last), (std::vector<float>{5, 7}));
-  EXPECT_EQ(graph.get_dimension(last), Dim({1}, 2));
-  EXPECT_THROW(Expression(&graph, last + 1), dynet_like::UsageError);
-  EXPECT_EQ(as_vector(Expression(&graph, last).value()), (std::vector<float>{5, 7}));
-}
-
 // forward reads pointers again and computes everything; incremental_forward does not. Tensors stay
 // where they are.
 TEST(CompatGraphTest, ForwardReadsPointersAgain) {
@@ -165,6 +131,36 @@ TEST(CompatGraphTest, CanBeLookedAt) {
   text << std::ifstream(path).rdbuf();
   EXPECT_NE(text.str().find("value: 0 of 2 elements are not finite"), std::string::npos);
   EXPECT_THROW(graph.dump("/nowhere/at/all", true, false), dynet_like::FileError);
+}
+
+TEST(CompatGraphTest, ExpressionsKnowTheirGraph) {
+  EXPECT_TRUE(Expression().is_stale());
+  ComputationGraph graph;
+  const Expression x = input(graph, {2}, {1, 2});
+  EXPECT_EQ(x.pg, &graph);
+  EXPECT_FALSE(x.is_stale());
+  EXPECT_EQ(x.dim(), Dim({2}));
+  EXPECT_EQ(as_vector(Expression(&graph, x.i).value()), (std::vector<float>{1, 2}));
+  graph.clear();
+  EXPECT_TRUE(x.is_stale());
+}
+
+// Programs count in int, long and size_t.
+TEST(CompatDimTest, IsMadeOfAnyIntegers) {
+  const long rows = 2, columns = 3;
+  const int three = 3;
+  const std::size_t four = 4;
+  EXPECT_EQ(Dim({rows, columns}), Dim({2u, 3u}));
+  EXPECT_EQ(Dim({rows, columns}, 4), Dim({2u, 3u}, 4));
+  EXPECT_EQ(Dim({three}), Dim({3u}));
+  EXPECT_EQ(Dim({four, four}), Dim({4u, 4u}));
+  const Dim assigned = {rows, rows};
+  EXPECT_EQ(assigned, Dim({2u, 2u}));
+  EXPECT_THROW(Dim({-1}), std::invalid_argument);
+  EXPECT_THROW(Dim({1L << 40}), std::invalid_argument);
+  std::ostringstream out;
+  out << std::vector<Dim>{Dim({1}), Dim({2, 3}, 4)};
+  EXPECT_EQ(out.str(), "[{1} {2,3X4}]");
 }
 
 TEST(CompatGraphTest, IndicesCanBeSwapped) {
