@@ -1,12 +1,12 @@
-// Attention: against plain loops, and samples of any number of queries and keys in one batch.
+// Attention: against plain loops, of several queries, of keys that others read, and dropout of its
+// weights. The tests of the op table compare single queries.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "dynet_like/ops/structured.h"
+#include "dynet_like/train/gradient_check.h"
 #include "tests/ops/composed_function.h"
-#include "tests/support/layers.h"
 #include "tests/support/message_of.h"
 #include "tests/support/same_bits.h"
 
@@ -17,39 +17,15 @@ struct Sizes {
   unsigned key_rows, value_rows, queries, keys, heads;
   bool causal = false;
   unsigned reach = 0;
+
+  bool sees(unsigned query, unsigned key) const {
+    if (causal && key > query) return false;
+    return reach == 0 || (key + reach >= query && key <= query + reach);
+  }
 };
 
-Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
-  const unsigned key_head = s.key_rows / s.heads, value_head = s.value_rows / s.heads;
-  Doubles y(s.value_rows * s.queries, 0);
-  for (unsigned i = 0; i < s.queries; ++i) {
-    for (unsigned h = 0; h < s.heads; ++h) {
-      const unsigned end = s.causal ? std::min(i + 1, s.keys) : s.keys;
-      const auto sees = [&](unsigned j) {
-        return s.reach == 0 || (j + s.reach >= i && j <= i + s.reach);
-      };
-      Doubles weights(end, 0);
-      double sum = 0;
-      for (unsigned j = 0; j < end; ++j) {
-        if (!sees(j)) continue;
-        double score = 0;
-        for (unsigned c = h * key_head; c < (h + 1) * key_head; ++c) {
-          score += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
-        }
-        sum += weights[j] = std::exp(score / std::sqrt(key_head));
-      }
-      for (unsigned j = 0; j < end; ++j) {
-        for (unsigned c = h * value_head; c < (h + 1) * value_head; ++c) {
-          y[i * s.value_rows + c] += weights[j] / sum * x[2][j * s.value_rows + c];
-        }
-      }
-    }
-  }
-  return y;
-}
-
 // What heads weigh keys with: {heads, keys, queries}.
-Doubles weigh(const Sizes& s, const std::vector<Doubles>& x) {
+Doubles weigh(const Sizes& s, Inputs x) {
   const unsigned rows = s.key_rows / s.heads;
   Doubles y;
   for (unsigned i = 0; i < s.queries; ++i) {
@@ -58,7 +34,7 @@ Doubles weigh(const Sizes& s, const std::vector<Doubles>& x) {
       for (unsigned c = h * rows; c < (h + 1) * rows; ++c) {
         sum += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
       }
-      return std::exp(sum / std::sqrt(rows));
+      return s.sees(i, j) ? std::exp(sum / std::sqrt(rows)) : 0;
     };
     for (unsigned j = 0; j < s.keys; ++j) {
       for (unsigned h = 0; h < s.heads; ++h) {
@@ -71,12 +47,27 @@ Doubles weigh(const Sizes& s, const std::vector<Doubles>& x) {
   return y;
 }
 
+Doubles attend(const Sizes& s, Inputs x) {
+  const Doubles weights = weigh(s, x);
+  Doubles y(s.value_rows * s.queries, 0);
+  for (unsigned i = 0; i < s.queries; ++i) {
+    for (unsigned j = 0; j < s.keys; ++j) {
+      for (unsigned c = 0; c < s.value_rows; ++c) {
+        const unsigned head = c / (s.value_rows / s.heads);
+        y[i * s.value_rows + c] +=
+            weights[(i * s.keys + j) * s.heads + head] * x[2][j * s.value_rows + c];
+      }
+    }
+  }
+  return y;
+}
+
 Function weights_of(const char* name, const Sizes& s) {
   return {name,
           {s.queries == 0 ? Dim({s.key_rows}) : Dim({s.key_rows, s.queries}),
            Dim({s.key_rows, s.keys})},
-          [s](const Xs& x) { return attention_weights(x[0], x[1], s.heads); },
-          [s](const std::vector<Doubles>& x) {
+          [s](Xs x) { return attention_weights(x[0], x[1], s.heads); },
+          [s](Inputs x) {
             Sizes one = s;
             one.queries = std::max(s.queries, 1u);
             return weigh(one, x);
@@ -86,18 +77,17 @@ Function weights_of(const char* name, const Sizes& s) {
 INSTANTIATE_TEST_SUITE_P(Weights, ComposedOpTest,
                          ::testing::Values(weights_of("one_key", {3, 0, 1, 1, 1}),
                                            weights_of("vector", {5, 0, 0, 7, 1}),
-                                           weights_of("heads", {6, 0, 3, 5, 2}),
-                                           weights_of("long", {34, 0, 2, 71, 1})),
-                         [](const auto& test) { return std::string(test.param.name); });
+                                           weights_of("heads", {6, 0, 3, 5, 2})),
+                         name_of_function);
 
 Function function_of(const char* name, const Sizes& s) {
   return {name,
           {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
-          [s](const Xs& x) {
+          [s](Xs x) {
             return attention(x[0], x[1], x[2],
                              {.heads = s.heads, .causal = s.causal, .reach = s.reach});
           },
-          [s](const std::vector<Doubles>& x) { return attend(s, x); }};
+          [s](Inputs x) { return attend(s, x); }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, ComposedOpTest,
@@ -106,100 +96,42 @@ INSTANTIATE_TEST_SUITE_P(Attention, ComposedOpTest,
                                            function_of("causal", {8, 8, 7, 7, 4, true}),
                                            function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
                                            function_of("long", {34, 17, 2, 71, 1}),
-                                           function_of("wide", {36, 34, 5, 6, 2}),
                                            function_of("wide_causal", {18, 35, 6, 6, 1, true}),
                                            function_of("local", {6, 4, 9, 9, 2, false, 2}),
                                            function_of("local_causal", {6, 4, 9, 9, 2, true, 3})),
-                         [](const auto& test) { return std::string(test.param.name); });
+                         name_of_function);
 
-/// Self-attention over sentences of different lengths, with a residual connection.
+/// Words of a table as columns.
 class AttentionTest : public ::testing::Test {
  protected:
   static constexpr unsigned kRows = 16, kHeads = 4;
-  const std::vector<unsigned> lengths{5, 1, 9, 17, 2, 9, 30, 3};
 
-  Expression record(ComputationGraph& graph, unsigned length, bool causal = false) const {
-    std::vector<unsigned> rows;
-    for (unsigned i = 0; i < length; ++i) rows.push_back((3 * i + length) % 11);
-    const Expression words = lookup(graph, table, rows);
-    const Expression x = reshape(words, Dim({kRows, length}));
-    const auto map = [&](const Parameter& w) {
-      return affine_transform({parameter(graph, bias), parameter(graph, w), x});
-    };
-    const Expression y = x + attention(map(weights[0]), map(weights[1]), map(weights[2]),
-                                       {.heads = kHeads, .causal = causal});
-    return sum_elems(square(tanh(y)));
-  }
-  ParameterCollection model{7};
-  LookupParameter table = model.add_lookup_parameters(11, {kRows});
-  std::vector<Parameter> weights{model.add_parameters({kRows, kRows}),
-                                 model.add_parameters({kRows, kRows}),
-                                 model.add_parameters({kRows, kRows})};
-  Parameter bias = model.add_parameters({kRows});
-};
-
-TEST_F(AttentionTest, AnyNumbersOfPositionsAreOneBatch) {
-  Minibatch different, equal;
-  for (const unsigned length : lengths) {
-    different.add_loss(record(different.new_graph(), length));
-    equal.add_loss(record(equal.new_graph(), 9));
-  }
-  different.forward();
-  equal.forward();
-  different.backward();
-  equal.backward();
-  const Report report = different.explain();
-  for (const Report::Type& type : report.types) {
-    if (type.op == "attention") {
-      EXPECT_EQ(type.nodes, lengths.size());
-      EXPECT_EQ(type.batches, 1u);
-      EXPECT_EQ(type.backward_calls, 1u);
-    }
-  }
-  // Only the sum over all elements depends on the length.
-  EXPECT_LE(report.batches, equal.explain().batches + 6);
-}
-
-TEST_F(AttentionTest, HasTheSameBitsInEveryBatch) {
-  for (const bool causal : {false, true}) {
-    nn::expect_same_bits_in_batches(model, static_cast<unsigned>(lengths.size()),
-                                    [&](ComputationGraph& graph, unsigned sample) {
-                                      return record(graph, lengths[sample], causal);
-                                    });
-  }
-}
-
-TEST_F(AttentionTest, QueriesHaveTheBitsOfEachAlone) {
-  constexpr unsigned kQueries = 11, kKeys = 19, kSize = 83;  // whole vectors, and what is left
-  ParameterCollection own(3);
-  const LookupParameter q = own.add_lookup_parameters(kQueries, {kSize});
-  const LookupParameter kv = own.add_lookup_parameters(kKeys, {kSize});
-  const auto columns = [](ComputationGraph& graph, const LookupParameter& x, unsigned count) {
+  Expression columns(ComputationGraph& graph, unsigned count, bool constant = false) const {
     std::vector<unsigned> rows(count);
     std::iota(rows.begin(), rows.end(), 0);
-    return reshape(lookup(graph, x, rows), Dim({kSize, count}));
-  };
+    const Expression all = constant ? const_lookup(graph, table, rows) : lookup(graph, table, rows);
+    return reshape(all, Dim({kRows, count}));
+  }
+  std::vector<float> gradients(ComputationGraph& graph,
+                               const std::vector<Expression>& losses) const {
+    return graph.backward(sum(losses)).all_values(*model.storages()[0]);
+  }
+
+  ParameterCollection model{7};
+  LookupParameter table = model.add_lookup_parameters(19, {kRows});
+};
+
+TEST_F(AttentionTest, QueriesHaveTheBitsOfEachAlone) {
+  constexpr unsigned kQueries = 11;
   const auto results = [&](bool together) {
-    Minibatch batch;
-    ComputationGraph& graph = batch.new_graph();
-    const Expression keys = columns(graph, kv, kKeys);
+    ComputationGraph graph;
+    const Expression keys = columns(graph, 19), queries = cos(columns(graph, kQueries));
     std::vector<Expression> outputs;
-    if (together) {
-      outputs.push_back(attention(columns(graph, q, kQueries), keys, keys));
-    } else {
-      for (unsigned i = 0; i < kQueries; ++i) {
-        outputs.push_back(attention(lookup(graph, q, i), keys, keys));
-      }
+    for (unsigned i = 0; i < (together ? 1 : kQueries); ++i) {
+      outputs.push_back(attention(together ? queries : pick(queries, i, 1), keys, keys));
     }
-    for (const Expression& output : outputs) {
-      const Dim columns({kSize}, output.dim().cols());
-      batch.add_loss(squared_norm(tanh(reshape(output, columns))));
-    }
-    batch.forward();
     std::vector<float> numbers;
-    for (const Expression& output : outputs) testing::append(numbers, output.value());
-    const std::vector<float> slopes = batch.backward().all_values(*own.storages()[0]);
-    numbers.insert(numbers.end(), slopes.begin(), slopes.end());
+    for (const Tensor& output : values_of(outputs)) testing::append(numbers, output);
     return numbers;
   };
   EXPECT_TRUE(testing::same(results(true), results(false)));
@@ -214,38 +146,32 @@ TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
   const Parameter k = own.add_parameters({kSize, kKeys}), v = own.add_parameters({7, kKeys});
   for (const bool causal : {false, true}) {
     ComputationGraph graph;
-    std::vector<unsigned> all(kElements);
-    std::iota(all.begin(), all.end(), 0);
+    const std::vector<unsigned> all = {0, 1, 2, 3, 4};
     const Expression keys = parameter(graph, k), values = parameter(graph, v);
     // Not contiguous: a view into what is larger.
     const Expression twice = concatenate({lookup(graph, q, all), lookup(graph, q, all)});
-    const Expression queries = pick_range(twice, 0, kSize);
-    const Expression together = attention(queries, keys, values, {.causal = causal});
+    const Expression together =
+        attention(pick_range(twice, 0, kSize), keys, values, {.causal = causal});
     ASSERT_EQ(together.dim(), Dim({7, kQueries}, kElements));
-    std::vector<float> separate;
-    const Tensor found = together.value();
+    const std::vector<float> found = as_vector(together.value());
     for (const Report::Type& type : graph.explain().types) {
       if (type.op != "attention") continue;
       EXPECT_EQ(type.nodes, 1u);
     }
+    std::vector<float> separate;
     for (unsigned e = 0; e < kElements; ++e) {
       testing::append(separate,
                       attention(lookup(graph, q, e), keys, values, {.causal = causal}).value());
     }
-    EXPECT_TRUE(testing::same(as_vector(found), separate));
+    EXPECT_TRUE(testing::same(found, separate));
   }
 }
 
 // A decoder's memory that grows: keys that begin at one place, more or fewer of them.
 TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
-  constexpr unsigned kColumns = 9;
-  std::vector<unsigned> rows(kColumns);
-  std::iota(rows.begin(), rows.end(), 0);
   const auto numbers_of = [&](const std::vector<unsigned>& counts, batching::Policy policy) {
-    GraphOptions options;
-    options.policy = policy;
-    ComputationGraph graph(options);
-    const Expression x = tanh(reshape(lookup(graph, table, rows), Dim({kRows, kColumns})));
+    ComputationGraph graph({.policy = policy});
+    const Expression x = tanh(columns(graph, 9));
     std::vector<Expression> losses;
     for (const unsigned n : counts) {
       const Expression seen = pick_range(x, 0, n, 1), all = cos(x);
@@ -255,7 +181,7 @@ TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
     }
     std::vector<float> numbers;
     for (const Tensor& loss : values_of(losses)) testing::append(numbers, loss);
-    const std::vector<float> sums = graph.backward(sum(losses)).all_values(*model.storages()[0]);
+    const std::vector<float> sums = gradients(graph, losses);
     numbers.insert(numbers.end(), sums.begin(), sums.end());
     return numbers;
   };
@@ -269,96 +195,99 @@ TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
 
 // What all queries contribute to keys and values is one addend, whichever other reader comes first.
 TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
-  constexpr unsigned kColumns = 7;
-  std::vector<unsigned> rows(kColumns);
-  std::iota(rows.begin(), rows.end(), 0);
   // Gradients of the table from attention, from another reader, or from both in this order.
   enum class Reader { attention, other };
-  GraphOptions options;
-  options.policy = batching::Policy::none;  // so that the last reader contributes first
-  const auto gradients = [&](std::initializer_list<Reader> readers, bool of_values) {
-    ComputationGraph graph(options);
-    const Expression x = reshape(lookup(graph, table, rows), Dim({kRows, kColumns}));
-    const Expression q = reshape(const_lookup(graph, table, rows), Dim({kRows, kColumns}));
+  const auto of = [&](std::initializer_list<Reader> readers, bool of_values) {
+    ComputationGraph graph(
+        {.policy = batching::Policy::none});  // the last reader contributes first
+    const Expression x = columns(graph, 7), q = columns(graph, 7, true);
     std::vector<Expression> losses;
     for (const Reader reader : readers) {
       losses.push_back(reader == Reader::other ? squared_norm(sin(x))
                        : of_values ? squared_norm(attention(q, cos(q), x, {.heads = kHeads}))
                                    : squared_norm(attention(q, x, cos(q), {.heads = kHeads})));
     }
-    return graph.backward(sum(losses)).all_values(*model.storages()[0]);
+    return gradients(graph, losses);
   };
   for (const bool of_values : {false, true}) {
-    std::vector<float> expected = gradients({Reader::attention}, of_values);
-    const std::vector<float> other = gradients({Reader::other}, of_values);
+    std::vector<float> expected = of({Reader::attention}, of_values);
+    const std::vector<float> other = of({Reader::other}, of_values);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += other[i];
-    EXPECT_TRUE(testing::same(gradients({Reader::attention, Reader::other}, of_values), expected));
-    EXPECT_TRUE(testing::same(gradients({Reader::other, Reader::attention}, of_values), expected));
+    EXPECT_TRUE(testing::same(of({Reader::attention, Reader::other}, of_values), expected));
+    EXPECT_TRUE(testing::same(of({Reader::other, Reader::attention}, of_values), expected));
   }
-}
-
-TEST_F(AttentionTest, HasTheSameBitsInInference) {
-  Minibatch batch({.inference = true});
-  std::vector<Expression> losses;
-  for (const unsigned length : lengths) {
-    losses.push_back(record(batch.new_graph(), length));
-    batch.add_output(losses.back());
-  }
-  batch.forward();
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    ComputationGraph graph;
-    EXPECT_EQ(as_vector(losses[i].value()), as_vector(record(graph, lengths[i]).value()));
-  }
-}
-
-// Keys and values that follow from parameters alone are computed once; their gradients come from
-// all queries.
-TEST_F(AttentionTest, TakesKeysThatAreParameters) {
-  ParameterCollection memory(3, DType::f64);
-  const Parameter keys = memory.add_parameters({4, 6}), values = memory.add_parameters({3, 6}),
-                  bias_of_keys = memory.add_parameters({4, 6});
-  nn::expect_gradients(memory, [&](ComputationGraph& graph) {
-    std::vector<Expression> losses;
-    for (unsigned sample = 0; sample < 3; ++sample) {
-      const Expression k = tanh(parameter(graph, keys) + parameter(graph, bias_of_keys));
-      losses.push_back(squared_norm(attention(nn::drawn_matrix(graph, 4, sample + 1, sample), k,
-                                              parameter(graph, values), {.causal = sample == 1})));
-    }
-    return sum(losses);
-  });
 }
 
 TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
   ComputationGraph graph;
   const auto of = [&](const Dim& dim) { return zeros(graph, dim); };
-  EXPECT_EQ(
-      message_of<ShapeError>([&] {
-        attention(of({4, 2}), of({4, 3}), of({5, 2}));
-      }),
-      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
-  EXPECT_EQ(
-      message_of<ShapeError>([&] {
-        attention(of({4, 2}), of({3, 5}), of({4, 5}));
-      }),
-      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {3,5} {4,5}");
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              apply_op(ops::attention, {of({4})}, {1}, {0, 0, 0});
-            }),
-            "[attention] need 3 inputs, not 1; got {4}");
-  EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              attention(of({4, 2}), of({4, 3}), of({5, 3}), {.heads = 2});
-            }),
-            "[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}");
-  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), {.heads = 0}), ShapeError);
+  const Expression q = of({4, 2}), k = of({4, 3});
+  const std::string need = "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got ";
+  expect_refused<ShapeError>(need + "{4,2} {4,3} {5,2}", [&] { attention(q, k, of({5, 2})); });
+  expect_refused<ShapeError>(need + "{4,2} {3,3} {5,3}", [&] {
+    attention(q, of({3, 3}), of({5, 3}));
+  });
+  expect_refused<ShapeError>(need + "...", [&] { attention(of({4}), of({4, 1, 2}), q); });
+  expect_refused<ShapeError>("[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}",
+                             [&] {
+                               attention(q, k, of({5, 3}), {.heads = 2});
+                             });
+  expect_refused<ShapeError>("[attention] need...", [&] { attention(q, k, k, {.heads = 0}); });
+  expect_refused<ShapeError>(
+      "[attention_weights] need queries {d, m} and keys {d, n}; got {4} {3,2}", [&] {
+        attention_weights(of({4}), of({3, 2}));
+      });
+  expect_refused<ShapeError>("[attention_weights] need...",
+                             [&] { attention_weights(of({4}), q, 3); });
+  expect_refused<UsageError>("[attention] need...", [&] { attention(q, k, k, {.dropout = 1}); });
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
-  EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              attention_weights(of({4}), of({3, 2}));
-            }),
-            "[attention_weights] need queries {d, m} and keys {d, n}; got {4} {3,2}");
-  EXPECT_THROW(attention_weights(of({4}), of({4, 2}), 3), ShapeError);
-  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), {.heads = 2}).dim(), Dim({6}));
+  EXPECT_EQ(attention(of({4}), k, of({6, 3}), {.heads = 2}).dim(), Dim({6}));
+}
+
+// -------------------------------------------------------------------------------------- dropout
+
+// With the values e_1, e_2, ..., results are the weights themselves.
+TEST_F(AttentionTest, DropsWeights) {
+  constexpr unsigned kKeys = 37, kQueries = 50;
+  constexpr float kRate = 0.25f;
+  ComputationGraph graph({.seed = 5});
+  std::vector<float> ones_on_diagonal(2 * kKeys * kKeys, 0);
+  for (unsigned i = 0; i < 2 * kKeys; ++i) ones_on_diagonal[2 * kKeys * (i % kKeys) + i] = 1;
+  const Expression q = random_normal(graph, {4, kQueries}), k = random_normal(graph, {4, kKeys}),
+                   v = input(graph, {2 * kKeys, kKeys}, ones_on_diagonal);
+  const std::vector<float> all = as_vector(attention(q, k, v, {.heads = 2}).value());
+  const std::vector<float> kept =
+      as_vector(attention(q, k, v, {.heads = 2, .dropout = kRate}).value());
+  unsigned dropped = 0, same_as_before = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_NEAR(kept[i], kept[i] == 0 ? 0 : all[i] / (1 - kRate), 1e-6);
+    dropped += kept[i] == 0;
+    same_as_before += i >= kKeys && (kept[i] == 0) == (kept[i - kKeys] == 0);
+  }
+  // Three standard deviations of independent draws.
+  EXPECT_NEAR(dropped / static_cast<double>(all.size()), kRate, 0.022);
+  EXPECT_NEAR(same_as_before / static_cast<double>(all.size() - kKeys), 0.625, 0.024);
+  EXPECT_NE(as_vector(attention(q, k, v, {.heads = 2, .dropout = kRate}).value()), kept);
+  ComputationGraph inference({.inference = true, .seed = 5});
+  const Expression x = ones(inference, {4, 3});
+  attention(x, x, x, {.dropout = 0.5f});
+  EXPECT_EQ(inference.size(), 2u);  // without numbers of its own
+}
+
+// The same seed drops the same weights, so numeric gradients are those of one function.
+TEST_F(AttentionTest, DropoutHasItsGradient) {
+  for (const unsigned reach : {0u, 2u}) {
+    ParameterCollection own(7, DType::f64);
+    const Parameter q = own.add_parameters({6, 9}), k = own.add_parameters({6, 9}),
+                    v = own.add_parameters({4, 9});
+    const auto loss = [&](ComputationGraph& graph) {
+      graph.set_seed(3);
+      const Expression y =
+          attention(parameter(graph, q), k, v, {.heads = 2, .reach = reach, .dropout = 0.4f});
+      return sum_elems(cmult(y, sin(y + 1.0f)));
+    };
+    EXPECT_LT(check_gradients(own, loss).error(), 1e-7);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Matrices whose columns are computed one by one: any numbers of columns are one batch.
+// Matrices whose columns are computed one by one. sentence_lengths_test.cpp counts their batches.
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
-#include "tests/support/layers.h"
+#include "tests/support/same_bits.h"
 
 namespace dynet_like {
 namespace {
@@ -19,55 +19,11 @@ class ColumnsTest : public ::testing::Test {
     for (float& number : numbers) number = static_cast<float>(random.normal());
     return input(graph, Dim({kRows, columns}, elements), numbers);
   }
-  // A layer of a Transformer without attention; all of it is by column.
-  Expression layer(const Expression& x) {
-    ComputationGraph& graph = *x.pg;
-    const auto w = [&](unsigned i) { return parameter(graph, weights[i]); };
-    const Expression a = affine_transform({parameter(graph, bias), w(0), x});
-    const Expression b = relu(w(1) * a) + x * 0.5f;
-    const Expression c = concatenate({cmult(a, b), softmax(b)});
-    const Expression d = colwise_add(pick_range(c, 0, kRows, 0), parameter(graph, bias));
-    return sum({d, a, dropout(b, 0.3f)}) + cmult(a, reshape(max_dim(c), Dim({1, x.dim().cols()})));
-  }
-  static unsigned length(unsigned sample) { return 1 + 5 * sample % 7; }
-
   ParameterCollection model{5};
   std::vector<Parameter> weights{model.add_parameters({kRows, kRows}),
                                  model.add_parameters({kRows, kRows})};
   Parameter bias = model.add_parameters({kRows});
 };
-
-TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepNodesApart) {
-  Minibatch batch;
-  for (unsigned sample = 0; sample < 8; ++sample) {
-    const Expression x = matrix(batch.new_graph(), length(sample), sample);
-    const Expression a =
-        affine_transform({parameter(*x.pg, bias), parameter(*x.pg, weights[0]), x});
-    const Expression b = cmult(tanh(a), x) - sigmoid(parameter(*x.pg, weights[1]) * a);
-    const Expression c = concatenate({softmax(b), colwise_add(b, parameter(*x.pg, bias))});
-    batch.add_output(pick_range(concatenate({select_rows(c, {3, 1, 4}), min(c, c)}), 3, 15) * 2);
-  }
-  batch.forward();
-  for (const Report::Type& type : batch.explain().types) {
-    EXPECT_EQ(type.batches, 1u) << type.op;
-    EXPECT_EQ(type.nodes, type.op == "pick_range" ? 6u : 8u) << type.op;  // one column: a view
-  }
-}
-
-TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepRandomNumbersApart) {
-  GraphOptions options;
-  options.seed = 1;
-  Minibatch batch(options);
-  for (unsigned sample = 0; sample < 8; ++sample) {
-    const Expression x = matrix(batch.new_graph(), length(sample), sample);
-    batch.add_output(noise(dropout_dim(dropout_dim(x, 0, 0.3f), 1, 0.3f), 0.1f));
-  }
-  batch.forward();
-  for (const Report::Type& type : batch.explain().types) {
-    EXPECT_EQ(type.batches, 1u) << type.op;
-    EXPECT_EQ(type.nodes, 8u) << type.op;
-  }
-}
 
 // Column j of the matrix has the bits that it has alone, and so have gradients.
 TEST_F(ColumnsTest, EachColumnIsAsIfItWereAlone) {
@@ -100,29 +56,6 @@ TEST_F(ColumnsTest, EachColumnIsAsIfItWereAlone) {
   EXPECT_TRUE(testing::same({together.begin(), together.begin() + own},
                             {apart.begin(), apart.begin() + own}));
   for (std::size_t i = own; i < together.size(); ++i) EXPECT_NEAR(together[i], apart[i], 1e-5f);
-}
-
-TEST_F(ColumnsTest, HaveTheSameBitsInEveryBatch) {
-  nn::expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
-    return squared_norm(layer(layer(matrix(graph, length(sample), sample))));
-  });
-}
-
-TEST_F(ColumnsTest, OfAMinibatchAreThoseOfItsElements) {
-  ComputationGraph graph;
-  const Expression x = matrix(graph, 4, 1, 3);
-  Expression one = matrix(graph, 4, 2), vector = pick(matrix(graph, 1, 3), 0, 1);
-  const Expression own = pick(matrix(graph, 1, 4, 3), 0, 1);
-  const auto map = [&](const Expression& of, const Expression& column) {
-    return cmult(of, one) + colwise_add(of, column) - colwise_add(of, vector);
-  };
-  const Expression all = map(x, own);
-  EXPECT_EQ(all.dim(), Dim({kRows, 4}, 3));
-  for (unsigned element = 0; element < 3; ++element) {
-    const Expression alone = map(pick_batch_elem(x, element), pick_batch_elem(own, element));
-    EXPECT_TRUE(
-        testing::same(as_vector(pick_batch_elem(all, element).value()), as_vector(alone.value())));
-  }
 }
 
 // Programs repeat themselves, so types that came last are tried first. That parameters stay whole
@@ -180,18 +113,6 @@ TEST_F(ColumnsTest, OfAMinibatchWithGapsHaveTheBitsOfItsElements) {
   }
 }
 
-// Matrices of parameters stay whole: they are computed once for all samples.
-TEST_F(ColumnsTest, ParametersAreNoColumns) {
-  Minibatch batch;
-  for (unsigned sample = 0; sample < 3; ++sample) {
-    ComputationGraph& graph = batch.new_graph();
-    const Expression w = tanh(parameter(graph, weights[0]) + parameter(graph, weights[1]));
-    batch.add_output(w * matrix(graph, 1 + sample, sample));
-  }
-  batch.forward();
-  for (const Report::Type& type : batch.explain().types) EXPECT_EQ(type.batches, 1u) << type.op;
-}
-
 // Parts of columns, and more columns than are searched for overlaps, all get their gradients.
 TEST_F(ColumnsTest, GradientsOfParts) {
   for (const unsigned columns : {3u, 40u, 300u}) {
@@ -206,16 +127,6 @@ TEST_F(ColumnsTest, GradientsOfParts) {
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       EXPECT_EQ(gradient[i], i / kRows == 1 || i / kRows == 2 ? 3.0f : 1.0f);
     }
-  }
-}
-
-TEST_F(ColumnsTest, ErrorsNameTheShapesThatWereGiven) {
-  ComputationGraph graph;
-  try {
-    matrix(graph, 3, 1) + matrix(graph, 4, 2);
-    FAIL();
-  } catch (const ShapeError& error) {
-    EXPECT_NE(std::string(error.what()).find("{12,3} {12,4}"), std::string::npos) << error.what();
   }
 }
 

@@ -1,5 +1,6 @@
-// Tests of public operations that are made of others: their values against plain loops, and of all
-// of them gradients, minibatches and batches. The includer instantiates ComposedOpTest.
+// Public operations that are made of others: rows with their formulas. The tests of all rows, in
+// composed_function_test.cpp, are of values, gradients, minibatches and batches. The includer
+// instantiates ComposedOpTest.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,67 +13,62 @@
 namespace dynet_like {
 
 using Doubles = std::vector<double>;
-using Xs = std::vector<Expression>;
+/// The inputs of an operation, and their numbers in one minibatch element.
+using Xs = const std::vector<Expression>&;
+using Inputs = const std::vector<Doubles>&;
 
 /// An operation on inputs of these shapes, drawn from [low, high].
 struct Function {
   const char* name;
   std::vector<Dim> inputs;
-  std::function<Expression(const Xs&)> build;
-  std::function<Doubles(const std::vector<Doubles>&)> plain;  ///< of one minibatch element
+  std::function<Expression(Xs)> build;
+  std::function<Doubles(Inputs)> plain;
   double low = -1.5, high = 1.5;
 };
 
 inline void PrintTo(const Function& function, std::ostream* out) { *out << function.name; }
-
-inline constexpr unsigned kElements = 3;
-
-inline Dim minibatch_of(Dim dim, unsigned elements) {
-  dim.bd = elements;
-  return dim;
+inline std::string name_of_function(const ::testing::TestParamInfo<Function>& info) {
+  return info.param.name;
 }
+
+// ---------------------------------------------------------------- what plain formulas are made of
+
+template <class F, class... More>
+Doubles by_element(const F& f, const Doubles& x, const More&... more) {
+  Doubles result;
+  for (std::size_t i = 0; i < x.size(); ++i) result.push_back(f(x[i], more[i]...));
+  return result;
+}
+template <class F>
+Doubles by_column(std::size_t rows, const F& f, const Doubles& x) {
+  Doubles result;
+  for (auto column = x.begin(); column != x.end(); column += static_cast<std::ptrdiff_t>(rows)) {
+    result.push_back(f(Doubles(column, column + static_cast<std::ptrdiff_t>(rows))));
+  }
+  return result;
+}
+inline double total(const Doubles& x) {
+  double sum = 0;
+  for (const double each : x) sum += each;
+  return sum;
+}
+
+// ------------------------------------------------------------------------------------- the tests
 
 class ComposedOpTest : public ::testing::TestWithParam<Function> {
  protected:
-  static GraphOptions options(batching::Policy policy = batching::Policy::automatic) {
-    GraphOptions options;
-    options.dtype = DType::f64;
-    options.policy = policy;
-    return options;
-  }
+  static constexpr unsigned kElements = 3;
 
-  // Few digits, so that steps are exact; no two numbers within a step of each other.
-  void SetUp() override {
-    Random random(7);
-    const Function& function = GetParam();
-    for (const Dim& dim : function.inputs) {
-      std::vector<float> numbers(dim.size() * kElements);
-      for (float& number : numbers) {
-        const double x = function.low + (function.high - function.low) * random.uniform();
-        number = static_cast<float>(std::round(x * 256) / 256 + 0x1p-15 * ++count_);
-      }
-      values_.push_back(numbers);
-    }
-  }
+  ComposedOpTest();
 
-  // One element, or all of them as a minibatch.
-  Expression record(ComputationGraph& graph, int element, Xs* inputs = nullptr) {
-    Xs xs;
-    for (std::size_t j = 0; j < values_.size(); ++j) {
-      const Dim& dim = GetParam().inputs[j];
-      if (element < 0) {
-        xs.push_back(input(graph, minibatch_of(dim, kElements), &values_[j]));
-      } else {
-        const auto begin = values_[j].begin() + element * dim.size();
-        xs.push_back(input(graph, dim, std::vector<float>(begin, begin + dim.size())));
-      }
-    }
-    if (inputs != nullptr) *inputs = xs;
-    return GetParam().build(xs);
-  }
+  /// Of one minibatch element, or of all of them as a minibatch.
+  Expression record(ComputationGraph& graph, unsigned element) const;
+  Expression record_all(ComputationGraph& graph) const;
+  Doubles values_of(unsigned element) const;
 
-  std::vector<std::vector<float>> values_;
-  int count_ = 0;
+  GraphOptions options_{.dtype = DType::f64};
+  ParameterCollection model_{1, DType::f64};
+  std::vector<LookupParameter> inputs_;  // a row for each minibatch element
 };
 
 }  // namespace dynet_like

@@ -1,124 +1,15 @@
-// Losses, similarities and choices that are made of operations.
+// Losses, similarities and choices where their formulas end, and what they refuse.
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "tests/ops/composed_function.h"
+#include <gtest/gtest.h>
 
-#include "dynet_like/core/errors.h"
+#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
-
-using Inputs = const std::vector<Doubles>&;
-
-double dot(const Doubles& x, const Doubles& y, std::size_t from, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = from; i < from + n; ++i) sum += x[i] * y[i];
-  return sum;
-}
-double squared_length(const Doubles& x, const Doubles& y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
-  return sum;
-}
-double cosine(Inputs x, std::size_t column, std::size_t n) {
-  const std::size_t from = column * n;
-  return dot(x[0], x[1], from, n) / std::sqrt(dot(x[0], x[0], from, n) * dot(x[1], x[1], from, n));
-}
-Doubles log_softmax_of(Doubles x) {
-  double sum = 0;
-  for (double each : x) sum += std::exp(each);
-  for (double& each : x) each -= std::log(sum);
-  return x;
-}
-
-std::vector<Function> functions() {
-  const Dim vector({5}), matrix({3, 4});
-  return {
-      {"cross_entropy_smoothed",
-       {vector},
-       [](const Xs& x) {
-         return cross_entropy(x[0], std::vector<unsigned>(x[0].dim().bd, 2), 0.1f);
-       },
-       [](Inputs x) {
-         const Doubles log_p = log_softmax_of(x[0]);
-         const double s = static_cast<double>(0.1f);
-         double loss = -(1 - s) * log_p[2];
-         for (double each : log_p) loss -= s / 5 * each;
-         return Doubles{loss};
-       }},
-      {"binary_cross_entropy_with_logits",
-       {matrix, matrix},
-       [](const Xs& x) { return binary_cross_entropy_with_logits(x[0], x[1]); },
-       [](Inputs x) {
-         double loss = 0;
-         for (std::size_t i = 0; i < 12; ++i) {
-           const double p = 1 / (1 + std::exp(-x[0][i]));
-           loss -= x[1][i] * std::log(p) + (1 - x[1][i]) * std::log(1 - p);
-         }
-         return Doubles{loss};
-       },
-       0.1,
-       0.9},
-      {"kl_divergence",
-       {vector, vector},
-       [](const Xs& x) { return kl_divergence(log_softmax(x[0]), log_softmax(x[1])); },
-       [](Inputs x) {
-         const Doubles p = log_softmax_of(x[0]), q = log_softmax_of(x[1]);
-         double sum = 0;
-         for (std::size_t i = 0; i < 5; ++i)
-           sum += std::exp(p[i]) * std::log(std::exp(p[i] - q[i]));
-         return Doubles{sum};
-       }},
-      {"cosine_similarity",
-       {vector, vector},
-       [](const Xs& x) { return cosine_similarity(x[0], x[1]); },
-       [](Inputs x) { return Doubles{cosine(x, 0, 5)}; }},
-      {"cosine_similarity_of_columns",
-       {matrix, matrix},
-       [](const Xs& x) { return cosine_similarity(x[0], x[1]); },
-       [](Inputs x) {
-         return Doubles{cosine(x, 0, 3), cosine(x, 1, 3), cosine(x, 2, 3), cosine(x, 3, 3)};
-       }},
-      {"triplet_loss",
-       {vector, vector, vector},
-       [](const Xs& x) { return triplet_loss(x[0], x[1], x[2], 0.5f); },
-       [](Inputs x) {
-         return Doubles{
-             std::max(0.0, 0.5 + squared_length(x[0], x[1]) - squared_length(x[0], x[2]))};
-       }},
-      {"contrastive_loss",
-       {vector, vector, Dim({1})},
-       [](const Xs& x) { return contrastive_loss(x[0], x[1], x[2], 4.0f); },
-       [](Inputs x) {
-         const double d = std::sqrt(squared_length(x[0], x[1])), rest = std::max(0.0, 4 - d);
-         return Doubles{x[2][0] * d * d + (1 - x[2][0]) * rest * rest};
-       }},
-      {"where",
-       {matrix, matrix},
-       [](const Xs& x) { return where(less(x[0], x[1]), exp(x[0]), square(x[1])); },
-       [](Inputs x) {
-         Doubles result;
-         for (std::size_t i = 0; i < 12; ++i) {
-           result.push_back(x[0][i] < x[1][i] ? std::exp(x[0][i]) : x[1][i] * x[1][i]);
-         }
-         return result;
-       }},
-      {"clip",
-       {matrix},
-       [](const Xs& x) { return clip(x[0], -0.5f, 0.25f); },
-       [](Inputs x) {
-         Doubles result;
-         for (double each : x[0]) result.push_back(std::min(std::max(each, -0.5), 0.25));
-         return result;
-       }},
-  };
-}
-
-INSTANTIATE_TEST_SUITE_P(Losses, ComposedOpTest, ::testing::ValuesIn(functions()),
-                         [](const auto& info) { return std::string(info.param.name); });
 
 class ComposedLossesTest : public ::testing::Test {
  protected:

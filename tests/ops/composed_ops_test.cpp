@@ -1,4 +1,4 @@
-// Statistics, distances, selections and other operations that are made of operations.
+// Statistics, distances, losses, selections and other operations that are made of operations.
 #include <limits>
 #include <numeric>
 
@@ -11,240 +11,289 @@
 namespace dynet_like {
 namespace {
 
-double mean(const Doubles& x) { return std::accumulate(x.begin(), x.end(), 0.0) / x.size(); }
+double mean(const Doubles& x) { return total(x) / static_cast<double>(x.size()); }
 double moment(const Doubles& x, int r) {
-  double sum = 0;
-  for (double each : x) sum += std::pow(each, r);
-  return sum / x.size();
+  return mean(by_element([&](double each) { return std::pow(each, r); }, x));
 }
 double deviation(const Doubles& x) {
-  double sum = 0;
-  for (double each : x) sum += (each - mean(x)) * (each - mean(x));
-  return std::sqrt(sum / x.size());
+  return std::sqrt(moment(by_element([&](double each) { return each - mean(x); }, x), 2));
 }
-Doubles column(const Doubles& x, std::size_t rows, std::size_t c) {
-  return Doubles(x.begin() + c * rows, x.begin() + (c + 1) * rows);
+double norm(const Doubles& x) { return std::sqrt(total(by_element(std::multiplies<>(), x, x))); }
+double squared_length(const Doubles& x, const Doubles& y) {
+  return total(by_element([](double a, double b) { return (a - b) * (a - b); }, x, y));
 }
-template <class F>
-Doubles by_element(const Doubles& x, const Doubles& y, const F& f) {
-  Doubles result;
-  for (std::size_t i = 0; i < x.size(); ++i) result.push_back(f(x[i], y[i]));
+Doubles log_softmax_of(const Doubles& x) {
+  const double sum = total(by_element([](double each) { return std::exp(each); }, x));
+  return by_element([&](double each) { return each - std::log(sum); }, x);
+}
+double cosine(const Doubles& x, const Doubles& y) {
+  return total(by_element(std::multiplies<>(), x, y)) / (norm(x) * norm(y));
+}
+// The results are sums of some products: to(i) is the place that product i goes to.
+template <class Product, class Place>
+Doubles sums_of(Doubles result, int products, const Product& product, const Place& to) {
+  for (int i = 0; i < products; ++i) result[static_cast<std::size_t>(to(i))] += product(i);
   return result;
 }
-double total(const Doubles& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
-// {3,4} matrices unless they say otherwise.
 std::vector<Function> functions() {
-  const Dim matrix({3, 4}), vector({5});
-  using Inputs = const std::vector<Doubles>&;
+  const Dim matrix({3, 4}), vector({5}), number({1});
+  const std::vector<unsigned> some = {1, 2, 4}, lengths = {3, 0, 1}, rows = {0}, all = {0, 1};
+  const std::vector<int> strides = {2, 1}, from = {0, 1}, to = {3, 3};
   return {
       {"moment_elems_2",
        {matrix},
-       [](const Xs& x) { return moment_elems(x[0], 2); },
+       [](Xs x) { return moment_elems(x[0], 2); },
        [](Inputs x) { return Doubles{moment(x[0], 2)}; }},
       {"moment_elems_5",
        {matrix},
-       [](const Xs& x) { return moment_elems(x[0], 5); },
+       [](Xs x) { return moment_elems(x[0], 5); },
        [](Inputs x) { return Doubles{moment(x[0], 5)}; },
        0.3,
        1.5},
       {"moment_dim",
        {matrix},
-       [](const Xs& x) { return moment_dim(x[0], {0}, 3); },
+       [=](Xs x) { return moment_dim(x[0], rows, 3); },
        [](Inputs x) {
-         Doubles result;
-         for (int c = 0; c < 4; ++c) result.push_back(moment(column(x[0], 3, c), 3));
-         return result;
+         return by_column(
+             3, [](const Doubles& y) { return moment(y, 3); }, x[0]);
        }},
       {"mean_dim_n",
        {matrix},
-       [](const Xs& x) {
-         return mean_dim(x[0], {0, 1}, false, 6);
-       },
+       [=](Xs x) { return mean_dim(x[0], all, false, 6); },
        [](Inputs x) { return Doubles{2 * mean(x[0])}; }},
       {"std_elems",
        {matrix},
-       [](const Xs& x) { return std_elems(x[0]); },
+       [](Xs x) { return std_elems(x[0]); },
        [](Inputs x) { return Doubles{deviation(x[0])}; }},
       {"std_dim",
        {matrix},
-       [](const Xs& x) { return std_dim(x[0], {0}); },
-       [](Inputs x) {
-         Doubles result;
-         for (int c = 0; c < 4; ++c) result.push_back(deviation(column(x[0], 3, c)));
-         return result;
-       }},
+       [=](Xs x) { return std_dim(x[0], rows); },
+       [](Inputs x) { return by_column(3, deviation, x[0]); }},
       {"sum_rows",
        {matrix},
-       [](const Xs& x) { return sum_rows(x[0]); },
+       [](Xs x) { return sum_rows(x[0]); },
+       [](Inputs x) { return by_column(3, total, x[0]); }},
+      {"sum_cols",
+       {matrix},
+       [](Xs x) { return sum_cols(x[0]); },
        [](Inputs x) {
-         Doubles result;
-         for (int c = 0; c < 4; ++c) result.push_back(total(column(x[0], 3, c)));
-         return result;
+         return sums_of(
+             Doubles(3), 12, [&](int i) { return x[0][i]; }, [](int i) { return i % 3; });
        }},
       {"average_cols",
        {matrix},
-       [](const Xs& x) { return average_cols(x[0]); },
+       [](Xs x) { return average_cols(x[0]); },
        [](Inputs x) {
-         Doubles result(3);
-         for (int i = 0; i < 12; ++i) result[i % 3] += x[0][i] / 4;
-         return result;
+         return sums_of(
+             Doubles(3), 12, [&](int i) { return x[0][i] / 4; }, [](int i) { return i % 3; });
        }},
       {"squared_norm",
        {matrix},
-       [](const Xs& x) { return squared_norm(x[0]); },
+       [](Xs x) { return squared_norm(x[0]); },
        [](Inputs x) { return Doubles{12 * moment(x[0], 2)}; }},
       {"l2_norm",
        {matrix},
-       [](const Xs& x) { return l2_norm(x[0]); },
-       [](Inputs x) { return Doubles{std::sqrt(12 * moment(x[0], 2))}; }},
+       [](Xs x) { return l2_norm(x[0]); },
+       [](Inputs x) { return Doubles{norm(x[0])}; }},
       {"weight_norm",
-       {matrix, Dim({1})},
-       [](const Xs& x) { return weight_norm(x[0], x[1]); },
+       {matrix, number},
+       [](Xs x) { return weight_norm(x[0], x[1]); },
        [](Inputs x) {
-         Doubles result = x[0];
-         for (double& each : result) each *= x[1][0] / std::sqrt(12 * moment(x[0], 2));
-         return result;
+         return by_element([&](double each) { return each * x[1][0] / norm(x[0]); }, x[0]);
        }},
       {"logsumexp",
        {matrix, matrix, matrix},
-       [](const Xs& x) { return logsumexp(x); },
+       [](Xs x) { return logsumexp(x); },
        [](Inputs x) {
-         Doubles result;
-         for (int i = 0; i < 12; ++i) {
-           result.push_back(std::log(std::exp(x[0][i]) + std::exp(x[1][i]) + std::exp(x[2][i])));
-         }
-         return result;
+         const auto f = [](double a, double b, double c) {
+           return std::log(std::exp(a) + std::exp(b) + std::exp(c));
+         };
+         return by_element(f, x[0], x[1], x[2]);
        }},
       {"min_dim",
        {matrix},
-       [](const Xs& x) { return min_dim(x[0], 1); },
+       [](Xs x) { return min_dim(x[0], 1); },
        [](Inputs x) {
-         Doubles result(3, 9);
-         for (int i = 0; i < 12; ++i) result[i % 3] = std::min(result[i % 3], x[0][i]);
-         return result;
+         Doubles least(x[0].begin(), x[0].begin() + 3);
+         for (int i = 3; i < 12; ++i) least[i % 3] = std::min(least[i % 3], x[0][i]);
+         return least;
        }},
       {"max",
        {matrix, matrix, matrix},
-       [](const Xs& x) { return max(x); },
+       [](Xs x) { return max(x); },
        [](Inputs x) {
-         Doubles result;
-         for (int i = 0; i < 12; ++i) result.push_back(std::max({x[0][i], x[1][i], x[2][i]}));
-         return result;
+         return by_element(
+             [](double a, double b, double c) {
+               return std::max({a, b, c});
+             },
+             x[0], x[1], x[2]);
        }},
       {"log_softmax_restricted",
        {vector},
-       [](const Xs& x) {
-         return pick_range(log_softmax(x[0], std::vector<unsigned>{1, 2, 4}), 1, 3);
-       },
+       [=](Xs x) { return pick_range(log_softmax(x[0], some), 1, 3); },
        [](Inputs x) {
-         const double all = std::exp(x[0][1]) + std::exp(x[0][2]) + std::exp(x[0][4]);
-         return Doubles{x[0][1] - std::log(all), x[0][2] - std::log(all)};
+         const Doubles y = log_softmax_of({x[0][1], x[0][2], x[0][4]});
+         return Doubles{y[0], y[1]};
        }},
       {"l1_distance",
        {matrix, matrix},
-       [](const Xs& x) { return l1_distance(x[0], x[1]); },
+       [](Xs x) { return l1_distance(x[0], x[1]); },
        [](Inputs x) {
-         return Doubles{
-             total(by_element(x[0], x[1], [](double a, double b) { return std::abs(a - b); }))};
+         const auto f = [](double a, double b) { return std::abs(a - b); };
+         return Doubles{total(by_element(f, x[0], x[1]))};
        }},
       {"huber_distance",
        {matrix, matrix},
-       [](const Xs& x) { return huber_distance(x[0], x[1], 0.7f); },
+       [](Xs x) { return huber_distance(x[0], x[1], 0.7f); },
        [](Inputs x) {
-         const double c = 0.7f;
-         return Doubles{total(by_element(x[0], x[1], [&](double a, double b) {
-           const double d = std::abs(a - b);
+         const auto f = [](double a, double b) {
+           const double c = 0.7f, d = std::abs(a - b);
            return d < c ? d * d / 2 : c * (d - c / 2);
-         }))};
+         };
+         return Doubles{total(by_element(f, x[0], x[1]))};
        }},
-      {"binary_log_loss",
-       {matrix, matrix},
-       [](const Xs& x) { return binary_log_loss(x[0], x[1]); },
-       [](Inputs x) {
-         return Doubles{total(by_element(x[0], x[1], [](double a, double b) {
-           return -(b * std::log(a) + (1 - b) * std::log(1 - a));
-         }))};
-       },
-       0.1,
-       0.9},
       {"pairwise_rank_loss",
        {vector, vector},
-       [](const Xs& x) { return pairwise_rank_loss(x[0], x[1], 0.5f); },
+       [](Xs x) { return pairwise_rank_loss(x[0], x[1], 0.5f); },
        [](Inputs x) {
-         return by_element(x[0], x[1],
-                           [](double a, double b) { return std::max(0.0, 0.5 - a + b); });
+         return by_element([](double a, double b) { return std::max(0.0, 0.5 - a + b); }, x[0],
+                           x[1]);
        }},
       {"trace_of_product",
        {matrix, matrix},
-       [](const Xs& x) { return trace_of_product(x[0], x[1]); },
-       [](Inputs x) {
-         return Doubles{total(by_element(x[0], x[1], [](double a, double b) { return a * b; }))};
-       }},
+       [](Xs x) { return trace_of_product(x[0], x[1]); },
+       [](Inputs x) { return Doubles{total(by_element(std::multiplies<>(), x[0], x[1]))}; }},
       {"colwise_add",
        {matrix, Dim({3})},
-       [](const Xs& x) { return colwise_add(x[0], x[1]); },
+       [](Xs x) { return colwise_add(x[0], x[1]); },
        [](Inputs x) {
-         Doubles result = x[0];
-         for (int i = 0; i < 12; ++i) result[i] += x[1][i % 3];
-         return result;
+         return sums_of(
+             x[0], 12, [&](int i) { return x[1][i % 3]; }, [](int i) { return i; });
        }},
       {"contract3d_1d",
        {Dim({2, 3, 4}), Dim({4}), Dim({2, 3})},
-       [](const Xs& x) { return contract3d_1d(x[0], x[1], x[2]); },
+       [](Xs x) { return contract3d_1d(x[0], x[1], x[2]); },
        [](Inputs x) {
-         Doubles result = x[2];
-         for (int i = 0; i < 24; ++i) result[i % 6] += x[0][i] * x[1][i / 6];
-         return result;
+         return sums_of(
+             x[2], 24, [&](int i) { return x[0][i] * x[1][i / 6]; }, [](int i) { return i % 6; });
        }},
       {"contract3d_1d_1d",
        {Dim({2, 3, 4}), Dim({4}), Dim({3}), Dim({2})},
-       [](const Xs& x) { return contract3d_1d_1d(x[0], x[1], x[2], x[3]); },
+       [](Xs x) { return contract3d_1d_1d(x[0], x[1], x[2], x[3]); },
        [](Inputs x) {
-         Doubles result = x[3];
-         for (int i = 0; i < 24; ++i) result[i % 2] += x[0][i] * x[1][i / 6] * x[2][i % 6 / 2];
-         return result;
+         return sums_of(
+             x[3], 24, [&](int i) { return x[0][i] * x[1][i / 6] * x[2][i % 6 / 2]; },
+             [](int i) { return i % 2; });
        }},
       {"segment_mean",
        {matrix},
-       [](const Xs& x) {
-         return segment_mean(x[0], {3, 0, 1});
-       },
+       [=](Xs x) { return segment_mean(x[0], lengths); },
        [](Inputs x) {
-         Doubles result(9);
-         for (int i = 0; i < 9; ++i) result[i % 3] += x[0][i] / 3;
-         for (int i = 0; i < 3; ++i) result[6 + i] = x[0][9 + i];
-         return result;
+         return sums_of(
+             Doubles(9), 12, [&](int i) { return x[0][i] / (i < 9 ? 3 : 1); },
+             [](int i) { return i < 9 ? i % 3 : i - 3; });
        }},
       {"strided_select",
        {matrix},
-       [](const Xs& x) {
-         return strided_select(x[0], {2, 1}, {0, 1}, {3, 3});
-       },
+       [=](Xs x) { return strided_select(x[0], strides, from, to); },
        [](Inputs x) {
          return Doubles{x[0][3], x[0][5], x[0][6], x[0][8]};
        }},
       {"kmh_ngram",
        {matrix},
-       [](const Xs& x) { return kmh_ngram(x[0], 3); },
+       [](Xs x) { return kmh_ngram(x[0], 3); },
        [](Inputs x) {
-         Doubles result(6);
-         for (int i = 0; i < 6; ++i) result[i] = x[0][i] + x[0][i + 3] + x[0][i + 6];
-         return result;
+         return sums_of(
+             Doubles(6), 18, [&](int i) { return x[0][i % 6 + i / 6 * 3]; },
+             [](int i) { return i % 6; });
        }},
       {"fold_rows",
        {Dim({4, 3})},
-       [](const Xs& x) { return fold_rows(x[0]); },
+       [](Xs x) { return fold_rows(x[0]); },
        [](Inputs x) {
-         Doubles result(6);
-         for (int i = 0; i < 12; ++i) result[i / 2] += x[0][i];
-         return result;
+         return sums_of(
+             Doubles(6), 12, [&](int i) { return x[0][i]; }, [](int i) { return i / 2; });
+       }},
+      {"cross_entropy_smoothed",
+       {vector},
+       [](Xs x) { return cross_entropy(x[0], std::vector<unsigned>(x[0].dim().bd, 2), 0.1f); },
+       [](Inputs x) {
+         const Doubles log_p = log_softmax_of(x[0]);
+         const double s = static_cast<double>(0.1f);
+         return Doubles{-(1 - s) * log_p[2] - s * mean(log_p)};
+       }},
+      {"binary_log_loss",
+       {matrix, matrix},
+       [](Xs x) { return binary_log_loss(x[0], x[1]); },
+       [](Inputs x) {
+         const auto f = [](double a, double b) {
+           return -(b * std::log(a) + (1 - b) * std::log(1 - a));
+         };
+         return Doubles{total(by_element(f, x[0], x[1]))};
+       },
+       0.1,
+       0.9},
+      {"binary_cross_entropy_with_logits",
+       {matrix, matrix},
+       [](Xs x) { return binary_cross_entropy_with_logits(x[0], x[1]); },
+       [](Inputs x) {
+         const auto f = [](double a, double b) { return std::log1p(std::exp(a)) - a * b; };
+         return Doubles{total(by_element(f, x[0], x[1]))};
+       },
+       0.1,
+       0.9},
+      {"kl_divergence",
+       {vector, vector},
+       [](Xs x) { return kl_divergence(log_softmax(x[0]), log_softmax(x[1])); },
+       [](Inputs x) {
+         const auto f = [](double p, double q) { return std::exp(p) * (p - q); };
+         return Doubles{total(by_element(f, log_softmax_of(x[0]), log_softmax_of(x[1])))};
+       }},
+      {"cosine_similarity",
+       {vector, vector},
+       [](Xs x) { return cosine_similarity(x[0], x[1]); },
+       [](Inputs x) { return Doubles{cosine(x[0], x[1])}; }},
+      {"cosine_similarity_of_columns",
+       {matrix, matrix},
+       [](Xs x) { return cosine_similarity(x[0], x[1]); },
+       [](Inputs x) {
+         const auto products = by_column(3, total, by_element(std::multiplies<>(), x[0], x[1]));
+         const auto f = [](double xy, double a, double b) { return xy / (a * b); };
+         return by_element(f, products, by_column(3, norm, x[0]), by_column(3, norm, x[1]));
+       }},
+      {"triplet_loss",
+       {vector, vector, vector},
+       [](Xs x) { return triplet_loss(x[0], x[1], x[2], 0.5f); },
+       [](Inputs x) {
+         const double near = squared_length(x[0], x[1]), far = squared_length(x[0], x[2]);
+         return Doubles{std::max(0.0, 0.5 + near - far)};
+       }},
+      {"contrastive_loss",
+       {vector, vector, number},
+       [](Xs x) { return contrastive_loss(x[0], x[1], x[2], 4.0f); },
+       [](Inputs x) {
+         const double d = std::sqrt(squared_length(x[0], x[1])), rest = std::max(0.0, 4 - d);
+         return Doubles{x[2][0] * d * d + (1 - x[2][0]) * rest * rest};
+       }},
+      {"where",
+       {matrix, matrix},
+       [](Xs x) { return where(less(x[0], x[1]), exp(x[0]), square(x[1])); },
+       [](Inputs x) {
+         return by_element([](double a, double b) { return a < b ? std::exp(a) : b * b; }, x[0],
+                           x[1]);
+       }},
+      {"clip",
+       {matrix},
+       [](Xs x) { return clip(x[0], -0.5f, 0.25f); },
+       [](Inputs x) {
+         return by_element([](double each) { return std::clamp(each, -0.5, 0.25); }, x[0]);
        }},
   };
 }
 
 INSTANTIATE_TEST_SUITE_P(Composed, ComposedOpTest, ::testing::ValuesIn(functions()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         name_of_function);
 
 TEST(ComposedOpsTest, MinibatchesAreTakenApartAndPutTogether) {
   ComputationGraph graph;
@@ -329,6 +378,8 @@ TEST(ComposedOpsTest, RandomNumbersHaveTheirMoments) {
   };
   check(random_uniform(graph, dim, -1, 3), 1, 4 / std::sqrt(12.0));
   check(random_normal(graph, dim, 0.5f, 2), 0.5, 2);
+  check(random_normal(graph, dim), 0, 1);
+  check(random_bernoulli(graph, dim, 0.2f), 0.2, 0.4);
   check(random_bernoulli(graph, dim, 0.2f, 2), 0.4, 0.8);
   check(random_gumbel(graph, dim), 0.5772, std::acos(-1.0) / std::sqrt(6.0));
   check(noise(zeros(graph, dim), 1.5f), 0, 1.5);

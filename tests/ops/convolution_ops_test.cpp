@@ -4,8 +4,6 @@
 namespace dynet_like {
 namespace {
 
-using Inputs = const std::vector<Doubles>&;
-
 // {5,4,2} by filters {2,3,2,3}; element (r, c, k) of x is x[r + 5 c + 20 k].
 struct Convolution {
   unsigned row_stride, column_stride;
@@ -63,43 +61,31 @@ Doubles plain_pooling(const Convolution& windows, const Doubles& x) {
 
 std::vector<Function> functions() {
   const Dim image({5, 4, 2}), filters({2, 3, 2, 3});
+  const std::vector<unsigned> window = {2, 3}, once = {1, 1}, by_two_rows = {2, 1},
+                              by_two_columns = {1, 2};
+  const Convolution valid{1, 1, true}, same_by_rows{2, 1, false}, valid_by_rows{2, 1, true},
+      same_by_columns{1, 2, false};
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   return {
       {"conv2d_valid",
        {image, filters},
-       [](const Xs& x) {
-         return conv2d(x[0], x[1], {1, 1});
-       },
-       [](Inputs x) {
-         return plain_conv2d({1, 1, true}, x);
-       }},
+       [=](Xs x) { return conv2d(x[0], x[1], once); },
+       [=](Inputs x) { return plain_conv2d(valid, x); }},
       {"conv2d_same",
        {image, filters, Dim({3})},
-       [](const Xs& x) {
-         return conv2d(x[0], x[1], x[2], {2, 1}, false);
-       },
-       [](Inputs x) {
-         return plain_conv2d({2, 1, false}, x);
-       }},
+       [=](Xs x) { return conv2d(x[0], x[1], x[2], by_two_rows, false); },
+       [=](Inputs x) { return plain_conv2d(same_by_rows, x); }},
       {"maxpooling2d_valid",
        {image},
-       [](const Xs& x) {
-         return maxpooling2d(x[0], {2, 3}, {2, 1});
-       },
-       [](Inputs x) {
-         return plain_pooling({2, 1, true}, x[0]);
-       }},
+       [=](Xs x) { return maxpooling2d(x[0], window, by_two_rows); },
+       [=](Inputs x) { return plain_pooling(valid_by_rows, x[0]); }},
       {"maxpooling2d_same",
        {image},
-       [](const Xs& x) {
-         return maxpooling2d(x[0], {2, 3}, {1, 2}, false);
-       },
-       [](Inputs x) {
-         return plain_pooling({1, 2, false}, x[0]);
-       }},
+       [=](Xs x) { return maxpooling2d(x[0], window, by_two_columns, false); },
+       [=](Inputs x) { return plain_pooling(same_by_columns, x[0]); }},
       {"filter1d_narrow",
        {Dim({3, 5}), Dim({3, 2, 4})},
-       [](const Xs& x) { return filter1d_narrow(x[0], x[1]); },
+       [](Xs x) { return filter1d_narrow(x[0], x[1]); },
        [](Inputs x) {
          Doubles result(16);
          for (int c = 0; c < 4; ++c) {
@@ -111,7 +97,7 @@ std::vector<Function> functions() {
        }},
       {"circ_conv",
        {Dim({5}), Dim({5})},
-       [](const Xs& x) { return circ_conv(x[0], x[1]); },
+       [](Xs x) { return circ_conv(x[0], x[1]); },
        [](Inputs x) {
          Doubles result(5);
          for (int i = 0; i < 5; ++i) {
@@ -121,7 +107,7 @@ std::vector<Function> functions() {
        }},
       {"circ_corr",
        {Dim({5}), Dim({5})},
-       [](const Xs& x) { return circ_corr(x[0], x[1]); },
+       [](Xs x) { return circ_corr(x[0], x[1]); },
        [](Inputs x) {
          Doubles result(5);
          for (int i = 0; i < 5; ++i) {
@@ -131,7 +117,7 @@ std::vector<Function> functions() {
        }},
       {"vanilla_lstm",
        {Dim({3}), Dim({2}), Dim({8, 3}), Dim({8, 2}), Dim({8}), Dim({2})},
-       [](const Xs& x) {
+       [](Xs x) {
          const Expression gates = vanilla_lstm_gates(x[0], x[1], x[2], x[3], x[4]);
          return vanilla_lstm_h(vanilla_lstm_c(x[5], gates), gates);
        },
@@ -153,7 +139,7 @@ std::vector<Function> functions() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, ComposedOpTest, ::testing::ValuesIn(functions()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         name_of_function);
 
 TEST(VanillaLstmTest, MasksAndSeveralInputs) {
   ComputationGraph graph;

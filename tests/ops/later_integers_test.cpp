@@ -12,7 +12,15 @@ using Floats = std::vector<float>;
 using Integers = std::vector<unsigned>;
 using Lists = std::vector<Integers>;
 
-// What functions are given, and the integers that are written after recording.
+// Integers that functions are given: zeros while they record, then what is written.
+struct Written {
+  unsigned one = 0;
+  Integers two = {0, 0}, three = {0, 0, 0}, six = {0, 0, 0, 0, 0, 0};
+  Lists lists = {{0, 0, 0}, {0, 0, 0}};
+};
+const Written kWritten = {1, {2, 1}, {1, 0, 1}, {1, 0, 1, 0, 1, 1}, {{1, 0, 1}, {0, 1, 1}}};
+
+// What else functions are given.
 struct Givens {
   Givens() {
     for (unsigned row = 0; row < 4; ++row) {
@@ -28,121 +36,79 @@ struct Givens {
   Expression vectors = input(graph, Dim({3}, 2), Floats{1, 2, 4, 6, 5, 4});
   Expression matrices = input(graph, Dim({2, 3}, 2), Floats{1, 2, 4, 6, 5, 4, 3, 0, 2, 4, 4, 1});
   Expression number = input(graph, 0.5f), numbers = input(graph, Dim({1}, 2), Floats{0.5f, -2});
-  unsigned one = 0;
-  Integers two = {0, 0}, three = {0, 0, 0}, six = {0, 0, 0, 0, 0, 0};
-  Lists lists = {{0, 0, 0}, {0, 0, 0}};
-
-  void write() {
-    one = 1;
-    two = {2, 1};
-    three = {1, 0, 1};
-    six = {1, 0, 1, 0, 1, 1};
-    lists = {{1, 0, 1}, {0, 1, 1}};
-  }
+  Written written;
 };
 
 /// A function with integers behind a pointer, and with those that will be there.
 struct Form {
-  const char* name;
+  std::string name;
   std::function<Expression(Givens&)> later, now;
 };
 
 void PrintTo(const Form& form, std::ostream* out) { *out << form.name; }
 
-const std::vector<Form>& forms() {
-  static const std::vector<Form> all = {
-      {"lookup", [](Givens& g) { return lookup(g.graph, g.table, &g.one); },
-       [](Givens& g) { return lookup(g.graph, g.table, 1); }},
-      {"lookup_of_several", [](Givens& g) { return lookup(g.graph, g.table, &g.two); },
-       [](Givens& g) {
-         return lookup(g.graph, g.table, Integers{2, 1});
-       }},
-      {"const_lookup", [](Givens& g) { return const_lookup(g.graph, g.table, &g.one); },
-       [](Givens& g) { return const_lookup(g.graph, g.table, 1); }},
-      {"const_lookup_of_several", [](Givens& g) { return const_lookup(g.graph, g.table, &g.two); },
-       [](Givens& g) {
-         return const_lookup(g.graph, g.table, Integers{2, 1});
-       }},
-      {"pick", [](Givens& g) { return pick(g.matrix, &g.one); },
-       [](Givens& g) { return pick(g.matrix, 1); }},
-      {"pick_column", [](Givens& g) { return pick(g.matrix, &g.one, 1); },
-       [](Givens& g) { return pick(g.matrix, 1, 1); }},
-      {"pick_of_several", [](Givens& g) { return pick(g.vectors, &g.two); },
-       [](Givens& g) {
-         return pick(g.vectors, Integers{2, 1});
-       }},
-      {"pick_batch_elem", [](Givens& g) { return pick_batch_elem(g.vectors, &g.one); },
-       [](Givens& g) { return pick_batch_elem(g.vectors, 1); }},
-      {"pick_batch_elems", [](Givens& g) { return pick_batch_elems(g.vectors, &g.three); },
-       [](Givens& g) {
-         return pick_batch_elems(g.vectors, Integers{1, 0, 1});
-       }},
-      {"select_rows", [](Givens& g) { return select_rows(g.matrix, &g.two); },
-       [](Givens& g) {
-         return select_rows(g.matrix, Integers{2, 1});
-       }},
-      {"select_cols", [](Givens& g) { return select_cols(g.matrix, &g.three); },
-       [](Givens& g) {
-         return select_cols(g.matrix, Integers{1, 0, 1});
-       }},
-      {"cross_entropy", [](Givens& g) { return cross_entropy(g.vector, &g.one); },
-       [](Givens& g) { return cross_entropy(g.vector, 1); }},
-      {"pickneglogsoftmax_of_several", [](Givens& g) { return cross_entropy(g.vectors, &g.two); },
-       [](Givens& g) {
-         return cross_entropy(g.vectors, Integers{2, 1});
-       }},
-      {"hinge", [](Givens& g) { return hinge(g.vector, &g.one); },
-       [](Givens& g) { return hinge(g.vector, 1); }},
-      {"hinge_of_several", [](Givens& g) { return hinge(g.vectors, &g.two, 2); },
-       [](Givens& g) {
-         return hinge(g.vectors, Integers{2, 1}, 2);
-       }},
-      {"hinge_dim", [](Givens& g) { return hinge_dim(g.matrix, &g.two); },
-       [](Givens& g) {
-         return hinge_dim(g.matrix, Integers{2, 1});
-       }},
-      {"hinge_dim_of_one_line", [](Givens& g) { return hinge_dim(g.vector, &g.one, 0, 2); },
-       [](Givens& g) { return hinge_dim(g.vector, Integers{1}, 0, 2); }},
-      {"hinge_dim_of_a_minibatch", [](Givens& g) { return hinge_dim(g.matrices, &g.six); },
-       [](Givens& g) {
-         return hinge_dim(g.matrices, Integers{1, 0, 1, 0, 1, 1});
-       }},
-      {"hinge_dim_of_lists", [](Givens& g) { return hinge_dim(g.matrices, &g.lists); },
-       [](Givens& g) {
-         return hinge_dim(g.matrices, Lists{{1, 0, 1}, {0, 1, 1}});
-       }},
-      {"sparsemax_loss_of_one", [](Givens& g) { return sparsemax_loss(g.vector, &g.one); },
-       [](Givens& g) { return sparsemax_loss(g.vector, Integers{1}); }},
-      {"sparsemax_loss", [](Givens& g) { return sparsemax_loss(g.vector, &g.two); },
-       [](Givens& g) {
-         return sparsemax_loss(g.vector, Integers{2, 1});
-       }},
-      {"poisson_loss", [](Givens& g) { return poisson_loss(g.number, &g.one); },
-       [](Givens& g) { return poisson_loss(g.number, 1); }},
-      {"poisson_loss_of_several", [](Givens& g) { return poisson_loss(g.numbers, &g.two); },
-       [](Givens& g) {
+/// call(givens, integers), for integers of a kind and for a pointer to them.
+template <class T, class Call>
+Form form(const char* name, T Written::*integers, const Call& call) {
+  return {name, [=](Givens& g) { return call(g, &(g.written.*integers)); },
+          [=](Givens& g) { return call(g, kWritten.*integers); }};
+}
+
+std::vector<Form> forms() {
+  using G = Givens&;
+  const auto one = &Written::one;
+  const auto two = &Written::two, three = &Written::three, six = &Written::six;
+  return {
+      form("lookup", one, [](G g, auto i) { return lookup(g.graph, g.table, i); }),
+      form("lookup_of_several", two, [](G g, auto i) { return lookup(g.graph, g.table, i); }),
+      form("const_lookup", one, [](G g, auto i) { return const_lookup(g.graph, g.table, i); }),
+      form("const_lookup_of_several", two,
+           [](G g, auto i) { return const_lookup(g.graph, g.table, i); }),
+      form("pick", one, [](G g, auto i) { return pick(g.matrix, i); }),
+      form("pick_column", one, [](G g, auto i) { return pick(g.matrix, i, 1); }),
+      form("pick_of_several", two, [](G g, auto i) { return pick(g.vectors, i); }),
+      form("pick_batch_elem", one, [](G g, auto i) { return pick_batch_elem(g.vectors, i); }),
+      form("pick_batch_elems", three, [](G g, auto i) { return pick_batch_elems(g.vectors, i); }),
+      form("select_rows", two, [](G g, auto i) { return select_rows(g.matrix, i); }),
+      form("select_cols", three, [](G g, auto i) { return select_cols(g.matrix, i); }),
+      form("cross_entropy", one, [](G g, auto i) { return cross_entropy(g.vector, i); }),
+      form("cross_entropy_of_several", two,
+           [](G g, auto i) { return cross_entropy(g.vectors, i); }),
+      form("hinge", one, [](G g, auto i) { return hinge(g.vector, i); }),
+      form("hinge_of_several", two, [](G g, auto i) { return hinge(g.vectors, i, 2); }),
+      form("hinge_dim", two, [](G g, auto i) { return hinge_dim(g.matrix, i); }),
+      {"hinge_dim_of_one_line", [](G g) { return hinge_dim(g.vector, &g.written.one, 0, 2); },
+       [](G g) { return hinge_dim(g.vector, Integers{kWritten.one}, 0, 2); }},
+      form("hinge_dim_of_a_minibatch", six, [](G g, auto i) { return hinge_dim(g.matrices, i); }),
+      form("hinge_dim_of_lists", &Written::lists,
+           [](G g, auto i) { return hinge_dim(g.matrices, i); }),
+      {"sparsemax_loss_of_one", [](G g) { return sparsemax_loss(g.vector, &g.written.one); },
+       [](G g) { return sparsemax_loss(g.vector, Integers{kWritten.one}); }},
+      form("sparsemax_loss", two, [](G g, auto i) { return sparsemax_loss(g.vector, i); }),
+      form("poisson_loss", one, [](G g, auto i) { return poisson_loss(g.number, i); }),
+      {"poisson_loss_of_several", [](G g) { return poisson_loss(g.numbers, &g.written.two); },
+       [](G g) {
          return concatenate_to_batch({poisson_loss(pick_batch_elem(g.numbers, 0), 2),
                                       poisson_loss(pick_batch_elem(g.numbers, 1), 1)});
        }},
   };
-  return all;
 }
 
 class LaterIntegersFormTest : public ::testing::TestWithParam<Form> {};
 
 INSTANTIATE_TEST_SUITE_P(All, LaterIntegersFormTest, ::testing::ValuesIn(forms()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(LaterIntegersFormTest, AreThoseOfTheRun) {
   Givens first, givens;
   const Expression zeros = GetParam().later(first), later = GetParam().later(givens);
   EXPECT_EQ(later.dim(), GetParam().now(givens).dim());
-  givens.write();
+  givens.written = kWritten;
   const Floats expected = as_vector(GetParam().now(givens).value());
   EXPECT_EQ(as_vector(later.value()), expected);
   const Floats of_zeros = as_vector(zeros.value());
   EXPECT_NE(of_zeros, expected);
-  first.write();
+  first.written = kWritten;
   EXPECT_EQ(as_vector(zeros.value()), of_zeros) << "what has run stays";
   first.graph.invalidate();
   EXPECT_EQ(as_vector(zeros.value()), expected);
@@ -150,25 +116,14 @@ TEST_P(LaterIntegersFormTest, AreThoseOfTheRun) {
 
 TEST_P(LaterIntegersFormTest, HaveTheSameGradients) {
   const auto gradients = [&](bool later) {
-    Givens givens;
-    const Expression result = later ? GetParam().later(givens) : GetParam().now(givens);
-    givens.write();
+    Givens g;
+    const Expression result = later ? GetParam().later(g) : GetParam().now(g);
+    g.written = kWritten;
     const Expression loss = sum_batches(sum_elems(square(result)));
-    const Gradients& of_parameters = givens.graph.backward(loss, true);
-    Floats all;
-    for (const Expression& x : {givens.matrix, givens.vector, givens.vectors, givens.matrices,
-                                givens.number, givens.numbers}) {
+    Floats all = g.graph.backward(loss, true).all_values(*g.model.storages()[0]);
+    for (const Expression& x : {g.matrix, g.vector, g.vectors, g.matrices, g.number, g.numbers}) {
       const Floats each = as_vector(x.gradient());
       all.insert(all.end(), each.begin(), each.end());
-    }
-    const Gradients::Rows* rows = of_parameters.find_rows(givens.table.get_storage());
-    for (unsigned row = 0; row < 4; ++row) {
-      const std::byte* found =
-          rows == nullptr ? nullptr : rows->find(givens.table.get_storage(), row);
-      float values[2] = {};
-      Device& device = givens.table.get_storage().device();
-      if (found != nullptr) device.read(values, found, sizeof(values));
-      all.insert(all.end(), {values[0], values[1]});
     }
     return all;
   };
@@ -190,7 +145,10 @@ TEST(LaterInputsTest, AreThoseOfTheRun) {
   EXPECT_THROW(several.value(), ShapeError);
 }
 
-class LaterIntegersTest : public ::testing::Test, protected Givens {};
+class LaterIntegersTest : public ::testing::Test, protected Givens {
+ protected:
+  Lists& lists = written.lists;
+};
 
 TEST_F(LaterIntegersTest, AZeroIsNoPointer) {
   EXPECT_EQ(as_vector(select_rows(matrix, {0}).value()), (Floats{1, 6}));

@@ -58,6 +58,11 @@ std::map<std::string, std::string> calls_of(const fs::path& folder) {
       const std::string code = (*each)[2].matched ? (*each)[2] : (*each)[3];
       if (!code.empty()) calls.emplace(name, as_users_write(code));
     }
+    const std::regex short_form(R"(OF_(ONE|TWO)\(([a-z_]+)\),)");
+    for (std::sregex_iterator each(text.begin(), text.end(), short_form), end; each != end;
+         ++each) {
+      calls.emplace((*each)[2], each->str(2) + (each->str(1) == "ONE" ? "(x)" : "(x, y)"));
+    }
   }
   return calls;
 }

@@ -275,15 +275,22 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
         },
         [](const Givens& g) { return softmax(g.a); }}},
       {"log_softmax", {log_of_softmax, [](const Givens& g) { return log_softmax(g.a, 1); }}},
+      {"attention",
+       {[](Type type, const Item& item, const Index& index) {
+          const unsigned head = index[0] / (type.output.rows() / type.attributes[0]);
+          double sum = 0, total = 0;
+          for (unsigned key = item.integers[1]; key < item.integers[2]; ++key) {
+            const double weight = std::exp(attention_score(type, item, head, key));
+            sum += weight;
+            total += weight * at(type, item, 2, {index[0], key});
+          }
+          return total / sum;
+        },
+        [](const Givens& g) { return attention(g.a, g.a, g.b); }}},
       {"attention_weights",
        {[](Type type, const Item& item, const Index& index) {
-          const unsigned rows = type.inputs[0].rows() / type.attributes[0];
           const auto score = [&](unsigned key) {
-            double sum = 0;
-            for (unsigned c = index[0] * rows; c < (index[0] + 1) * rows; ++c) {
-              sum += at(type, item, 0, {c}) * at(type, item, 1, {c, key});
-            }
-            return sum / std::sqrt(rows);
+            return attention_score(type, item, index[0], key);
           };
           double sum = 0;
           for (unsigned key = item.integers[1]; key < item.integers[2]; ++key) {

@@ -188,6 +188,17 @@ inline double loss_of_class(const Item& item) {
   return std::log(total) - item.inputs[0][item.integers[0]];
 }
 
+// How well a key fits the query.
+inline double attention_score(const Signature& type, const Item& item, unsigned head,
+                              unsigned key) {
+  const unsigned rows = type.inputs[0].rows() / type.attributes[0];
+  double sum = 0;
+  for (unsigned c = head * rows; c < (head + 1) * rows; ++c) {
+    sum += at(type, item, 0, {c}) * at(type, item, 1, {c, key});
+  }
+  return sum / std::sqrt(rows);
+}
+
 // The forward algorithm. A tag is given where the number is not negative.
 inline double plain_log_partition(const Signature& type, const Item& item) {
   const unsigned tags = type.inputs[0].rows();

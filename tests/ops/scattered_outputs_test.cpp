@@ -162,14 +162,12 @@ std::vector<Item> columns_of_one_segment(const OpCall& call, std::vector<Item> i
   return items;
 }
 
-/// Calls of the table, of larger shapes, and of attention, of which it has none.
+/// Calls of the table, and of larger shapes.
 std::vector<OpCall> calls() {
   std::vector<OpCall> all = all_calls();
   const auto add = [&](const Op& op, const OpCase& shapes, const std::string& name) {
     all.push_back({&op, shapes, std::string(op.name) + "_" + name});
   };
-  add(ops::attention, {{Dim({5}), Dim({5, 7}), Dim({3, 7})}, {1}}, "small");
-  add(ops::attention, {{Dim({34}), Dim({34, 37}), Dim({18, 37})}, {2}}, "large");
   // Several chains per element, and as many tiles as large products have.
   add(ops::matrix_product, {{Dim({130, 300}), Dim({300})}}, "long");
   add(ops::matrix_product, {{Dim({260, 280}), Dim({280, 70})}}, "wide");

@@ -47,11 +47,11 @@ Function scatter_of(const char* name, const Dim& dim, unsigned d, const Places& 
   for (unsigned i = 0; i < d; ++i) inner *= dim.d[i];
   return {name,
           {dim},
-          [=](const Xs& x) {
+          [=](Xs x) {
             return is_max ? scatter_max(x[0], places, count, d)
                           : scatter_add(x[0], places, count, d);
           },
-          [=](const std::vector<Doubles>& x) {
+          [=](Inputs x) {
             const auto add = [](double a, double b) { return a + b; };
             const auto larger = [](double a, double b) { return std::max(a, b); };
             const double lowest = -std::numeric_limits<double>::infinity();
@@ -64,8 +64,8 @@ Function gather_of(const char* name, const Dim& dim, const Places& places) {
   const std::size_t rows = dim.size() / dim.d[dim.nd - 1];
   return {name,
           {dim},
-          [=](const Xs& x) { return gather(x[0], places, dim.nd - 1); },
-          [=](const std::vector<Doubles>& x) { return gathered(x[0], rows, places); }};
+          [=](Xs x) { return gather(x[0], places, dim.nd - 1); },
+          [=](Inputs x) { return gathered(x[0], rows, places); }};
 }
 
 // Items of softmaxes along columns 1 to 3 and 0 to 1, in any order, one of them twice.
@@ -74,7 +74,7 @@ Function softmax_in_any_order(unsigned rows) {
                                            {4, 0, 2, 0}, {4, 1, 4, 2}, {4, 3, 4, 3}};
   return {"softmax_in_any_order",
           {{rows, 4}},
-          [](const Xs& x) {
+          [](Xs x) {
             std::vector<std::uint32_t> integers;
             for (const auto& item : kItems) integers.insert(integers.end(), item, item + 4);
             std::vector<Expression> results;
@@ -85,7 +85,7 @@ Function softmax_in_any_order(unsigned rows) {
             }
             return concatenate_to_batch(results);
           },
-          [rows](const std::vector<Doubles>& x) {
+          [rows](Inputs x) {
             Doubles y;
             for (const auto& [all, begin, end, own] : kItems) {
               for (unsigned r = 0; r < rows; ++r) {
@@ -198,17 +198,6 @@ TEST_F(GraphNetworkTest, HasTheSameBitsInEveryBatch) {
                                   [&](ComputationGraph& graph, unsigned sample) {
                                     return squared_norm(run(graph, graphs[sample], network));
                                   });
-}
-
-// What all columns contribute to a parameter is one addend.
-TEST_F(GraphNetworkTest, ReadsParametersAsNodes) {
-  ParameterCollection doubles(3, DType::f64);
-  const Parameter own = doubles.add_parameters({kSize, 4});
-  nn::expect_gradients(doubles, [&](ComputationGraph& graph) {
-    const Expression nodes = parameter(graph, own);
-    return squared_norm(segment_sum(gather(nodes, {3, 1, 3, 0}, 1), {1, 0, 3})) +
-           squared_norm(segment_max(tanh(nodes), {3, 1}));
-  });
 }
 
 // Rows that were chosen are computed once: a sum over one of them leaves its sign.

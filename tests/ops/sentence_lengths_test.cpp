@@ -131,10 +131,13 @@ TEST_F(SentenceLengthsTest, WhatIsDoneToEveryColumnSharesBatches) {
   EXPECT_TRUE(share_batches([&](const Expression& x) {
     const Expression w = parameter(*x.pg, weights);
     const Expression y = tanh(w * x) + cmult(x, x) - sigmoid(tanh(w) * x) * 2.0f;
-    return concatenate({softmax(y), pick_range(y, 2, 14), log_softmax(x)});
+    const Expression z = colwise_add(min(x, y), pick(w, 0, 1));
+    return concatenate({softmax(y), pick_range(y, 2, 14), log_softmax(z), select_rows(x, {3, 1})});
   }));
   EXPECT_TRUE(share_batches([](const Expression& x) { return max_dim(x, 0); }));
-  EXPECT_TRUE(share_batches([](const Expression& x) { return noise(dropout(x, 0.5f), 0.1f); }));
+  EXPECT_TRUE(share_batches([](const Expression& x) {
+    return noise(dropout_dim(dropout_dim(dropout(x, 0.5f), 0, 0.5f), 1, 0.5f), 0.1f);
+  }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return softmax(x, 1); }));
 }
 

@@ -97,9 +97,27 @@ TEST(OpTableTest, EveryOpHasAPlainFormula) {
 
 // --------------------------------------------------------------------------- public functions
 
-// Calls of all public functions: those of structured ops stand beside their plain formulas.
+// Calls of all public functions: those of structured ops stand beside their plain formulas. An
+// elementwise op has the name of its function, unless it is listed.
 std::map<std::string_view, Build> public_functions() {
+#define OF_ONE(name)                                 \
+  {                                                  \
+#name, [](const Givens& g) { return name(g.a); } \
+  }
+#define OF_TWO(name)                                      \
+  {                                                       \
+#name, [](const Givens& g) { return name(g.a, g.b); } \
+  }
   std::map<std::string_view, Build> all = {
+      // clang-format off
+      OF_ONE(tanh), OF_ONE(sigmoid), OF_ONE(relu), OF_ONE(exp), OF_ONE(log), OF_ONE(sqrt),
+      OF_ONE(square), OF_ONE(abs), OF_ONE(cube), OF_ONE(log_sigmoid), OF_ONE(selu),
+      OF_ONE(softsign), OF_ONE(erf), OF_ONE(sin), OF_ONE(cos), OF_ONE(tan), OF_ONE(asin),
+      OF_ONE(acos), OF_ONE(atan), OF_ONE(sinh), OF_ONE(cosh), OF_ONE(asinh), OF_ONE(acosh),
+      OF_ONE(atanh), OF_ONE(lgamma), OF_ONE(elu), OF_ONE(silu), OF_ONE(gelu), OF_ONE(gelu_tanh),
+      OF_ONE(softplus), OF_ONE(leaky_relu), OF_ONE(sign),
+      OF_TWO(cmult), OF_TWO(cdiv), OF_TWO(tanh_of_sum), OF_TWO(min), OF_TWO(max), OF_TWO(pow),
+      // clang-format on
       {"input", [](const Givens& g) { return input(g.graph, 0.5f); }},
       {"parameter", [](const Givens& g) { return parameter(g.graph, g.weights); }},
       {"lookup_parameter", [](const Givens& g) { return parameter(g.graph, g.table); }},
@@ -110,50 +128,14 @@ std::map<std::string_view, Build> public_functions() {
       {"negate", [](const Givens& g) { return -g.a; }},
       {"add", [](const Givens& g) { return g.a + g.b; }},
       {"subtract", [](const Givens& g) { return g.a - g.b; }},
-      {"cmult", [](const Givens& g) { return cmult(g.a, g.b); }},
-      {"cdiv", [](const Givens& g) { return cdiv(g.a, g.b); }},
       {"scalar_add", [](const Givens& g) { return g.a + 2.0f; }},
       {"scalar_subtract", [](const Givens& g) { return 2.0f - g.a; }},
       {"scalar_multiply", [](const Givens& g) { return g.a * 2.0f; }},
       {"scalar_divide", [](const Givens& g) { return g.a / 2.0f; }},
-      {"tanh", [](const Givens& g) { return tanh(g.a); }},
-      {"tanh_of_sum", [](const Givens& g) { return tanh_of_sum(g.a, g.b); }},
-      {"sigmoid", [](const Givens& g) { return sigmoid(g.a); }},
-      {"relu", [](const Givens& g) { return relu(g.a); }},
-      {"exp", [](const Givens& g) { return exp(g.a); }},
-      {"log", [](const Givens& g) { return log(g.a); }},
-      {"sqrt", [](const Givens& g) { return sqrt(g.a); }},
-      {"square", [](const Givens& g) { return square(g.a); }},
-      {"abs", [](const Givens& g) { return abs(g.a); }},
-      {"cube", [](const Givens& g) { return cube(g.a); }},
-      {"log_sigmoid", [](const Givens& g) { return log_sigmoid(g.a); }},
-      {"selu", [](const Givens& g) { return selu(g.a); }},
-      {"softsign", [](const Givens& g) { return softsign(g.a); }},
-      {"erf", [](const Givens& g) { return erf(g.a); }},
-      {"sin", [](const Givens& g) { return sin(g.a); }},
-      {"cos", [](const Givens& g) { return cos(g.a); }},
-      {"tan", [](const Givens& g) { return tan(g.a); }},
-      {"asin", [](const Givens& g) { return asin(g.a); }},
-      {"acos", [](const Givens& g) { return acos(g.a); }},
-      {"atan", [](const Givens& g) { return atan(g.a); }},
-      {"sinh", [](const Givens& g) { return sinh(g.a); }},
-      {"cosh", [](const Givens& g) { return cosh(g.a); }},
-      {"asinh", [](const Givens& g) { return asinh(g.a); }},
-      {"acosh", [](const Givens& g) { return acosh(g.a); }},
-      {"atanh", [](const Givens& g) { return atanh(g.a); }},
-      {"lgamma", [](const Givens& g) { return lgamma(g.a); }},
-      {"elu", [](const Givens& g) { return elu(g.a); }},
-      {"silu", [](const Givens& g) { return silu(g.a); }},
-      {"attention", [](const Givens& g) { return attention(g.a, g.a, g.b); }},
       {"attention_dropout",
        [](const Givens& g) { return attention(g.a, g.a, g.b, {.dropout = 0.5f}); }},
-      {"gelu", [](const Givens& g) { return gelu(g.a); }},
-      {"gelu_tanh", [](const Givens& g) { return gelu_tanh(g.a); }},
-      {"softplus", [](const Givens& g) { return softplus(g.a); }},
-      {"leaky_relu", [](const Givens& g) { return leaky_relu(g.a); }},
       {"scalar_min", [](const Givens& g) { return clip(g.a, 0, 1); }},
       {"scalar_max", [](const Givens& g) { return max(g.a, 0.5f); }},
-      {"sign", [](const Givens& g) { return sign(g.a); }},
       {"less", [](const Givens& g) { return greater(g.a, 0.5f); }},
       {"less_equal", [](const Givens& g) { return greater_equal(g.a, 0.5f); }},
       {"equal", [](const Givens& g) { return equal(g.a, 0.5f); }},
@@ -173,9 +155,6 @@ std::map<std::string_view, Build> public_functions() {
        [](const Givens& g) {
          return apply_op(elementwise<formulas::DropWhere>, std::array{g.a, g.b});
        }},
-      {"min", [](const Givens& g) { return min(g.a, g.b); }},
-      {"max", [](const Givens& g) { return max(g.a, g.b); }},
-      {"pow", [](const Givens& g) { return pow(g.a, g.b); }},
       {"scale_gradient", [](const Givens& g) { return flip_gradient(g.a); }},
       {"round",
        [](const Givens& g) { return round(g.a, GradientMode::straight_through_gradient); }},
@@ -183,6 +162,8 @@ std::map<std::string_view, Build> public_functions() {
       {"floor",
        [](const Givens& g) { return floor(g.a, GradientMode::straight_through_gradient); }},
   };
+#undef OF_ONE
+#undef OF_TWO
   for (const auto& [name, reference] : structured_ops()) all.emplace(name, reference.call);
   return all;
 }

@@ -158,6 +158,17 @@ const std::vector<Cases>& all_cases() {
        {{{Dim({1, 2}), Dim({1, 2})}, {4096}},
         {{Dim({5, 2}), Dim({2, 2})}, {4096}},
         {{Dim({5, 2}), Dim({1, 2})}}}},
+      {{"attention"},
+       {{{Dim({1}), Dim({1, 1}), Dim({1, 1})}, {1}},
+        {{Dim({5}), Dim({5, 7}), Dim({3, 7})}, {1}},
+        {{Dim({6}), Dim({6, 4}), Dim({4, 4})}, {2}},
+        {{Dim({34}), Dim({34, 37}), Dim({18, 37})}, {2}}},
+       {{{Dim({5}), Dim({4, 3}), Dim({2, 3})}, {1}},
+        {{Dim({5, 1}), Dim({5, 3}), Dim({2, 3})}, {1}},
+        {{Dim({5}), Dim({5, 3}), Dim({3})}, {1}},
+        {{Dim({4}), Dim({4, 3}), Dim({4, 3})}, {3}},
+        {{Dim({4}), Dim({4, 3}), Dim({5, 3})}, {2}},
+        {{Dim({4}), Dim({4, 3}), Dim({4, 3})}}}},
       {{"attention_weights"},
        {{{Dim({1}), Dim({1, 1})}, {1}},
         {{Dim({5}), Dim({5, 7})}, {1}},
@@ -295,7 +306,10 @@ std::vector<OpCase> bad_cases(const Op& op) {
   if (const Cases* const cases = find_cases(op)) return cases->bad;
   if (!is_elementwise(op) || op.max_inputs == 1) return {};
   const std::vector<double> numbers(op.numbers.reals, 0.37);
-  return {{{Dim({3}), Dim({4})}, {}, numbers}, {{Dim({3, 4}), Dim({4, 3})}, {}, numbers}};
+  // The last matrices are computed column by column where they fit.
+  return {{{Dim({3}), Dim({4})}, {}, numbers},
+          {{Dim({3, 4}), Dim({4, 3})}, {}, numbers},
+          {{Dim({12, 3}), Dim({12, 4})}, {}, numbers}};
 }
 
 }  // namespace dynet_like::testing
