@@ -104,7 +104,7 @@ TEST_P(OpAccuracyTest, DoubleValuesArePlainFormulas) {
       const double scale = std::max(least_scale(*call.op),
                                     largest(i, type.output_size, kernel.out(), of_terms.out()));
       for (std::size_t e = 0; e < type.output_size; ++e) {
-        const double expected = found->second(type, item, index_of(type.output, e));
+        const double expected = found->second({type, item, index_of(type.output, e)});
         ASSERT_NEAR(kernel.out()[i * type.output_size + e], expected, 8 * kEpsilon<double> * scale)
             << set.target << ", element " << e << " of item " << i;
       }

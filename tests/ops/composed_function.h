@@ -17,7 +17,8 @@ using Doubles = std::vector<double>;
 using Xs = const std::vector<Expression>&;
 using Inputs = const std::vector<Doubles>&;
 
-/// An operation on inputs of these shapes, drawn from [low, high].
+/// An operation on inputs of these shapes, drawn from [low, high], and its formula for one
+/// minibatch element.
 struct Function {
   const char* name;
   std::vector<Dim> inputs;
@@ -31,26 +32,66 @@ inline std::string name_of_function(const ::testing::TestParamInfo<Function>& in
   return info.param.name;
 }
 
-// ---------------------------------------------------------------- what plain formulas are made of
+// ---------------------------------------------------------------------- kinds of plain formulas
 
-template <class F, class... More>
-Doubles by_element(const F& f, const Doubles& x, const More&... more) {
-  Doubles result;
-  for (std::size_t i = 0; i < x.size(); ++i) result.push_back(f(x[i], more[i]...));
-  return result;
-}
-template <class F>
-Doubles by_column(std::size_t rows, const F& f, const Doubles& x) {
-  Doubles result;
-  for (auto column = x.begin(); column != x.end(); column += static_cast<std::ptrdiff_t>(rows)) {
-    result.push_back(f(Doubles(column, column + static_cast<std::ptrdiff_t>(rows))));
-  }
-  return result;
-}
+using Plain = std::function<Doubles(Inputs)>;
+
 inline double total(const Doubles& x) {
   double sum = 0;
   for (const double each : x) sum += each;
   return sum;
+}
+
+/// f of the elements of one, two or three inputs.
+template <class F>
+Plain each(const F& f) {
+  return [f](Inputs x) {
+    Doubles result;
+    for (std::size_t i = 0; i < x[0].size(); ++i) {
+      if constexpr (std::is_invocable_v<F, double>) {
+        result.push_back(f(x[0][i]));
+      } else if constexpr (std::is_invocable_v<F, double, double>) {
+        result.push_back(f(x[0][i], x[1][i]));
+      } else {
+        result.push_back(f(x[0][i], x[1][i], x[2][i]));
+      }
+    }
+    return result;
+  };
+}
+/// The sum of these.
+template <class F>
+Plain sum_of(const F& f) {
+  return [of_elements = each(f)](Inputs x) { return Doubles{total(of_elements(x))}; };
+}
+/// One number, f of all inputs.
+template <class F>
+Plain number(const F& f) {
+  return [f](Inputs x) { return Doubles{f(x)}; };
+}
+/// f of the columns of all inputs, one after the other.
+template <class F>
+Plain columns(std::ptrdiff_t rows, const F& f) {
+  return [rows, f](Inputs x) {
+    Doubles result;
+    for (std::ptrdiff_t at = 0; at < std::ssize(x[0]); at += rows) {
+      std::vector<Doubles> column;
+      for (const Doubles& input : x) {
+        column.emplace_back(input.begin() + at, input.begin() + at + rows);
+      }
+      result.push_back(f(column));
+    }
+    return result;
+  };
+}
+/// So many sums, or what the last input has: term i is added to the sum place(i).
+template <class Term, class Place>
+Plain sums(std::size_t count, int terms, const Term& term, const Place& place) {
+  return [=](Inputs x) {
+    Doubles result = count > 0 ? Doubles(count) : x.back();
+    for (int i = 0; i < terms; ++i) result[static_cast<std::size_t>(place(i))] += term(x, i);
+    return result;
+  };
 }
 
 // ------------------------------------------------------------------------------------- the tests

@@ -11,106 +11,73 @@
 namespace dynet_like {
 namespace {
 
-double mean(const Doubles& x) { return total(x) / static_cast<double>(x.size()); }
-double moment(const Doubles& x, int r) {
-  return mean(by_element([&](double each) { return std::pow(each, r); }, x));
+double mean(Inputs x) { return total(x[0]) / static_cast<double>(x[0].size()); }
+template <int r>
+double moment(Inputs x) {
+  return mean({each([](double each) { return std::pow(each, r); })(x)});
 }
-double deviation(const Doubles& x) {
-  return std::sqrt(moment(by_element([&](double each) { return each - mean(x); }, x), 2));
+double deviation(Inputs x) {
+  const double middle = mean(x);
+  return std::sqrt(moment<2>({each([&](double each) { return each - middle; })(x)}));
 }
-double norm(const Doubles& x) { return std::sqrt(total(by_element(std::multiplies<>(), x, x))); }
+double product(Inputs x) { return sum_of(std::multiplies<>())(x)[0]; }
+double norm(const Doubles& x) { return std::sqrt(product({x, x})); }
+double cosine(Inputs x) { return product(x) / (norm(x[0]) * norm(x[1])); }
 double squared_length(const Doubles& x, const Doubles& y) {
-  return total(by_element([](double a, double b) { return (a - b) * (a - b); }, x, y));
+  return sum_of([](double a, double b) { return (a - b) * (a - b); })({x, y})[0];
 }
 Doubles log_softmax_of(const Doubles& x) {
-  const double sum = total(by_element([](double each) { return std::exp(each); }, x));
-  return by_element([&](double each) { return each - std::log(sum); }, x);
-}
-double cosine(const Doubles& x, const Doubles& y) {
-  return total(by_element(std::multiplies<>(), x, y)) / (norm(x) * norm(y));
-}
-// The results are sums of some products: to(i) is the place that product i goes to.
-template <class Product, class Place>
-Doubles sums_of(Doubles result, int products, const Product& product, const Place& to) {
-  for (int i = 0; i < products; ++i) result[static_cast<std::size_t>(to(i))] += product(i);
-  return result;
+  const double sum = sum_of([](double each) { return std::exp(each); })({x})[0];
+  return each([&](double each) { return each - std::log(sum); })({x});
 }
 
 std::vector<Function> functions() {
-  const Dim matrix({3, 4}), vector({5}), number({1});
+  const Dim matrix({3, 4}), vector({5}), single({1});
   const std::vector<unsigned> some = {1, 2, 4}, lengths = {3, 0, 1}, rows = {0}, all = {0, 1};
   const std::vector<int> strides = {2, 1}, from = {0, 1}, to = {3, 3};
+  const auto element = [](Inputs x, int i) { return x[0][i]; };
+  const auto row = [](int i) { return i % 3; };
+  const auto of_total = [](Inputs x) { return total(x[0]); };
   return {
-      {"moment_elems_2",
-       {matrix},
-       [](Xs x) { return moment_elems(x[0], 2); },
-       [](Inputs x) { return Doubles{moment(x[0], 2)}; }},
+      {"moment_elems_2", {matrix}, [](Xs x) { return moment_elems(x[0], 2); }, number(moment<2>)},
       {"moment_elems_5",
        {matrix},
        [](Xs x) { return moment_elems(x[0], 5); },
-       [](Inputs x) { return Doubles{moment(x[0], 5)}; },
+       number(moment<5>),
        0.3,
        1.5},
       {"moment_dim",
        {matrix},
        [=](Xs x) { return moment_dim(x[0], rows, 3); },
-       [](Inputs x) {
-         return by_column(
-             3, [](const Doubles& y) { return moment(y, 3); }, x[0]);
-       }},
+       columns(3, moment<3>)},
       {"mean_dim_n",
        {matrix},
        [=](Xs x) { return mean_dim(x[0], all, false, 6); },
-       [](Inputs x) { return Doubles{2 * mean(x[0])}; }},
-      {"std_elems",
-       {matrix},
-       [](Xs x) { return std_elems(x[0]); },
-       [](Inputs x) { return Doubles{deviation(x[0])}; }},
-      {"std_dim",
-       {matrix},
-       [=](Xs x) { return std_dim(x[0], rows); },
-       [](Inputs x) { return by_column(3, deviation, x[0]); }},
-      {"sum_rows",
-       {matrix},
-       [](Xs x) { return sum_rows(x[0]); },
-       [](Inputs x) { return by_column(3, total, x[0]); }},
-      {"sum_cols",
-       {matrix},
-       [](Xs x) { return sum_cols(x[0]); },
-       [](Inputs x) {
-         return sums_of(
-             Doubles(3), 12, [&](int i) { return x[0][i]; }, [](int i) { return i % 3; });
-       }},
+       number([](Inputs x) { return total(x[0]) / 6; })},
+      {"std_elems", {matrix}, [](Xs x) { return std_elems(x[0]); }, number(deviation)},
+      {"std_dim", {matrix}, [=](Xs x) { return std_dim(x[0], rows); }, columns(3, deviation)},
+      {"sum_rows", {matrix}, [](Xs x) { return sum_rows(x[0]); }, columns(3, of_total)},
+      {"sum_cols", {matrix}, [](Xs x) { return sum_cols(x[0]); }, sums(3, 12, element, row)},
       {"average_cols",
        {matrix},
-       [](Xs x) { return average_cols(x[0]); },
-       [](Inputs x) {
-         return sums_of(
-             Doubles(3), 12, [&](int i) { return x[0][i] / 4; }, [](int i) { return i % 3; });
-       }},
-      {"squared_norm",
-       {matrix},
-       [](Xs x) { return squared_norm(x[0]); },
-       [](Inputs x) { return Doubles{12 * moment(x[0], 2)}; }},
-      {"l2_norm",
-       {matrix},
-       [](Xs x) { return l2_norm(x[0]); },
-       [](Inputs x) { return Doubles{norm(x[0])}; }},
+       [](Xs x) { return 4.0f * average_cols(x[0]); },
+       sums(3, 12, element, row)},
+      {"squared_norm", {matrix}, [](Xs x) { return squared_norm(x[0]); }, sum_of([](double each) {
+         return each * each;
+       })},
+      {"l2_norm", {matrix}, [](Xs x) { return l2_norm(x[0]); }, number([](Inputs x) {
+         return norm(x[0]);
+       })},
       {"weight_norm",
-       {matrix, number},
+       {matrix, single},
        [](Xs x) { return weight_norm(x[0], x[1]); },
-       [](Inputs x) {
-         return by_element([&](double each) { return each * x[1][0] / norm(x[0]); }, x[0]);
-       }},
+       [](Inputs x) { return each([&](double each) { return each * x[1][0] / norm(x[0]); })(x); }},
       {"logsumexp",
        {matrix, matrix, matrix},
        [](Xs x) { return logsumexp(x); },
-       [](Inputs x) {
-         const auto f = [](double a, double b, double c) {
-           return std::log(std::exp(a) + std::exp(b) + std::exp(c));
-         };
-         return by_element(f, x[0], x[1], x[2]);
-       }},
+       each([](double a, double b, double c) {
+         return std::log(std::exp(a) + std::exp(b) + std::exp(c));
+       })},
       {"min_dim",
        {matrix},
        [](Xs x) { return min_dim(x[0], 1); },
@@ -122,13 +89,7 @@ std::vector<Function> functions() {
       {"max",
        {matrix, matrix, matrix},
        [](Xs x) { return max(x); },
-       [](Inputs x) {
-         return by_element(
-             [](double a, double b, double c) {
-               return std::max({a, b, c});
-             },
-             x[0], x[1], x[2]);
-       }},
+       each([](double a, double b, double c) { return std::max(std::max(a, b), c); })},
       {"log_softmax_restricted",
        {vector},
        [=](Xs x) { return pick_range(log_softmax(x[0], some), 1, 3); },
@@ -139,61 +100,45 @@ std::vector<Function> functions() {
       {"l1_distance",
        {matrix, matrix},
        [](Xs x) { return l1_distance(x[0], x[1]); },
-       [](Inputs x) {
-         const auto f = [](double a, double b) { return std::abs(a - b); };
-         return Doubles{total(by_element(f, x[0], x[1]))};
-       }},
+       sum_of([](double a, double b) { return std::abs(a - b); })},
       {"huber_distance",
        {matrix, matrix},
        [](Xs x) { return huber_distance(x[0], x[1], 0.7f); },
-       [](Inputs x) {
-         const auto f = [](double a, double b) {
-           const double c = 0.7f, d = std::abs(a - b);
-           return d < c ? d * d / 2 : c * (d - c / 2);
-         };
-         return Doubles{total(by_element(f, x[0], x[1]))};
-       }},
+       sum_of([](double a, double b) {
+         const double c = 0.7f, d = std::abs(a - b);
+         return d < c ? d * d / 2 : c * (d - c / 2);
+       })},
       {"pairwise_rank_loss",
        {vector, vector},
        [](Xs x) { return pairwise_rank_loss(x[0], x[1], 0.5f); },
-       [](Inputs x) {
-         return by_element([](double a, double b) { return std::max(0.0, 0.5 - a + b); }, x[0],
-                           x[1]);
-       }},
+       each([](double a, double b) { return std::max(0.0, 0.5 - a + b); })},
       {"trace_of_product",
        {matrix, matrix},
        [](Xs x) { return trace_of_product(x[0], x[1]); },
-       [](Inputs x) { return Doubles{total(by_element(std::multiplies<>(), x[0], x[1]))}; }},
+       number(product)},
       {"colwise_add",
        {matrix, Dim({3})},
        [](Xs x) { return colwise_add(x[0], x[1]); },
-       [](Inputs x) {
-         return sums_of(
-             x[0], 12, [&](int i) { return x[1][i % 3]; }, [](int i) { return i; });
-       }},
+       sums(
+           12, 12, [](Inputs x, int i) { return x[0][i] + x[1][i % 3]; }, [](int i) { return i; })},
       {"contract3d_1d",
        {Dim({2, 3, 4}), Dim({4}), Dim({2, 3})},
        [](Xs x) { return contract3d_1d(x[0], x[1], x[2]); },
-       [](Inputs x) {
-         return sums_of(
-             x[2], 24, [&](int i) { return x[0][i] * x[1][i / 6]; }, [](int i) { return i % 6; });
-       }},
+       sums(
+           0, 24, [](Inputs x, int i) { return x[0][i] * x[1][i / 6]; },
+           [](int i) { return i % 6; })},
       {"contract3d_1d_1d",
        {Dim({2, 3, 4}), Dim({4}), Dim({3}), Dim({2})},
        [](Xs x) { return contract3d_1d_1d(x[0], x[1], x[2], x[3]); },
-       [](Inputs x) {
-         return sums_of(
-             x[3], 24, [&](int i) { return x[0][i] * x[1][i / 6] * x[2][i % 6 / 2]; },
-             [](int i) { return i % 2; });
-       }},
+       sums(
+           0, 24, [](Inputs x, int i) { return x[0][i] * x[1][i / 6] * x[2][i % 6 / 2]; },
+           [](int i) { return i % 2; })},
       {"segment_mean",
        {matrix},
        [=](Xs x) { return segment_mean(x[0], lengths); },
-       [](Inputs x) {
-         return sums_of(
-             Doubles(9), 12, [&](int i) { return x[0][i] / (i < 9 ? 3 : 1); },
-             [](int i) { return i < 9 ? i % 3 : i - 3; });
-       }},
+       sums(
+           9, 12, [](Inputs x, int i) { return x[0][i] / (i < 9 ? 3 : 1); },
+           [](int i) { return i < 9 ? i % 3 : i - 3; })},
       {"strided_select",
        {matrix},
        [=](Xs x) { return strided_select(x[0], strides, from, to); },
@@ -203,92 +148,69 @@ std::vector<Function> functions() {
       {"kmh_ngram",
        {matrix},
        [](Xs x) { return kmh_ngram(x[0], 3); },
-       [](Inputs x) {
-         return sums_of(
-             Doubles(6), 18, [&](int i) { return x[0][i % 6 + i / 6 * 3]; },
-             [](int i) { return i % 6; });
-       }},
+       sums(
+           6, 18, [](Inputs x, int i) { return x[0][i % 6 + i / 6 * 3]; },
+           [](int i) { return i % 6; })},
       {"fold_rows",
        {Dim({4, 3})},
        [](Xs x) { return fold_rows(x[0]); },
-       [](Inputs x) {
-         return sums_of(
-             Doubles(6), 12, [&](int i) { return x[0][i]; }, [](int i) { return i / 2; });
-       }},
+       sums(6, 12, element, [](int i) { return i / 2; })},
       {"cross_entropy_smoothed",
        {vector},
        [](Xs x) { return cross_entropy(x[0], std::vector<unsigned>(x[0].dim().bd, 2), 0.1f); },
-       [](Inputs x) {
+       number([](Inputs x) {
          const Doubles log_p = log_softmax_of(x[0]);
          const double s = static_cast<double>(0.1f);
-         return Doubles{-(1 - s) * log_p[2] - s * mean(log_p)};
-       }},
+         return -(1 - s) * log_p[2] - s * total(log_p) / 5;
+       })},
       {"binary_log_loss",
        {matrix, matrix},
        [](Xs x) { return binary_log_loss(x[0], x[1]); },
-       [](Inputs x) {
-         const auto f = [](double a, double b) {
-           return -(b * std::log(a) + (1 - b) * std::log(1 - a));
-         };
-         return Doubles{total(by_element(f, x[0], x[1]))};
-       },
+       sum_of([](double a, double b) { return -(b * std::log(a) + (1 - b) * std::log(1 - a)); }),
        0.1,
        0.9},
       {"binary_cross_entropy_with_logits",
        {matrix, matrix},
        [](Xs x) { return binary_cross_entropy_with_logits(x[0], x[1]); },
-       [](Inputs x) {
-         const auto f = [](double a, double b) { return std::log1p(std::exp(a)) - a * b; };
-         return Doubles{total(by_element(f, x[0], x[1]))};
-       },
+       sum_of([](double a, double b) { return std::log1p(std::exp(a)) - a * b; }),
        0.1,
        0.9},
       {"kl_divergence",
        {vector, vector},
        [](Xs x) { return kl_divergence(log_softmax(x[0]), log_softmax(x[1])); },
        [](Inputs x) {
-         const auto f = [](double p, double q) { return std::exp(p) * (p - q); };
-         return Doubles{total(by_element(f, log_softmax_of(x[0]), log_softmax_of(x[1])))};
+         const auto term = [](double p, double q) { return std::exp(p) * (p - q); };
+         return sum_of(term)({log_softmax_of(x[0]), log_softmax_of(x[1])});
        }},
       {"cosine_similarity",
        {vector, vector},
        [](Xs x) { return cosine_similarity(x[0], x[1]); },
-       [](Inputs x) { return Doubles{cosine(x[0], x[1])}; }},
+       number(cosine)},
       {"cosine_similarity_of_columns",
        {matrix, matrix},
        [](Xs x) { return cosine_similarity(x[0], x[1]); },
-       [](Inputs x) {
-         const auto products = by_column(3, total, by_element(std::multiplies<>(), x[0], x[1]));
-         const auto f = [](double xy, double a, double b) { return xy / (a * b); };
-         return by_element(f, products, by_column(3, norm, x[0]), by_column(3, norm, x[1]));
-       }},
+       columns(3, cosine)},
       {"triplet_loss",
        {vector, vector, vector},
        [](Xs x) { return triplet_loss(x[0], x[1], x[2], 0.5f); },
-       [](Inputs x) {
+       number([](Inputs x) {
          const double near = squared_length(x[0], x[1]), far = squared_length(x[0], x[2]);
-         return Doubles{std::max(0.0, 0.5 + near - far)};
-       }},
+         return std::max(0.0, 0.5 + near - far);
+       })},
       {"contrastive_loss",
-       {vector, vector, number},
-       [](Xs x) { return contrastive_loss(x[0], x[1], x[2], 4.0f); },
-       [](Inputs x) {
-         const double d = std::sqrt(squared_length(x[0], x[1])), rest = std::max(0.0, 4 - d);
-         return Doubles{x[2][0] * d * d + (1 - x[2][0]) * rest * rest};
-       }},
+       {vector, vector, single},
+       [](Xs x) { return contrastive_loss(x[0], x[1], x[2], 2.0f); },
+       number([](Inputs x) {
+         const double d = std::sqrt(squared_length(x[0], x[1])), rest = std::max(0.0, 2 - d);
+         return x[2][0] * d * d + (1 - x[2][0]) * rest * rest;
+       })},
       {"where",
        {matrix, matrix},
        [](Xs x) { return where(less(x[0], x[1]), exp(x[0]), square(x[1])); },
-       [](Inputs x) {
-         return by_element([](double a, double b) { return a < b ? std::exp(a) : b * b; }, x[0],
-                           x[1]);
-       }},
-      {"clip",
-       {matrix},
-       [](Xs x) { return clip(x[0], -0.5f, 0.25f); },
-       [](Inputs x) {
-         return by_element([](double each) { return std::clamp(each, -0.5, 0.25); }, x[0]);
-       }},
+       each([](double a, double b) { return a < b ? std::exp(a) : b * b; })},
+      {"clip", {matrix}, [](Xs x) { return clip(x[0], -0.5f, 0.25f); }, each([](double each) {
+         return std::clamp(each, -0.5, 0.25);
+       })},
   };
 }
 

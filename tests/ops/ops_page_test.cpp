@@ -30,11 +30,19 @@ namespace fs = std::filesystem;
 // "return f(g.a);" as a user writes it: "f(x)".
 std::string as_users_write(std::string code) {
   const std::pair<const char*, const char*> changes[] = {
-      {R"(\s+)", " "},          {R"(parameter\(g\.graph, g\.weights\))", "W"},
-      {R"(g\.graph)", "graph"}, {R"(g\.table)", "table"},
-      {R"(g\.weights)", "W"},   {R"(g\.a)", "x"},
-      {R"(g\.b)", "y"},         {R"(^ ?(return )?)", ""},
-      {R"(; return )", "; "},   {R"(; ?$)", ""}};
+      {R"(\s+)", " "},
+      {R"(parameter\(g\.graph, g\.weights\))", "W"},
+      {R"(g\.graph)", "graph"},
+      {R"(g\.table)", "table"},
+      {R"(g\.weights)", "W"},
+      {R"(g\.a)", "x"},
+      {R"(g\.both)", "{x, y}"},
+      {R"(g\.rows)", "{2, 0}"},
+      {R"(g\.lengths)", "{1, 3}"},
+      {R"(g\.b)", "y"},
+      {R"(^ ?(return )?)", ""},
+      {R"(; return )", "; "},
+      {R"(; ?$)", ""}};
   for (const auto& [from, to] : changes) code = std::regex_replace(code, std::regex(from), to);
   return code;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <numbers>
+#include <numeric>
 
 #include "dynet_like/core/philox.h"
 #include "tests/ops/cases.h"
@@ -32,110 +33,121 @@ inline std::size_t element_of(const Dim& dim, const Index& index) {
   return element;
 }
 
-// Element `index` of the output, as anybody would write it down.
-using Plain = std::function<double(const Signature&, const Item&, const Index&)>;
+/// An element of an op's output, and what it is computed from.
+struct Element {
+  const Signature& type;
+  const Item& item;
+  Index index;
 
-inline double at(const Signature& type, const Item& item, std::size_t input, const Index& index) {
-  return item.inputs[input][element_of(type.inputs[input], index)];
-}
+  const std::vector<double>& x(std::size_t input) const { return item.inputs[input]; }
+  double at(std::size_t input, const Index& place) const {
+    return x(input)[element_of(type.inputs[input], place)];
+  }
+  /// At its own place.
+  double at(std::size_t input) const { return at(input, index); }
+  std::uint32_t attribute(std::size_t i = 0) const { return type.attributes[i]; }
+  std::uint32_t integer(std::size_t i = 0) const { return item.integers[i]; }
+  double real(std::size_t i = 0) const { return item.reals[i]; }
+  /// Of the first input, along the dimension that the op is about.
+  unsigned length() const { return type.inputs[0][attribute()]; }
+  std::size_t number() const { return element_of(type.output, index); }
+};
 
-inline double sum_of_products(const Signature& type, const Item& item, const Index& index) {
-  const std::size_t first = type.inputs.size() % 2;
-  double total = first == 1 ? at(type, item, 0, index) : 0;
-  for (std::size_t w = first; w < type.inputs.size(); w += 2) {
-    for (unsigned k = 0; k < type.inputs[w].cols(); ++k) {
-      total += at(type, item, w, {index[0], k}) * at(type, item, w + 1, {k, index[1]});
+/// The element, as anybody would write it down.
+using Plain = std::function<double(Element)>;
+
+inline double sum_of_products(const Element& e) {
+  const std::size_t first = e.type.inputs.size() % 2;
+  double total = first == 1 ? e.at(0) : 0;
+  for (std::size_t w = first; w < e.type.inputs.size(); w += 2) {
+    for (unsigned k = 0; k < e.type.inputs[w].cols(); ++k) {
+      total += e.at(w, {e.index[0], k}) * e.at(w + 1, {k, e.index[1]});
     }
   }
   return total;
 }
 
-inline double sum_of_inputs(const Signature& type, const Item& item, const Index& index) {
+inline double sum_of_inputs(const Element& e) {
   double total = 0;
-  for (std::size_t j = 0; j < type.inputs.size(); ++j) total += at(type, item, j, index);
+  for (std::size_t j = 0; j < e.type.inputs.size(); ++j) total += e.at(j);
   return total;
 }
 
-// The sum of f(x) along dimension d, at the other places of `index`.
+// The sum of f(x) along dimension d, through the element's place.
 template <class F>
-double along(const Signature& type, const Item& item, Index index, unsigned d, F&& f) {
+double along(Element e, unsigned d, F&& f) {
   double total = 0;
-  for (index[d] = 0; index[d] < type.inputs[0][d]; ++index[d]) total += f(at(type, item, 0, index));
+  for (e.index[d] = 0; e.index[d] < e.type.inputs[0][d]; ++e.index[d]) total += f(e.at(0));
   return total;
 }
 
-// The place in the input of a line that became element `index` of the output.
-inline Index whole_index(const Signature& type, const Index& index) {
-  const unsigned d = type.attributes[0];
-  Index whole{};
-  for (unsigned i = 0; i + 1 < Dim::kMaxDimensions; ++i) whole[i < d ? i : i + 1] = index[i];
-  return whole;
+// The beginning of the line in the input that became the element of the output.
+inline Element whole(const Element& e) {
+  Element result{e.type, e.item, {}};
+  for (unsigned i = 0; i + 1 < Dim::kMaxDimensions; ++i) {
+    result.index[i < e.attribute() ? i : i + 1] = e.index[i];
+  }
+  return result;
 }
 
-inline double sum_along(const Signature& type, const Item& item, const Index& index) {
-  return along(type, item, whole_index(type, index), type.attributes[0],
-               [](double x) { return x; });
+template <class F>
+double along_line(const Element& e, F&& f) {
+  return along(whole(e), e.attribute(), f);
+}
+inline double itself(double x) { return x; }
+inline double squared(double x) { return x * x; }
+inline double sum_along(const Element& e) { return along_line(e, itself); }
+inline double root_of_squares(const Element& e) { return std::sqrt(along_line(e, squared)); }
+
+inline double plain_layer_norm(const Element& e) {
+  const unsigned n = e.type.inputs[0].rows();
+  const double mean = along(e, 0, itself) / n;
+  const double squares = along(e, 0, [&](double x) { return (x - mean) * (x - mean); });
+  const double normal = (e.at(0) - mean) / std::sqrt(squares / n + ops::epsilon_of(e.type));
+  return e.x(1)[e.index[0]] * normal + e.x(2)[e.index[0]];
 }
 
-inline double sum_of_squares_along(const Signature& type, const Item& item, const Index& index) {
-  return along(type, item, whole_index(type, index), type.attributes[0],
-               [](double x) { return x * x; });
+inline double plain_rms_norm(const Element& e) {
+  const unsigned n = e.type.inputs[0].rows();
+  const double squares = along(e, 0, squared);
+  const double divisor = std::sqrt(squares / n + ops::epsilon_of(e.type));
+  return e.x(1)[e.index[0]] * e.at(0) / divisor;
 }
 
-inline double plain_layer_norm(const Signature& type, const Item& item, const Index& index) {
-  const unsigned n = type.inputs[0].rows();
-  const double mean = along(type, item, index, 0, [](double x) { return x; }) / n;
-  const double squares =
-      along(type, item, index, 0, [&](double x) { return (x - mean) * (x - mean); });
-  const double normal =
-      (at(type, item, 0, index) - mean) / std::sqrt(squares / n + ops::epsilon_of(type));
-  return item.inputs[1][index[0]] * normal + item.inputs[2][index[0]];
-}
-
-inline double plain_rms_norm(const Signature& type, const Item& item, const Index& index) {
-  const unsigned n = type.inputs[0].rows();
-  const double squares = along(type, item, index, 0, [](double x) { return x * x; });
-  const double divisor = std::sqrt(squares / n + ops::epsilon_of(type));
-  return item.inputs[1][index[0]] * at(type, item, 0, index) / divisor;
-}
-
-inline double largest_along(const Signature& type, const Item& item, const Index& index) {
+inline double largest_along(const Element& e) {
   double top = -std::numeric_limits<double>::infinity();
-  along(type, item, whole_index(type, index), type.attributes[0], [&](double x) {
-    top = std::max(top, x);
-    return 0;
-  });
+  along_line(e, [&](double x) { return top = std::max(top, x); });
   return top;
 }
 
-inline double log_of_softmax(const Signature& type, const Item& item, const Index& index) {
-  const double total =
-      along(type, item, index, type.attributes[0], [](double x) { return std::exp(x); });
-  return at(type, item, 0, index) - std::log(total);
+inline double log_of_softmax(const Element& e) {
+  const double total = along(e, e.attribute(), [](double x) { return std::exp(x); });
+  return e.at(0) - std::log(total);
 }
 
-inline double concatenated(const Signature& type, const Item& item, Index index) {
-  const unsigned d = type.attributes[0];
+inline double concatenated(Element e) {
+  unsigned& place = e.index[e.attribute()];
   std::size_t j = 0;
-  for (; index[d] >= type.inputs[j][d]; ++j) index[d] -= type.inputs[j][d];
-  return at(type, item, j, index);
+  for (; place >= e.type.inputs[j][e.attribute()]; ++j) place -= e.type.inputs[j][e.attribute()];
+  return e.at(j);
 }
 
-inline double picked(const Signature& type, const Item& item, Index index) {
-  index[type.attributes[0]] += item.integers[0];
-  return at(type, item, 0, index);
+inline double picked(Element e) {
+  e.index[e.attribute()] += e.integer();
+  return e.at(0);
 }
 
-inline double transposed(const Signature& type, const Item& item, const Index& index) {
+inline double transposed(const Element& e) {
   Index from{};
-  for (std::size_t i = 0; i < type.attributes.size(); ++i) from[type.attributes[i]] = index[i];
-  return at(type, item, 0, from);
+  for (std::size_t i = 0; i < e.type.attributes.size(); ++i)
+    from[e.type.attributes[i]] = e.index[i];
+  return e.at(0, from);
 }
 
 // The number in [0, 1) of the word of an element, or of one next to it.
-inline double drawn(const Signature& type, const Item& item, const Index& index, int offset) {
-  const std::size_t word = item.integers[3] + element_of(type.output, index) + offset;
-  return unit_interval(detail::random_block(item.integers.data(), word / 4)[word % 4]);
+inline double drawn(const Element& e, int offset) {
+  const std::size_t word = e.integer(3) + e.number() + offset;
+  return unit_interval(detail::random_block(e.item.integers.data(), word / 4)[word % 4]);
 }
 
 // By bisection: the sum of what is above t falls as t grows.
@@ -167,80 +179,73 @@ inline double plain_bounded(const std::vector<double>& x, const std::vector<doub
   return element(place, high);
 }
 
-inline double dropped(const Signature& type, const Item& item, const Index& index) {
-  const std::size_t word = item.integers[3] + element_of(type.output, index);
-  const bool kept = unit_interval(detail::random_block(item.integers.data(), word / 4)[word % 4]) >=
-                    item.reals[0];
-  return kept ? at(type, item, 0, index) / (1 - item.reals[0]) : 0;
+inline double dropped(const Element& e) {
+  return drawn(e, 0) >= e.real() ? e.at(0) / (1 - e.real()) : 0;
 }
 
-inline double sum_of_pairs(const Item& item, double (*f)(double, double)) {
-  double total = 0;
-  for (std::size_t e = 0; e < item.inputs[0].size(); ++e) {
-    total += f(item.inputs[0][e], item.inputs[1][e]);
-  }
-  return total;
+template <class F>
+double sum_of_pairs(const Element& e, const F& f) {
+  return std::inner_product(e.x(0).begin(), e.x(0).end(), e.x(1).begin(), 0.0, std::plus<>(), f);
 }
 
-inline double loss_of_class(const Item& item) {
+inline double loss_of_class(const Element& e) {
   double total = 0;
-  for (double x : item.inputs[0]) total += std::exp(x);
-  return std::log(total) - item.inputs[0][item.integers[0]];
+  for (double x : e.x(0)) total += std::exp(x);
+  return std::log(total) - e.x(0)[e.integer()];
 }
 
 // How well a key fits the query.
-inline double attention_score(const Signature& type, const Item& item, unsigned head,
-                              unsigned key) {
-  const unsigned rows = type.inputs[0].rows() / type.attributes[0];
+inline double attention_score(const Element& e, unsigned head, unsigned key) {
+  const unsigned rows = e.type.inputs[0].rows() / e.attribute();
   double sum = 0;
   for (unsigned c = head * rows; c < (head + 1) * rows; ++c) {
-    sum += at(type, item, 0, {c}) * at(type, item, 1, {c, key});
+    sum += e.at(0, {c}) * e.at(1, {c, key});
   }
   return sum / std::sqrt(rows);
 }
 
 // The forward algorithm. A tag is given where the number is not negative.
-inline double plain_log_partition(const Signature& type, const Item& item) {
-  const unsigned tags = type.inputs[0].rows();
+inline double plain_log_partition(const Element& e) {
+  const unsigned tags = e.type.inputs[0].rows();
   const auto emission = [&](unsigned t, unsigned tag) {
-    const double given = item.inputs[4][t];
-    return given < 0 || std::floor(given) == tag ? item.inputs[0][t * tags + tag] : -INFINITY;
+    const double given = e.x(4)[t];
+    return given < 0 || std::floor(given) == tag ? e.x(0)[t * tags + tag] : -INFINITY;
   };
   std::vector<double> sums;
   for (unsigned tag = 0; tag < tags; ++tag) {
-    sums.push_back(std::exp(emission(0, tag) + item.inputs[2][tag]));
+    sums.push_back(std::exp(emission(0, tag) + e.x(2)[tag]));
   }
-  for (unsigned t = 1; t < item.integers[0]; ++t) {
+  for (unsigned t = 1; t < e.integer(); ++t) {
     std::vector<double> next(tags, 0);
     for (unsigned tag = 0; tag < tags; ++tag) {
       for (unsigned before = 0; before < tags; ++before) {
-        const double transition = item.inputs[1][tag * tags + before];
+        const double transition = e.x(1)[tag * tags + before];
         next[tag] += sums[before] * std::exp(transition + emission(t, tag));
       }
     }
     sums = next;
   }
   double total = 0;
-  for (unsigned tag = 0; tag < tags; ++tag) total += sums[tag] * std::exp(item.inputs[3][tag]);
+  for (unsigned tag = 0; tag < tags; ++tag) total += sums[tag] * std::exp(e.x(3)[tag]);
   return std::log(total);
 }
 
 // The recursion of the paper over states: a blank, the first label, a blank, and so on.
-inline double plain_ctc(const Signature& type, const Item& item) {
-  const unsigned classes = type.inputs[0].rows();
+inline double plain_ctc(const Element& e) {
+  const unsigned classes = e.type.inputs[0].rows();
   std::vector<unsigned> states = {classes - 1};
-  for (const double label : item.inputs[1]) {
+  for (const double label : e.x(1)) {
     if (label < 0) break;
     states.insert(states.end(), {static_cast<unsigned>(label), classes - 1});
   }
   std::vector<double> sums(states.size(), 0);
-  for (unsigned t = 0; t < item.integers[0]; ++t) {
+  for (unsigned t = 0; t < e.integer(); ++t) {
     std::vector<double> next;
     for (std::size_t s = 0; s < states.size(); ++s) {
       double sum = sums[s] + (s > 0 ? sums[s - 1] : 0);
       if (s > 1 && states[s] != classes - 1 && states[s] != states[s - 2]) sum += sums[s - 2];
       if (t == 0) sum = s < 2 ? 1 : 0;
-      next.push_back(sum * std::exp(item.inputs[0][t * classes + states[s]]));
+      next.push_back(sum * std::exp(e.x(0)[t * classes + states[s]]));
     }
     sums = next;
   }
@@ -248,11 +253,11 @@ inline double plain_ctc(const Signature& type, const Item& item) {
 }
 
 inline Plain of_elementwise(PlainElementwise::Function value) {
-  return [value](const Signature& type, const Item& item, const Index& index) {
+  return [value](const Element& e) {
     const auto input = [&](std::size_t j) {
-      return j < type.inputs.size() ? static_cast<Long>(at(type, item, j, index)) : 0;
+      return j < e.type.inputs.size() ? static_cast<Long>(e.at(j)) : 0;
     };
-    const Long number = item.reals.empty() ? 0 : static_cast<Long>(item.reals[0]);
+    const Long number = e.item.reals.empty() ? 0 : static_cast<Long>(e.real());
     return static_cast<double>(value(input(0), input(1), number));
   };
 }
@@ -277,18 +282,17 @@ inline double determinant(const std::vector<double>& x, unsigned n) {
   return total;
 }
 
-inline double element_of_inverse(const Signature& type, const Item& item, const Index& index) {
-  const unsigned n = type.inputs[0].rows(), r = index[0], c = index[1];
-  const double cofactor = determinant(minor_of(item.inputs[0], n, c, r), n - 1);
-  return ((r + c) % 2 == 0 ? cofactor : -cofactor) / determinant(item.inputs[0], n);
+inline double element_of_inverse(const Element& e) {
+  const unsigned n = e.type.inputs[0].rows(), r = e.index[0], c = e.index[1];
+  const double cofactor = determinant(minor_of(e.x(0), n, c, r), n - 1);
+  return ((r + c) % 2 == 0 ? cofactor : -cofactor) / determinant(e.x(0), n);
 }
 
 // The row of the result's element in all columns of the segment.
 template <class F>
-double over_segment(const Signature& type, const Item& item, const Index& index, double total,
-                    F&& f) {
-  for (unsigned column = item.integers[1]; column < item.integers[2]; ++column) {
-    total = f(total, at(type, item, 0, {index[0], column}));
+double over_segment(const Element& e, double total, F&& f) {
+  for (unsigned column = e.integer(1); column < e.integer(2); ++column) {
+    total = f(total, e.at(0, {e.index[0], column}));
   }
   return total;
 }
