@@ -122,9 +122,15 @@ TEST_F(CompatCallsTest, Parameters) {
   EXPECT_EQ(graph.get_dimension(last), Dim({2}, 2));
   EXPECT_THROW(Expression(&graph, last + 1), std::invalid_argument);
   // Constants have no gradient.
-  const Expression constants =
-      sum_batches(const_lookup(graph, t, rows)) + const_parameter(graph, p);
-  graph.backward(sum_elems(constants) + sum_elems(const_parameter(graph, t)));
+  std::vector<Expression> sums;
+  for (const VariableIndex i :
+       {const_parameter(graph, p).i, graph.add_const_parameters(p), const_parameter(graph, t).i,
+        graph.add_const_parameters(t), const_lookup(graph, t, 1).i, graph.add_const_lookup(t, 1u),
+        const_lookup(graph, t, &one).i, graph.add_const_lookup(t, &one),
+        const_lookup(graph, t, rows).i, graph.add_const_lookup(t, rows), last}) {
+    sums.push_back(sum_batches(sum_elems(Expression(&graph, i))));
+  }
+  graph.backward(sum(sums));
   EXPECT_FALSE(p.p->has_grad());
   EXPECT_FALSE(t.p->has_grad());
 }
