@@ -15,63 +15,6 @@
 namespace dynet_like::nn {
 namespace {
 
-struct Found {
-  Actions actions;
-  double score = 0;
-  bool is_complete = true;
-};
-
-// All hypotheses, the best first; sums of logarithms of probabilities, by hand.
-template <class State>
-std::vector<Found> enumerate(const State& start, const Steps<State>& steps,
-                             const SearchOptions& options) {
-  std::vector<Found> all;
-  const auto score = [&](double sum, std::size_t length) {
-    return sum / std::pow((5.0 + static_cast<double>(length)) / 6.0, options.length_penalty);
-  };
-  const std::function<void(const State&, Actions, double)> go = [&](const State& state,
-                                                                    Actions actions, double sum) {
-    if (steps.is_done && steps.is_done(state)) {
-      return all.push_back({actions, score(sum, actions.size()), true});
-    }
-    if (actions.size() == options.max_length) {
-      return all.push_back({actions, score(sum, actions.size()), false});
-    }
-    const std::vector<double> scores = as_doubles(steps.scores(state).value());
-    std::vector<unsigned> allowed(scores.size());
-    for (unsigned i = 0; i < allowed.size(); ++i) allowed[i] = i;
-    if (steps.allowed) allowed = steps.allowed(state);
-    double total = 0;
-    for (unsigned action : allowed) total += std::exp(scores[action]);
-    for (unsigned action : allowed) {
-      const double next = sum + scores[action] - std::log(total);
-      if (action == options.end) {
-        all.push_back({actions, score(next, actions.size() + 1), true});
-      } else {
-        Actions longer = actions;
-        longer.push_back(action);
-        go(steps.advance(state, action), longer, next);
-      }
-    }
-  };
-  go(start, {}, 0);
-  std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
-    return std::pair(a.is_complete, a.score) > std::pair(b.is_complete, b.score);
-  });
-  return all;
-}
-
-template <class State>
-void expect_the_best(const std::vector<Hypothesis<State>>& found, const std::vector<Found>& all,
-                     std::size_t n_best) {
-  ASSERT_EQ(found.size(), std::min(n_best, all.size()));
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].actions, all[i].actions) << i;
-    EXPECT_NEAR(found[i].score, all[i].score, 1e-5) << i;
-    EXPECT_EQ(found[i].is_complete, all[i].is_complete) << i;
-  }
-}
-
 TEST(BeamSearchTest, AWideBeamFindsTheBestOfAll) {
   for (std::uint64_t seed : {1u, 2u, 3u}) {
     const Model model(seed);
@@ -94,23 +37,15 @@ TEST(BeamSearchTest, AWideBeamFindsTheBestOfAll) {
 // Scores that are drawn for every beginning: here all is nearly sure, there nothing. Hypotheses
 // that are behind early may then be ahead at the end.
 Steps<Actions> random_steps(ComputationGraph& graph, std::uint64_t seed) {
-  return {.scores =
-              [&graph, seed](const Actions& actions) {
-                std::uint64_t place = seed;
-                for (const unsigned action : actions) place = 31 * place + action + 1;
-                Random random(place);
-                const double sharpness = 12 * random.uniform();
-                std::vector<float> scores(kActions);
-                for (float& score : scores) {
-                  score = static_cast<float>(sharpness * random.uniform());
-                }
-                return input(graph, {kActions}, scores);
-              },
-          .advance =
-              [](Actions actions, unsigned action) {
-                actions.push_back(action);
-                return actions;
-              }};
+  return steps_of([&graph, seed](const Actions& actions) {
+    std::uint64_t place = seed;
+    for (const unsigned action : actions) place = 31 * place + action + 1;
+    Random random(place);
+    const double sharpness = 12 * random.uniform();
+    std::vector<float> scores(kActions);
+    for (float& score : scores) score = static_cast<float>(sharpness * random.uniform());
+    return input(graph, {kActions}, scores);
+  });
 }
 
 constexpr double kPenalties[] = {0, 0.3, 1, 2, 4};
@@ -142,7 +77,7 @@ Actions plain_beam_search(const Steps<State>& steps, const State& start, std::si
     double sum;
   };
   std::vector<Open> open = {{start, {}, 0}};
-  Found best{{}, -INFINITY, false};
+  Found best{{}, 0, -INFINITY, false};
   for (std::size_t length = 0; length < max_length; ++length) {
     std::vector<Open> next;
     for (const Open& each : open) {
@@ -168,7 +103,7 @@ Actions plain_beam_search(const Steps<State>& steps, const State& start, std::si
       const double score = each.sum / std::pow((6.0 + static_cast<double>(length)) / 6.0, penalty);
       if (score <= best.score) continue;
       each.actions.pop_back();
-      best = {each.actions, score, true};
+      best = {each.actions, each.sum, score, true};
     }
   }
   return best.is_complete ? best.actions : open.front().actions;
@@ -209,14 +144,8 @@ TEST(BeamSearchTest, NarrowBeamsWithLengthPenalties) {
 // Scores that are the same everywhere: earlier hypotheses and lower actions come first.
 TEST(BeamSearchTest, EqualScores) {
   ComputationGraph graph;
-  const Steps<Actions> steps = {
-      .scores = [&](const Actions&) { return zeros(graph, Dim({3})); },
-      .advance =
-          [](Actions actions, unsigned action) {
-            actions.push_back(action);
-            return actions;
-          },
-      .is_done = [](const Actions& actions) { return actions.size() == 2; }};
+  Steps<Actions> steps = steps_of([&](const Actions&) { return zeros(graph, Dim({3})); });
+  steps.is_done = [](const Actions& actions) { return actions.size() == 2; };
   const auto found = beam_search(Actions(), steps, {.beam = 5, .n_best = 4});
   std::vector<Actions> actions;
   for (const auto& each : found) {
@@ -247,22 +176,12 @@ TEST(BeamSearchTest, TransitionSystems) {
 TEST(BeamSearchTest, ScoresAsTheyAre) {
   ComputationGraph graph;
   // The second action is never allowed; a beginning with the third pays late.
-  const Steps<Actions> steps = {
-      .scores =
-          [&](const Actions& actions) {
-            const bool good = !actions.empty() && actions[0] == 2;
-            return input(graph, Dim({3}), {good ? 10.0f : 2.0f, 100, 1});
-          },
-      .advance =
-          [](Actions actions, unsigned action) {
-            actions.push_back(action);
-            return actions;
-          },
-      .is_done = [](const Actions& actions) { return actions.size() == 3; },
-      .allowed =
-          [](const Actions&) {
-            return std::vector<unsigned>{0, 2};
-          }};
+  Steps<Actions> steps = steps_of([&](const Actions& actions) {
+    const bool good = !actions.empty() && actions[0] == 2;
+    return input(graph, Dim({3}), {good ? 10.0f : 2.0f, 100, 1});
+  });
+  steps.is_done = [](const Actions& actions) { return actions.size() == 3; };
+  steps.allowed = [](const Actions&) { return Actions{0, 2}; };
   const Hypothesis<Actions> first = greedy(Actions(), steps, {.normalise = false});
   EXPECT_EQ(first.actions, (Actions{0, 0, 0}));
   EXPECT_EQ(first.score, 6.0);
@@ -274,21 +193,12 @@ TEST(BeamSearchTest, ScoresAsTheyAre) {
 TEST(BeamSearchTest, DeadEnds) {
   ComputationGraph graph;
   // After a 0 nothing is allowed, though it is the best action.
-  Steps<Actions> steps = {
-      .scores =
-          [&](const Actions&) {
-            return input(graph, Dim({2}), {1, 0});
-          },
-      .advance =
-          [](Actions actions, unsigned action) {
-            actions.push_back(action);
-            return actions;
-          },
-      .is_done = [](const Actions& actions) { return actions.size() == 2 && actions[0] == 1; },
-      .allowed =
-          [](const Actions& actions) {
-            return !actions.empty() && actions[0] == 0 ? Actions{} : Actions{0, 1};
-          }};
+  const std::vector<float> scores = {1, 0};
+  Steps<Actions> steps = steps_of([&](const Actions&) { return input(graph, Dim({2}), scores); });
+  steps.is_done = [](const Actions& actions) { return actions.size() == 2 && actions[0] == 1; };
+  steps.allowed = [](const Actions& actions) {
+    return !actions.empty() && actions[0] == 0 ? Actions{} : Actions{0, 1};
+  };
   EXPECT_EQ(beam_search(Actions(), steps, {.beam = 2}).at(0).actions, (Actions{1, 0}));
   Random random(1);
   for (const std::string& said :

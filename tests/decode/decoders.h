@@ -1,7 +1,14 @@
-// Small decoders, for tests of searches: a language model and a transition system.
+// Small decoders, for tests of searches: a language model and a transition system; and all
+// hypotheses that they have.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -77,6 +84,71 @@ inline Steps<Parse> parser(const Model& model, ComputationGraph& graph) {
     return parse;
   };
   return steps;
+}
+
+// Steps whose state is the list of actions.
+inline Steps<Actions> steps_of(std::function<Expression(const Actions&)> scores) {
+  return {.scores = std::move(scores), .advance = [](Actions actions, unsigned action) {
+            actions.push_back(action);
+            return actions;
+          }};
+}
+
+struct Found {
+  Actions actions;
+  double sum = 0, score = 0;
+  bool is_complete = true;
+};
+
+// All hypotheses that are possible, the best first; sums of logarithms of probabilities, by hand.
+template <class State>
+std::vector<Found> enumerate(const State& start, const Steps<State>& steps,
+                             const SearchOptions& options) {
+  std::vector<Found> all;
+  const auto add = [&](const Actions& actions, double sum, std::size_t length, bool is_complete) {
+    const double penalty =
+        std::pow((5.0 + static_cast<double>(length)) / 6.0, options.length_penalty);
+    all.push_back({actions, sum, sum / penalty, is_complete});
+  };
+  const std::function<void(const State&, Actions, double)> go = [&](const State& state,
+                                                                    Actions actions, double sum) {
+    if (steps.is_done && steps.is_done(state)) return add(actions, sum, actions.size(), true);
+    if (actions.size() == options.max_length) return add(actions, sum, actions.size(), false);
+    const std::vector<double> scores = as_doubles(steps.scores(state).value());
+    std::vector<unsigned> allowed(scores.size());
+    for (unsigned i = 0; i < allowed.size(); ++i) allowed[i] = i;
+    if (steps.allowed) allowed = steps.allowed(state);
+    std::erase_if(allowed, [&](unsigned action) { return scores[action] == -INFINITY; });
+    double total = 0;
+    for (unsigned action : allowed) total += std::exp(scores[action]);
+    for (unsigned action : allowed) {
+      const double next = sum + scores[action] - std::log(total);
+      if (action == options.end) {
+        add(actions, next, actions.size() + 1, true);
+      } else {
+        Actions longer = actions;
+        longer.push_back(action);
+        go(steps.advance(state, action), longer, next);
+      }
+    }
+  };
+  go(start, {}, 0);
+  std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    return std::pair(a.is_complete, a.score) > std::pair(b.is_complete, b.score);
+  });
+  return all;
+}
+
+template <class State>
+void expect_the_best(const std::vector<Hypothesis<State>>& found, const std::vector<Found>& all,
+                     std::size_t n_best) {
+  ASSERT_EQ(found.size(), std::min(n_best, all.size()));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].actions, all[i].actions) << i;
+    EXPECT_NEAR(found[i].sum, all[i].sum, 1e-5) << i;
+    EXPECT_NEAR(found[i].score, all[i].score, 1e-5) << i;
+    EXPECT_EQ(found[i].is_complete, all[i].is_complete) << i;
+  }
 }
 
 // What the logarithms of probabilities of all steps took.

@@ -44,57 +44,11 @@ struct Setting {
     return scores_after(actions, seed, forbidden, may_end);
   }
   Steps<Actions> steps(ComputationGraph& graph) const {
-    return {.scores =
-                [setting = *this, &graph](const Actions& actions) {
-                  return input(graph, {kActions}, setting.scores(actions));
-                },
-            .advance =
-                [](Actions actions, unsigned action) {
-                  actions.push_back(action);
-                  return actions;
-                }};
+    return steps_of([setting = *this, &graph](const Actions& actions) {
+      return input(graph, {kActions}, setting.scores(actions));
+    });
   }
 };
-
-struct Found {
-  Actions actions;
-  double sum = 0;
-  bool is_complete = false;
-};
-
-void enumerate(const Setting& setting, std::size_t max_length, const Found& before,
-               std::vector<Found>& all) {
-  if (before.actions.size() == max_length) {
-    all.push_back(before);
-    return;
-  }
-  const std::vector<float> scores = setting.scores(before.actions);
-  double total = 0;
-  for (const float score : scores) total += std::exp(static_cast<double>(score));
-  for (unsigned action = 0; action < kActions; ++action) {
-    if (scores[action] == kNever) continue;
-    Found next = before;
-    next.sum += static_cast<double>(scores[action]) - std::log(total);
-    if (action == kEnd) {
-      next.is_complete = true;
-      all.push_back(next);
-    } else {
-      next.actions.push_back(action);
-      enumerate(setting, max_length, next, all);
-    }
-  }
-}
-
-/// All hypotheses that are possible, the best first.
-std::vector<Found> enumerate(const Setting& setting, std::size_t max_length) {
-  std::vector<Found> all;
-  // The end is an action, too: what is as long as it may be without it is not complete.
-  enumerate(setting, max_length, {}, all);
-  std::ranges::stable_sort(all, [](const Found& a, const Found& b) {
-    return std::pair(a.is_complete, a.sum) > std::pair(b.is_complete, b.sum);
-  });
-  return all;
-}
 
 template <class F>
 void for_each_setting(const F& f) {
@@ -110,18 +64,13 @@ void for_each_setting(const F& f) {
 
 TEST(DecodeEdgesTest, WideBeamsFindAllThatIsPossible) {
   for_each_setting([](const Setting& setting, std::size_t max_length) {
-    const std::vector<Found> all = enumerate(setting, max_length);
     ComputationGraph graph;
+    SearchOptions options = {.end = kEnd, .max_length = max_length, .beam = 1000};
+    const Steps<Actions> steps = setting.steps(graph);
+    const std::vector<Found> all = enumerate(Actions(), steps, options);
     for (const std::size_t n_best : {1u, 3u, 1000u}) {
-      const auto found =
-          beam_search(Actions(), setting.steps(graph),
-                      {.end = kEnd, .max_length = max_length, .beam = 1000, .n_best = n_best});
-      ASSERT_EQ(found.size(), std::min(n_best, all.size()));
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        EXPECT_EQ(found[i].actions, all[i].actions);
-        EXPECT_EQ(found[i].is_complete, all[i].is_complete);
-        EXPECT_NEAR(found[i].sum, all[i].sum, 1e-5);
-      }
+      options.n_best = n_best;
+      expect_the_best(beam_search(Actions(), steps, options), all, n_best);
     }
   });
 }
@@ -149,13 +98,14 @@ TEST(DecodeEdgesTest, GreedyTakesTheBestOfWhatIsPossible) {
 TEST(DecodeEdgesTest, SamplesAreWhatIsPossible) {
   Random random(3);
   for_each_setting([&](const Setting& setting, std::size_t max_length) {
+    ComputationGraph graph;
+    const SearchOptions options = {.end = kEnd, .max_length = max_length};
+    const Steps<Actions> steps = setting.steps(graph);
     std::set<std::pair<Actions, bool>> possible;
-    for (const Found& each : enumerate(setting, max_length)) {
+    for (const Found& each : enumerate(Actions(), steps, options)) {
       possible.insert({each.actions, each.is_complete});
     }
-    ComputationGraph graph;
-    for (const auto& drawn : samples(Actions(), setting.steps(graph), 8, random,
-                                     {.end = kEnd, .max_length = max_length})) {
+    for (const auto& drawn : samples(Actions(), steps, 8, random, options)) {
       EXPECT_TRUE(possible.contains({drawn.actions, drawn.is_complete}));
     }
   });
