@@ -88,27 +88,6 @@ TEST(ConstituentsTest, OfASentenceThatIsNone) {
             1u);
 }
 
-/// Random scores of all spans, as parameters.
-struct Scores {
-  Scores(unsigned words, unsigned labels, DType dtype = DType::f64) : model(1, dtype) {
-    for (unsigned width = 1; width <= words; ++width) {
-      widths.push_back(model.add_parameters({labels, words - width + 1}));
-    }
-    randomise(model, 9 + words);
-  }
-  std::vector<Expression> in(ComputationGraph& graph) const {
-    std::vector<Expression> scores;
-    for (const Parameter& width : widths) {
-      const Dim dim = width.dim();
-      scores.push_back(reshape(own_copy(graph, width), Dim({dim[0]}, dim[1])));
-    }
-    return scores;
-  }
-
-  ParameterCollection model;
-  std::vector<Parameter> widths;
-};
-
 /// All binary trees of spans without labels.
 std::vector<Spans> all_trees(unsigned start, unsigned end) {
   std::vector<Spans> trees;
@@ -136,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConstituentsLossTest,
 // The sum over all binary trees that have the constituents, one by one.
 TEST_P(ConstituentsLossTest, AgreesWithAllTreesOneByOne) {
   constexpr unsigned kWords = 5, kLabels = 3;
-  const Scores scores(kWords, kLabels);
+  const SpanScores scores(kWords, kLabels, kWords, DType::f64);
   const Spans& gold = GetParam();
   LogSum fitting;
   for (Spans tree : all_trees(0, kWords)) {
@@ -161,7 +140,7 @@ TEST_P(ConstituentsLossTest, AgreesWithAllTreesOneByOne) {
     }
   }
   ComputationGraph graph(double_options());
-  const std::vector<Expression> all = scores.in(graph);
+  const std::vector<Expression> all = scores(graph, kWords);
   const Expression loss = constituents_loss(all, gold, kNone);
   EXPECT_EQ(loss.dim(), Dim({1}));
   EXPECT_NEAR(loss.value().at(0), span_log_partition(all).value().at(0) - fitting.value(), 1e-12);
@@ -169,10 +148,10 @@ TEST_P(ConstituentsLossTest, AgreesWithAllTreesOneByOne) {
 
 // A binary tree has one way to be split.
 TEST(ConstituentsTest, TheLossOfABinaryTreeIsThatOfItsSpans) {
-  const Scores scores(4, 3);
+  const SpanScores scores(4, 3, 4, DType::f64);
   const Spans binary = binarised(Spans{{0, 4, 1}, {1, 4, 2}, {2, 4, 1}}, 4, kNone);
   ComputationGraph graph(double_options());
-  const std::vector<Expression> all = scores.in(graph);
+  const std::vector<Expression> all = scores(graph, 4);
   EXPECT_NEAR(constituents_loss(all, constituents(binary, kNone), kNone).value().at(0),
               span_loss(all, binary).value().at(0), 1e-12);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -33,6 +34,30 @@ class LogSum {
 inline Expression own_copy(ComputationGraph& graph, const Parameter& values) {
   return parameter(graph, values) + input(graph, 0.0f);
 }
+
+/// Scores of spans that are parameters, one of {labels, n - w + 1} for each width w.
+struct SpanScores {
+  SpanScores(unsigned words, unsigned labels, unsigned longest, DType dtype) : model(1, dtype) {
+    for (unsigned width = 1; width <= std::min(words, longest); ++width) {
+      widths.push_back(model.add_parameters({labels, words - width + 1}));
+    }
+    randomise(model, 9 + words);
+  }
+
+  /// Those of the first words, with spans as minibatch elements.
+  std::vector<Expression> operator()(ComputationGraph& graph, unsigned words) const {
+    std::vector<Expression> result;
+    for (unsigned width = 1; width <= std::min<std::size_t>(words, widths.size()); ++width) {
+      const unsigned labels = widths[0].dim().rows(), count = words - width + 1;
+      const Expression all = own_copy(graph, widths[width - 1]);
+      result.push_back(reshape(pick_range(all, 0, count, 1), Dim({labels}, count)));
+    }
+    return result;
+  }
+
+  ParameterCollection model;
+  std::vector<Parameter> widths;
+};
 
 /// Records the loss of sample i.
 using RecordLoss = std::function<Expression(ComputationGraph&, unsigned sample)>;

@@ -1,0 +1,171 @@
+// CRFs over segments and over the spans of trees: batches, waves, large scores, errors.
+// edges_test.cpp compares them with all segmentations and all trees.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/structured/semi_markov_crf.h"
+#include "nn/structured/span_crf.h"
+#include "tests/support/message_of.h"
+#include "tests/support/structured.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Spans = std::vector<LabelledSpan>;
+using Scores = std::vector<Expression>;
+
+/// Expects that sentences of 1, 2, ... words find what they find alone, in one wave.
+template <class Best>
+void expect_one_wave(unsigned longest, const Best& best) {
+  Minibatch batch;
+  const auto together =
+      for_each_sample(batch, longest, [&](ComputationGraph& graph, std::size_t i) {
+        return best(graph, static_cast<unsigned>(i) + 1);
+      });
+  for (unsigned words = 1; words <= longest; ++words) {
+    ComputationGraph graph;
+    EXPECT_EQ(together[words - 1], best(graph, words));
+  }
+  EXPECT_EQ(batch.explain().wave_count, 1u);
+}
+
+// ------------------------------------------------------------------------------------ segments
+
+/// Words one by one.
+Spans single_words(unsigned words) {
+  Spans segments;
+  for (unsigned i = 0; i < words; ++i) segments.push_back({i, i + 1, i % 3});
+  return segments;
+}
+
+TEST(SemiMarkovCRFTest, SentencesOfAllLengthsShareBatches) {
+  SpanScores scores(36, 3, 6, DType::f32);
+  const SemiMarkovCRF crf(scores.model, 3, {.max_length = 6});
+  expect_lengths_share_batches(1.25, [&](ComputationGraph& graph, unsigned words) {
+    return crf.loss(scores(graph, words), single_words(words));
+  });
+}
+
+TEST(SemiMarkovCRFTest, SentencesThatWaitForTheirSegmentsTakeOneWave) {
+  SpanScores scores(9, 3, 4, DType::f32);
+  const SemiMarkovCRF crf(scores.model, 3, {.max_length = 4});
+  expect_one_wave(
+      9, [&](ComputationGraph& graph, unsigned words) { return crf.best(scores(graph, words)); });
+}
+
+TEST(SemiMarkovCRFTest, LargeScoresDoNotOverflow) {
+  ParameterCollection model;
+  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
+  ComputationGraph graph;
+  const std::vector<Expression> scores = {constant(graph, Dim({2}, 3), 1e4f),
+                                          constant(graph, Dim({2}, 2), -1e4f)};
+  EXPECT_NEAR(crf.log_partition(scores).value().at(0), 3e4 + std::log(8), 1e-2);
+}
+
+TEST(SemiMarkovCRFTest, Errors) {
+  ParameterCollection model, other;
+  EXPECT_THROW(SemiMarkovCRF(other, 0, {.max_length = 2}), ShapeError);
+  EXPECT_THROW(SemiMarkovCRF(other, 2, {.max_length = 0}), UsageError);
+  const SemiMarkovCRF crf(model, 2, {.max_length = 2});
+  ComputationGraph graph;
+  const auto matrix = [&](unsigned labels, unsigned count) {
+    return ones(graph, Dim({labels}, count));
+  };
+  const Scores good = {matrix(2, 3), matrix(2, 2)};
+  EXPECT_THROW(crf.log_partition({}), UsageError);
+  EXPECT_THROW(crf.best({}), UsageError);
+  EXPECT_THROW(crf.log_partition(Scores{matrix(2, 3)}), ShapeError);
+  EXPECT_THROW(crf.log_partition(Scores{matrix(2, 3), matrix(2, 2), matrix(2, 1)}), ShapeError);
+  EXPECT_THROW(crf.log_partition(Scores{matrix(3, 3), matrix(3, 2)}), ShapeError);
+  EXPECT_THROW(crf.log_partition(Scores{matrix(2, 3), matrix(3, 2)}), ShapeError);
+  EXPECT_THROW(crf.best(Scores{matrix(2, 3), matrix(2, 3)}), ShapeError);
+  EXPECT_NO_THROW(crf.loss(good, Spans{{0, 1, 0}, {1, 3, 1}}));
+  for (const Spans& wrong : {Spans{}, Spans{{0, 1, 0}}, Spans{{0, 3, 0}},
+                             Spans{{0, 1, 0}, {1, 3, 2}}, Spans{{0, 1, 0}, {2, 3, 1}},
+                             Spans{{0, 1, 0}, {1, 1, 1}, {1, 3, 0}}, Spans{{0, 2, 0}, {2, 4, 1}}}) {
+    EXPECT_THROW(crf.loss(good, wrong), UsageError);
+  }
+  EXPECT_EQ(message_of<UsageError>([&] {
+              crf.score(good, Spans{{0, 2, 0}});
+            }),
+            "[SemiMarkovCRF] need segments of all 3 words; got those of 2");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(crf.best(Scores{constant(graph, {2}, nan)}), NumericError);
+  Parameter(model.find("/semi_markov_crf/end")).values().set(1, static_cast<double>(nan));
+  EXPECT_THROW(crf.best(good), NumericError);
+}
+
+// --------------------------------------------------------------------------------------- trees
+
+/// A tree whose left parts are words.
+Spans right_branching(unsigned words) {
+  Spans tree;
+  for (unsigned start = 0; start < words; ++start) {
+    tree.push_back({start, words, start % 3});
+    if (start + 1 < words) tree.push_back({start, start + 1, 1});
+  }
+  return tree;
+}
+
+TEST(SpanCRFTest, SentencesOfAllLengthsShareBatches) {
+  const SpanScores scores(36, 3, 36, DType::f32);
+  expect_lengths_share_batches(1.1, [&](ComputationGraph& graph, unsigned words) {
+    return span_loss(scores(graph, words), right_branching(words));
+  });
+}
+
+// However many widths a sentence has, it waits for all their scores at once.
+TEST(SpanCRFTest, SentencesThatWaitForTheirTreesTakeOneWave) {
+  const SpanScores scores(12, 2, 12, DType::f32);
+  expect_one_wave(12, [&](ComputationGraph& graph, unsigned words) {
+    return best_spans(scores(graph, words));
+  });
+}
+
+TEST(SpanCRFTest, LargeScoresDoNotOverflow) {
+  ComputationGraph graph;
+  const std::vector<Expression> scores = {constant(graph, Dim({2}, 3), 1e4f),
+                                          constant(graph, Dim({2}, 2), -1e4f),
+                                          constant(graph, Dim({2}), 1e4f)};
+  EXPECT_NEAR(span_log_partition(scores).value().at(0), 3e4 + std::log(2 * 32), 1e-2);
+}
+
+TEST(SpanCRFTest, Errors) {
+  ComputationGraph graph;
+  const auto matrix = [&](unsigned labels, unsigned count) {
+    return ones(graph, Dim({labels}, count));
+  };
+  const Scores good = {matrix(2, 2), matrix(2, 1)};
+  EXPECT_THROW(span_log_partition({}), UsageError);
+  EXPECT_THROW(best_spans({}), UsageError);
+  EXPECT_THROW(span_log_partition(Scores{matrix(2, 2)}), ShapeError);
+  EXPECT_THROW(span_log_partition(Scores{matrix(2, 2), matrix(3, 1)}), ShapeError);
+  EXPECT_THROW(span_log_partition(Scores{matrix(2, 2), matrix(2, 2)}), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              span_loss(Scores{ones(graph, {2, 3}), ones(graph, {2, 2}), ones(graph, {2})}, {});
+            }),
+            "[span_loss] need a vector of scores for each span, a minibatch element, {2X3}; "
+            "got {2,3}: reshape(x, Dim({2}, 3)) makes them of columns");
+  EXPECT_THROW(best_spans(Scores{matrix(2, 2), matrix(2, 1), matrix(2, 1)}), ShapeError);
+  EXPECT_NO_THROW(span_loss(good, Spans{{0, 1, 0}, {0, 2, 1}, {1, 2, 0}}));
+  EXPECT_THROW(span_loss(good, Spans{{0, 1, 0}, {0, 2, 2}, {1, 2, 0}}), UsageError);
+  EXPECT_THROW(span_loss(good, Spans{{0, 1, 0}, {0, 2, 1}}), UsageError);
+  EXPECT_THROW(span_loss(good, Spans{{0, 1, 0}, {0, 1, 1}, {1, 2, 0}}), UsageError);
+  EXPECT_THROW(span_loss(good, Spans{{0, 2, 0}, {1, 2, 1}, {1, 2, 0}}), UsageError);
+  EXPECT_THROW(span_loss(good, Spans{{0, 3, 0}, {0, 2, 1}, {1, 2, 0}}), UsageError);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              span_loss(good, Spans{{0, 2, 0}});
+            }),
+            "[span_score] need the 3 spans of a binary tree over 2 words; got 1 span, 0 to 2");
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(best_spans(Scores{input(graph, nan)}), NumericError);
+  EXPECT_THROW(best_spans(Scores{input(graph, std::numeric_limits<float>::infinity())}),
+               NumericError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
