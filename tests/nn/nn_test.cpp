@@ -23,21 +23,6 @@ struct PlainState {
   Doubles h, c;
 };
 
-PlainState plain_lstm(const ParameterCollection& model, const PlainState& before,
-                      const Doubles& x) {
-  const std::size_t n = before.h.size();
-  Doubles a = numbers(model, "/lstm/b");
-  add_product(a, numbers(model, "/lstm/W"), x);
-  add_product(a, numbers(model, "/lstm/U"), before.h);
-  PlainState after{Doubles(n), Doubles(n)};
-  for (std::size_t e = 0; e < n; ++e) {
-    const double f = sigmoid(a[e]), i = sigmoid(a[n + e]), o = sigmoid(a[2 * n + e]);
-    after.c[e] = i * std::tanh(a[3 * n + e]) + f * before.c[e];
-    after.h[e] = o * std::tanh(after.c[e]);
-  }
-  return after;
-}
-
 /// Tai et al. (2015), equations 9 to 14: a child that is not there has h = c = 0, an input that is
 /// not there is 0. The rows are in the order f_l, f_r, i, o, u.
 PlainState plain_tree_lstm(const ParameterCollection& model, const Doubles* x,
@@ -77,21 +62,25 @@ TEST(NnTest, LinearFollowsTheFormula) {
   EXPECT_THROW(model.find("/plain/b"), UsageError);
 }
 
+// That of the operation, which tests/ops compares with plain loops.
 TEST(NnTest, LSTMFollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
   const LSTM lstm(model, 3, 5);
-  const Embedding inputs(model, 4, 3);
   randomise(model, 2);
   ComputationGraph graph(double_options());
+  const auto p = [&](const std::string& name) {
+    return parameter(graph, Parameter(model.find("/lstm/" + name)));
+  };
+  const Expression matrix = drawn_matrix(graph, 3, 4, 1);
   std::vector<Expression> xs;
-  for (unsigned i = 0; i < 4; ++i) xs.push_back(inputs(graph, i));
+  for (unsigned i = 0; i < 4; ++i) xs.push_back(pick(matrix, i, 1));
   const std::vector<LSTM::State> states = lstm(xs);
   ASSERT_EQ(states.size(), 4u);
-  PlainState expected{Doubles(5), Doubles(5)};
+  CellState expected = {zeros(graph, {5}), zeros(graph, {5})};
   for (unsigned i = 0; i < 4; ++i) {
-    expected = plain_lstm(model, expected, row(inputs.table(), i));
-    expect_near(states[i].h.value(), expected.h);
-    expect_near(states[i].c.value(), expected.c);
+    expected = lstm_cell(p("b"), {p("W"), xs[i], p("U"), expected.h}, {expected.c});
+    EXPECT_EQ(as_doubles(states[i].h.value()), as_doubles(expected.h.value()));
+    EXPECT_EQ(as_doubles(states[i].c.value()), as_doubles(expected.c.value()));
   }
   EXPECT_TRUE(lstm({}).empty());
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -16,55 +15,29 @@
 namespace dynet_like::nn {
 namespace {
 
-TEST(LayerNormTest, FollowsTheFormula) {
+// Those of the operations, which tests/ops compares with plain loops.
+TEST(NormsTest, FollowTheFormulas) {
   ParameterCollection model(1, DType::f64);
   const LayerNorm norm(model, 5);
+  const RMSNorm rms(model, 5), with_epsilon(model, 5, {.epsilon = 0.5f, .name = "other"});
   EXPECT_EQ(numbers(model, "/layer_norm/g"), Doubles(5, 1));
   EXPECT_EQ(numbers(model, "/layer_norm/b"), Doubles(5, 0));
+  EXPECT_EQ(numbers(model, "/rms_norm/g"), Doubles(5, 1));
   randomise(model, 2);
-  const Doubles g = numbers(model, "/layer_norm/g"), b = numbers(model, "/layer_norm/b");
   ComputationGraph graph(double_options());
+  const auto p = [&](const std::string& name) {
+    return parameter(graph, Parameter(model.find(name)));
+  };
   const Expression x = drawn_matrix(graph, 5, 3, 1);
-  const Doubles values = as_doubles(x.value()), got = as_doubles(norm(x).value());
-  for (unsigned j = 0; j < 3; ++j) {
-    double mean = 0, variance = 0;
-    for (unsigned i = 0; i < 5; ++i) mean += values[5 * j + i] / 5;
-    for (unsigned i = 0; i < 5; ++i) variance += std::pow(values[5 * j + i] - mean, 2) / 5;
-    for (unsigned i = 0; i < 5; ++i) {
-      EXPECT_NEAR(got[5 * j + i], g[i] * (values[5 * j + i] - mean) / std::sqrt(variance) + b[i],
-                  1e-9);
-    }
-  }
-  EXPECT_EQ(norm(pick(x, 0, 1)).dim(), Dim({5}));
+  EXPECT_EQ(as_doubles(norm(x).value()),
+            as_doubles(layer_norm(x, p("/layer_norm/g"), p("/layer_norm/b")).value()));
+  EXPECT_EQ(as_doubles(rms(x).value()), as_doubles(rms_norm(x, p("/rms_norm/g")).value()));
+  EXPECT_EQ(as_doubles(with_epsilon(x).value()),
+            as_doubles(rms_norm(x, p("/other/g"), 0.5f).value()));
   EXPECT_THROW(norm(ones(graph, {4, 3})), ShapeError);
+  EXPECT_THROW(rms(ones(graph, {7, 3})), ShapeError);
+  EXPECT_THROW(RMSNorm(model, 5, {.epsilon = -1, .name = "negative"})(x), UsageError);
   EXPECT_THROW(LayerNorm(model, 0), ShapeError);
-}
-
-TEST(RMSNormTest, FollowsTheFormula) {
-  for (const float epsilon : {0.0f, 0.5f}) {
-    ParameterCollection model(1, DType::f64);
-    const RMSNorm norm(model, 5, {.epsilon = epsilon});
-    EXPECT_EQ(numbers(model, "/rms_norm/g"), Doubles(5, 1));
-    const Parameter x = model.add_parameters({5, 3});
-    randomise(model, 2);
-    const Doubles g = numbers(model, "/rms_norm/g"), values = as_doubles(x.values());
-    ComputationGraph graph(double_options());
-    const Doubles got = as_doubles(norm(parameter(graph, x)).value());
-    for (unsigned j = 0; j < 3; ++j) {
-      double squares = 0;
-      for (unsigned i = 0; i < 5; ++i) squares += std::pow(values[5 * j + i], 2);
-      const double divisor = std::sqrt(squares / 5 + static_cast<double>(epsilon));
-      for (unsigned i = 0; i < 5; ++i) {
-        EXPECT_NEAR(got[5 * j + i], g[i] * values[5 * j + i] / divisor, 1e-9);
-      }
-    }
-  }
-  ParameterCollection model;
-  const RMSNorm norm(model, 8), negative(model, 8, {.epsilon = -1, .name = "negative"});
-  ComputationGraph graph;
-  EXPECT_EQ(norm(ones(graph, {8})).dim(), Dim({8}));
-  EXPECT_THROW(norm(ones(graph, {7, 3})), ShapeError);
-  EXPECT_THROW(negative(ones(graph, {8})), UsageError);
   EXPECT_THROW(RMSNorm(model, 0), ShapeError);
 }
 
