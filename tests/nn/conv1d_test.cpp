@@ -27,19 +27,19 @@ const Case kCases[] = {{5, {.width = 1}},
                        {1, {.width = 2, .padding = 5}},
                        {3, {.width = 1, .stride = 7}},
                        {40, {.width = 35, .padding = 1}}};
-constexpr unsigned kInputs = 2, kOutputs = 3;
+constexpr unsigned kChannels = 2, kOutputs = 3;
 
 class Conv1DTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Conv1DTest, FollowsTheFormula) {
   const auto& [columns, options] = GetParam();
   ParameterCollection model(1, DType::f64);
-  const Conv1D layer(model, kInputs, kOutputs, options);
+  const Conv1D layer(model, kChannels, kOutputs, options);
   EXPECT_EQ(numbers(model, "/conv1d/b"), Doubles(kOutputs, 0));
   randomise(model, 3);
   const Doubles w = numbers(model, "/conv1d/W"), b = numbers(model, "/conv1d/b");
   ComputationGraph graph(double_options());
-  const Expression x = drawn_matrix(graph, kInputs, columns, 1);
+  const Expression x = drawn_matrix(graph, kChannels, columns, 1);
   const Doubles numbers = as_doubles(x.value());
   const unsigned span = (options.width - 1) * options.dilation + 1,
                  windows = (columns + 2 * options.padding - span) / options.stride + 1;
@@ -51,9 +51,9 @@ TEST_P(Conv1DTest, FollowsTheFormula) {
         const int column = static_cast<int>(window * options.stride + k * options.dilation) -
                            static_cast<int>(options.padding);
         if (column < 0 || column >= static_cast<int>(columns)) continue;
-        for (unsigned i = 0; i < kInputs; ++i) {
-          sum += w[(k * kInputs + i) * kOutputs + row] *
-                 numbers[static_cast<unsigned>(column) * kInputs + i];
+        for (unsigned i = 0; i < kChannels; ++i) {
+          sum += w[(k * kChannels + i) * kOutputs + row] *
+                 numbers[static_cast<unsigned>(column) * kChannels + i];
         }
       }
       expected.push_back(sum);

@@ -14,7 +14,7 @@ namespace dynet_like::nn {
 namespace {
 
 using Words = std::vector<unsigned>;
-constexpr unsigned kStates = 4, kMeans = 3, kWords = 6;
+constexpr unsigned kSourceStates = 4, kMeans = 3, kWords = 6;
 
 double row_times(const Doubles& matrix, unsigned row, const Doubles& x) {
   double sum = 0;
@@ -24,10 +24,10 @@ double row_times(const Doubles& matrix, unsigned row, const Doubles& x) {
 
 TEST(CopyOutputTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  const CopyOutput output(model, kSourceStates, kWords, {.means = kMeans});
   randomise(model, 3);
   ComputationGraph graph(double_options());
-  const Expression state = reshape(drawn_matrix(graph, kStates, 1, 1), {kStates});
+  const Expression state = reshape(drawn_matrix(graph, kSourceStates, 1, 1), {kSourceStates});
   const Expression mean = reshape(drawn_matrix(graph, kMeans, 1, 2), {kMeans});
   const Attended found = {mean, softmax(reshape(drawn_matrix(graph, 5, 1, 3), {5}))};
   const Words source = {4, 1, 4, 0, 4};
@@ -57,10 +57,10 @@ TEST(CopyOutputTest, FollowsTheFormula) {
 // Own words of the source are copied, never generated; they have probabilities of their own.
 TEST(CopyOutputTest, OwnWordsOfTheSource) {
   ParameterCollection model(1, DType::f64);
-  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  const CopyOutput output(model, kSourceStates, kWords, {.means = kMeans});
   randomise(model, 3);
   ComputationGraph graph(double_options());
-  const Expression state = reshape(drawn_matrix(graph, kStates, 1, 1), {kStates});
+  const Expression state = reshape(drawn_matrix(graph, kSourceStates, 1, 1), {kSourceStates});
   const Expression mean = reshape(drawn_matrix(graph, kMeans, 1, 2), {kMeans});
   const Attended found = {mean, softmax(reshape(drawn_matrix(graph, 5, 1, 3), {5}))};
   const Words source = {kWords + 1, 1, kWords, 0, kWords + 1}, known = {2, 1, 3, 0, 2};
@@ -84,12 +84,13 @@ TEST(CopyOutputTest, OwnWordsOfTheSource) {
 // However many own words there are, a loss has one type.
 TEST(CopyOutputTest, LossesOfOwnWordsShareBatches) {
   ParameterCollection model;
-  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  const CopyOutput output(model, kSourceStates, kWords, {.means = kMeans});
   const auto batches = [&](const std::vector<unsigned>& own) {
     Minibatch batch;
     for (const unsigned count : own) {
       ComputationGraph& graph = batch.new_graph();
-      const Expression state = reshape(drawn_matrix(graph, kStates, 1, count), {kStates});
+      const Expression state =
+          reshape(drawn_matrix(graph, kSourceStates, 1, count), {kSourceStates});
       const Expression mean = reshape(drawn_matrix(graph, kMeans, 1, count), {kMeans});
       Words source;
       for (unsigned i = 0; i < count; ++i) source.push_back(kWords + i);
@@ -106,14 +107,14 @@ TEST(CopyOutputTest, LossesOfOwnWordsShareBatches) {
 // Several hypotheses, each with its own weights.
 TEST(CopyOutputTest, HypothesesAreMinibatchElements) {
   ParameterCollection model;
-  const CopyOutput output(model, kStates, kWords, {.means = kMeans});
+  const CopyOutput output(model, kSourceStates, kWords, {.means = kMeans});
   randomise(model, 3);
   ComputationGraph graph;
   const auto elements = [&](unsigned rows, unsigned seed) {
     return reshape(drawn_matrix(graph, rows, 3, seed), Dim({rows}, 3));
   };
   const Words source = {4, 1, 7, 0, 7};
-  const Expression states = elements(kStates, 1);
+  const Expression states = elements(kSourceStates, 1);
   const Attended found = {elements(kMeans, 2), softmax(elements(5, 3))};
   const Expression all = output(states, found, source);
   EXPECT_EQ(all.dim(), Dim({8}, 3));
@@ -127,12 +128,13 @@ TEST(CopyOutputTest, HypothesesAreMinibatchElements) {
 
 TEST(CoverageTest, EveryHypothesisHasItsOwnMemory) {
   ParameterCollection model;
-  const AdditiveAttention attention(model, kMeans, kStates, {.hidden = 5});
+  const AdditiveAttention attention(model, kMeans, kSourceStates, {.hidden = 5});
   const Coverage cover(model, 5);
   randomise(model, 4);
   ComputationGraph graph;
   const AttentionMemory memory = attention.read(drawn_matrix(graph, kMeans, 6, 1));
-  const Expression queries = reshape(drawn_matrix(graph, kStates, 3, 2), Dim({kStates}, 3));
+  const Expression queries =
+      reshape(drawn_matrix(graph, kSourceStates, 3, 2), Dim({kSourceStates}, 3));
   AttentionMemory all = cover(memory, attention.weights(memory, queries));
   all = cover(all, attention.weights(all, queries));
   const Attended found = attention.attend(all, queries);

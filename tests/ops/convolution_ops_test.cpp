@@ -59,7 +59,7 @@ Doubles plain_pooling(const Convolution& windows, const Doubles& x) {
   });
 }
 
-std::vector<Function> functions() {
+std::vector<Function> convolutions() {
   const Dim image({5, 4, 2}), filters({2, 3, 2, 3});
   const std::vector<unsigned> window = {2, 3}, once = {1, 1}, by_two_rows = {2, 1},
                               by_two_columns = {1, 2};
@@ -138,7 +138,7 @@ std::vector<Function> functions() {
   };
 }
 
-INSTANTIATE_TEST_SUITE_P(Convolutions, ComposedOpTest, ::testing::ValuesIn(functions()),
+INSTANTIATE_TEST_SUITE_P(Convolutions, ComposedOpTest, ::testing::ValuesIn(convolutions()),
                          name_of_function);
 
 TEST(VanillaLstmTest, MasksAndSeveralInputs) {

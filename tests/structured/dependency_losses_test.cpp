@@ -19,8 +19,8 @@ using LogPartition = Expression (*)(const Expression&, Roots);
 using Loss = Expression (*)(const Expression&, std::span<const unsigned>, Roots);
 
 /// Scores of the arcs of a sentence of n words, {n + 1, n}, as a parameter.
-struct Fixture {
-  explicit Fixture(unsigned words, DType dtype = DType::f64, double scale = 3)
+struct DependencyLosses {
+  explicit DependencyLosses(unsigned words, DType dtype = DType::f64, double scale = 3)
       : model(1, dtype), scores(model.add_parameters({words + 1, words})) {
     randomise(model, 3 + words);
     const Tensor values = scores.values();
@@ -51,7 +51,7 @@ Heads chain(unsigned words) {
 }
 
 /// The scores of a sentence of these words, the first ones of a large matrix.
-Expression scores_of(ComputationGraph& graph, const Fixture& fixture, unsigned words) {
+Expression scores_of(ComputationGraph& graph, const DependencyLosses& fixture, unsigned words) {
   const unsigned size = (words + 1) * words;
   const Expression all = own_copy(graph, fixture.scores);
   return reshape(pick_range(reshape(all, Dim({all.dim().size()})), 0, size),
@@ -59,7 +59,7 @@ Expression scores_of(ComputationGraph& graph, const Fixture& fixture, unsigned w
 }
 
 TEST(DependencyLossesTest, SentencesOfAllLengthsShareBatches) {
-  const Fixture fixture(36, DType::f32);
+  const DependencyLosses fixture(36, DType::f32);
   for (const Roots roots : {Roots::one, Roots::any}) {
     expect_lengths_share_batches(1.15, [&](ComputationGraph& graph, unsigned words) {
       return projective_tree_loss(scores_of(graph, fixture, words), chain(words), roots);
@@ -69,7 +69,7 @@ TEST(DependencyLossesTest, SentencesOfAllLengthsShareBatches) {
 
 // Matrices have few sizes: 2 nodes per length, and 13 per size.
 TEST(DependencyLossesTest, DeterminantsOfSomeSizesShareBatches) {
-  const Fixture fixture(36, DType::f32);
+  const DependencyLosses fixture(36, DType::f32);
   std::vector<unsigned> lengths;
   for (unsigned words = 5; words <= 36; ++words) lengths.push_back(words);
   const double batches = batches_of(lengths, [&](ComputationGraph& graph, unsigned words) {

@@ -15,7 +15,7 @@
 namespace dynet_like::nn {
 namespace {
 
-using Scores = std::vector<float>;
+using TreeScores = std::vector<float>;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -23,8 +23,8 @@ const float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// or these with every third arc forbidden.
 enum class Kind { any, ties, forbidden };
 
-Scores draw(unsigned words, Kind kind, Random& random) {
-  Scores scores;
+TreeScores draw(unsigned words, Kind kind, Random& random) {
+  TreeScores scores;
   for (unsigned i = 0; i < words * (words + 1); ++i) {
     scores.push_back(kind == Kind::any ? static_cast<float>(3 * random.normal())
                                        : static_cast<float>(random.below(3)));
@@ -36,8 +36,8 @@ Scores draw(unsigned words, Kind kind, Random& random) {
 
 using Decoder = std::vector<unsigned> (*)(std::span<const float>, Roots);
 
-void expect_best(const Scores& scores, Roots roots, Decoder decode, const std::vector<Heads>& all,
-                 bool is_exact) {
+void expect_best(const TreeScores& scores, Roots roots, Decoder decode,
+                 const std::vector<Heads>& all, bool is_exact) {
   double best = -kInfinity;
   for (const Heads& heads : all) best = std::max(best, score_of(scores, heads));
   if (best == -kInfinity) {
@@ -62,7 +62,7 @@ TEST(DependencyTreesTest, AgreeWithAllTreesOneByOne) {
       const std::vector<Heads> projective = all_projective_trees(words, roots);
       for (int i = 0; i < (words == 6 ? 20 : 60); ++i) {
         for (const Kind kind : {Kind::any, Kind::ties, Kind::forbidden}) {
-          const Scores scores = draw(words, kind, random);
+          const TreeScores scores = draw(words, kind, random);
           expect_best(scores, roots, eisner, projective, kind != Kind::any);
           expect_best(scores, roots, chu_liu_edmonds, all, kind != Kind::any);
         }
@@ -84,10 +84,10 @@ TEST(DependencyTreesTest, ThereAreAsManyTreesAsIsKnown) {
 }
 
 TEST(DependencyTreesTest, OfEqualTreesAlwaysTheSame) {
-  const Scores zeros(20, 0.0f);
+  const TreeScores zeros(20, 0.0f);
   EXPECT_EQ(eisner(zeros), (Heads{0, 1, 2, 3}));
   EXPECT_EQ(chu_liu_edmonds(zeros, Roots::any), (Heads{0, 0, 0, 0}));
-  EXPECT_EQ(chu_liu_edmonds(zeros), chu_liu_edmonds(Scores(20, 7.0f)));
+  EXPECT_EQ(chu_liu_edmonds(zeros), chu_liu_edmonds(TreeScores(20, 7.0f)));
 }
 
 // Cycles inside cycles: contracted, and opened where the outer arc enters.
@@ -96,7 +96,7 @@ TEST(DependencyTreesTest, LongSentencesAreAsGoodAsTheirPlantedTrees) {
   for (const unsigned words : {30u, 80u}) {
     Heads planted(words);
     for (unsigned word = 1; word <= words; ++word) planted[word - 1] = word == 1 ? 0 : word - 1;
-    Scores scores(words * (words + 1));
+    TreeScores scores(words * (words + 1));
     for (float& score : scores) score = static_cast<float>(random.normal());
     for (unsigned i = 0; i < words; ++i) scores[planted[i] + (words + 1) * i] += 20;
     EXPECT_EQ(eisner(scores), planted);
@@ -112,7 +112,7 @@ TEST(DependencyTreesTest, LongSentencesAreAsGoodAsTheirPlantedTrees) {
 
 TEST(DependencyTreesTest, TensorsAreReadAsNumbersAre) {
   Random random(5);
-  Scores scores = draw(5, Kind::any, random);
+  TreeScores scores = draw(5, Kind::any, random);
   std::vector<double> doubles(scores.begin(), scores.end());
   const Tensor tensor(Dim({6, 5}), scores.data()), in_double(Dim({6, 5}), doubles.data());
   EXPECT_EQ(eisner(tensor), eisner(scores));
@@ -123,38 +123,38 @@ TEST(DependencyTreesTest, TensorsAreReadAsNumbersAre) {
 
 TEST(DependencyTreesTest, LabelsAreTheBestOfEachArc) {
   // Two words, two labels: scores {label, head, word}.
-  Scores scores = {0, 1, kNaN, 0, 5, 5, 3, 2, 0, 9, 0, 0};
+  TreeScores scores = {0, 1, kNaN, 0, 5, 5, 3, 2, 0, 9, 0, 0};
   EXPECT_EQ(best_labels(scores, Heads{0, 1}), (Heads{1, 1}));
   EXPECT_EQ(best_labels(Tensor(Dim({2, 3, 2}), scores.data()), Heads{2, 0}), (Heads{0, 0}));
   EXPECT_THROW(best_labels(scores, Heads{1, 0}), NumericError);
   EXPECT_THROW(best_labels(scores, Heads{3, 0}), UsageError);
   EXPECT_THROW(best_labels(scores, Heads{}), UsageError);
-  EXPECT_THROW(best_labels(Scores{}, Heads{0}), UsageError);
-  EXPECT_THROW(best_labels(Scores(11), Heads{0, 1}), UsageError);
+  EXPECT_THROW(best_labels(TreeScores{}, Heads{0}), UsageError);
+  EXPECT_THROW(best_labels(TreeScores(11), Heads{0, 1}), UsageError);
 }
 
 TEST(DependencyTreesTest, Errors) {
   for (const Decoder decode : {Decoder(eisner), Decoder(chu_liu_edmonds)}) {
-    EXPECT_THROW(decode(Scores{}, Roots::one), UsageError);
-    EXPECT_THROW(decode(Scores(7), Roots::one), UsageError);
-    EXPECT_THROW(decode(Scores{0, 0, 0, kNaN, 0, 0}, Roots::one), NumericError);
-    EXPECT_THROW(decode(Scores{kInfinity, 0, 0, 0, 0, 0}, Roots::one), NumericError);
-    EXPECT_THROW(decode(Scores{-kInfinity, 0, 0, -kInfinity, 0, 0}, Roots::one), UsageError);
+    EXPECT_THROW(decode(TreeScores{}, Roots::one), UsageError);
+    EXPECT_THROW(decode(TreeScores(7), Roots::one), UsageError);
+    EXPECT_THROW(decode(TreeScores{0, 0, 0, kNaN, 0, 0}, Roots::one), NumericError);
+    EXPECT_THROW(decode(TreeScores{kInfinity, 0, 0, 0, 0, 0}, Roots::one), NumericError);
+    EXPECT_THROW(decode(TreeScores{-kInfinity, 0, 0, -kInfinity, 0, 0}, Roots::one), UsageError);
     // Two words that hang on the root only.
-    const Scores two_roots = {0, 0, -kInfinity, 0, -kInfinity, 0};
+    const TreeScores two_roots = {0, 0, -kInfinity, 0, -kInfinity, 0};
     EXPECT_THROW(decode(two_roots, Roots::one), UsageError);
     EXPECT_EQ(decode(two_roots, Roots::any), (Heads{0, 0}));
   }
-  Scores numbers(12);
+  TreeScores numbers(12);
   for (const Dim& dim : {Dim({3, 4}), Dim({12}), Dim({3, 2}, 2), Dim({3, 2, 2})}) {
     EXPECT_THROW(eisner(Tensor(dim, numbers.data())), ShapeError);
     EXPECT_THROW(chu_liu_edmonds(Tensor(dim, numbers.data())), ShapeError);
     EXPECT_THROW(best_labels(Tensor(dim, numbers.data()), Heads{0, 1, 2}), ShapeError);
   }
-  EXPECT_EQ(message_of<UsageError>([] { eisner(Scores(7)); }),
+  EXPECT_EQ(message_of<UsageError>([] { eisner(TreeScores(7)); }),
             "[eisner] need n (n + 1) scores of arcs for n words, n at least 1; got 7");
   EXPECT_EQ(message_of<NumericError>([] {
-              chu_liu_edmonds(Scores{0, 0, 0, kNaN, 0, 0});
+              chu_liu_edmonds(TreeScores{0, 0, 0, kNaN, 0, 0});
             }),
             "[chu_liu_edmonds] need numbers below infinity; got nan for the arc from 0 to 2");
 }
