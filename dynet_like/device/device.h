@@ -19,16 +19,12 @@ class ThreadPool;
 class Updates;
 }  // namespace detail
 
-/// How a GPU computes large products: those of thousands of columns, and sums of as many outer
-/// products. Tensor cores are used for 32-bit numbers only; their sums have 32 bits, too. With all
-/// choices but `exact`, an item may have other bits in a large batch than in a small one. The bits
-/// are still the same from run to run.
+/// How a GPU computes large products of 32-bit numbers: those of thousands of columns, and sums of as
+/// many outer products. With tf32 an item may have other bits in a large batch than in a small one.
+/// The bits are still the same from run to run.
 enum class LargeProducts : std::uint8_t {
-  exact,    ///< like small products: every product and sum is rounded to 24 bits
-  library,  ///< weight gradients by cuBLAS, as exact; the bits depend on its version
-  tf32x3,   ///< tensor cores, numbers in two parts of 11 bits each: almost as exact
-  tf32,     ///< tensor cores, numbers rounded to 11 bits
-  bf16      ///< tensor cores, numbers rounded to 8 bits
+  exact,  ///< like small products: every product and sum is rounded to 24 bits
+  tf32    ///< tensor cores: numbers are rounded to 11 bits, sums have 24
 };
 
 /// Reads bytes from a device while the device goes on with later calls.
@@ -71,7 +67,7 @@ class Device {
   virtual void submit() {}
 
   /// Chooses how large products are computed from now on; the default is `exact`. The CPU ignores
-  /// it. Throws DeviceError if cuBLAS is chosen but not installed.
+  /// it.
   virtual void set_large_products(LargeProducts /*how*/) {}
 
   /// From now on, counts().busy_seconds is the time that the device took for its finished

@@ -3,11 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string_view>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/device/device.h"
 #ifdef DYNET_LIKE_CUDA_HOST
 #include "dynet_like/device/cuda/host/order.h"
 #endif
@@ -33,18 +29,5 @@ inline constexpr bool kEmulated = false;
 inline void set_thread_order(std::uint64_t) {}
 
 #endif
-
-/// Whether LargeProducts::library can be chosen here.
-inline bool has_cublas() {
-  const std::shared_ptr<Device> device = open_device(kCudaDevice);
-  try {
-    device->set_large_products(LargeProducts::library);
-  } catch (const DeviceError& error) {
-    if (std::string_view(error.what()).find("need libcublas") == std::string_view::npos) throw;
-    return false;
-  }
-  device->set_large_products(LargeProducts::exact);
-  return true;
-}
 
 }  // namespace dynet_like

@@ -167,9 +167,8 @@ void GatheredProducts<T>::launch_warp_tiles(Commands& commands, bool transposed)
 template <class T>
 void GatheredProducts<T>::launch_large(Commands& commands, bool transposed) {
   if constexpr (std::is_same_v<T, float>) {
-    const LargeProducts how = commands.large_products();
-    if (how != LargeProducts::exact && how != LargeProducts::library) {
-      return with_tensor_tile(how, [&]<class Tile>() { launch_tiles<Tile>(commands, transposed); });
+    if (commands.large_products() == LargeProducts::tf32) {
+      return launch_tiles<TensorTile>(commands, transposed);
     }
   }
   launch_tiles<typename BlockTiles<T>::Large>(commands, transposed);

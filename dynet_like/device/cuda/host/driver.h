@@ -1,4 +1,4 @@
-// The state of the stand-ins for CUDA's runtime and cuBLAS: devices, objects, queued work.
+// The state of the stand-in for CUDA's runtime: devices, objects, queued work.
 //
 // Work runs as late as possible: when the host waits for it. (In descending order it runs at once,
 // in random order some of it at any time.) So a missing wait is found. A fault is an error of the
@@ -93,7 +93,6 @@ struct Objects {
   using Set = std::set<T, std::less<>, OwnMemory<T>>;
   Set<cudaStream_t> streams;
   Set<cudaEvent_t> events;
-  Set<void*> handles;  ///< of cuBLAS
   std::map<void*, std::size_t, std::less<>, OwnMemory<std::pair<void* const, std::size_t>>> pinned;
 
   void need_stream(const char* what, cudaStream_t stream) const;
@@ -159,7 +158,6 @@ class Driver {
 
   Objects objects;
   int device_count = 1;
-  bool cublas_hidden = false;
   bool blocks_meet = true;
   std::string fault;  ///< reported by the next call
 

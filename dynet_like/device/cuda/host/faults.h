@@ -17,12 +17,10 @@ bool stop_failing();
 
 /// Sets the number of devices; the default is 1.
 void set_device_count(int count);
-/// Whether cuBLAS appears not to be installed.
-void hide_cublas(bool hidden);
 /// Whether devices that are opened from now on support launches whose blocks wait for each other.
 void let_blocks_meet(bool may);
 
-/// The number of streams, events, cuBLAS handles and pinned blocks that were not given back.
+/// The number of streams, events and pinned blocks that were not given back.
 std::uint64_t live_objects();
 /// The number of queued pieces of work that have not run.
 std::uint64_t queued_work();
