@@ -1,6 +1,6 @@
 // Every kernel for GPUs against the CPU's, called through queues: values and gradients agree within
-// a bound per op, an item has the bits that it has alone, and the order in which threads run does
-// not matter.
+// a bound per op, and an item has the bits that it has alone and every time. Items begin at aligned
+// addresses and at others.
 //
 // Bounds are in epsilon (2^-23, 2^-52): of the number itself for values of elementwise ops, where
 // functions differ in the last places; else of the largest number of the item, which is taken to be
@@ -109,12 +109,82 @@ std::vector<OpCall> long_calls() {
   return calls;
 }
 
-std::vector<OpCall> calls_to_compare() {
-  std::vector<OpCall> calls = all_calls();
-  const std::vector<OpCall> more = long_calls();
-  calls.insert(calls.end(), more.begin(), more.end());
-  return calls;
+/// A number of items, and how many launches the forward kernel takes then, or 0.
+struct Batch {
+  std::size_t n;
+  std::uint64_t launches = 0;
+};
+struct KernelCase : OpCall {
+  std::vector<Batch> batches = {{3}, {17}};
+};
+
+/// b + W1 x1 + W2 x2 for so many columns per item.
+KernelCase affine_map(unsigned rows, unsigned inner, unsigned columns, std::vector<Batch> batches) {
+  const unsigned other = inner / 2 + 1;
+  const std::string name = "affine_transform_" + std::to_string(rows) + "_" +
+                           std::to_string(inner) + "_" + std::to_string(columns);
+  return {{&ops::affine_transform,
+           {{Dim({rows}), Dim({rows, inner}), Dim({inner, columns}), Dim({rows, other}),
+             Dim({other, columns})}},
+           name},
+          std::move(batches)};
 }
+KernelCase lstm(unsigned children, unsigned hidden, unsigned inputs, std::vector<Batch> batches) {
+  const unsigned rows = (children + 3) * hidden;
+  std::vector<Dim> dims = {Dim({rows})};
+  dims.insert(dims.end(), children, Dim({hidden}));
+  for (const unsigned inner : {hidden, inputs}) {
+    dims.insert(dims.end(), {Dim({rows, inner}), Dim({inner})});
+  }
+  return {{&ops::lstm_cell, {std::move(dims), {children, 0}}, "lstm_" + std::to_string(rows)},
+          std::move(batches)};
+}
+KernelCase gru(unsigned hidden, unsigned inputs, std::vector<Batch> batches) {
+  std::vector<Dim> dims;
+  for (const unsigned inner : {hidden, inputs}) {
+    dims.insert(dims.end(), {Dim({3 * hidden}), Dim({3 * hidden, inner}), Dim({inner})});
+  }
+  return {{&ops::gru_cell, {std::move(dims)}, "gru_" + std::to_string(3 * hidden + inputs)},
+          std::move(batches)};
+}
+
+/// Products and cells with every kind of tile. The number of terms decides how many chunks a product
+/// has, and that of columns how large its tiles are. A cell with few columns is one launch.
+std::vector<KernelCase> products() {
+  return {affine_map(33, 35, 1, {{1}, {2}, {5}, {16}}),
+          affine_map(20, 12, 1, {{3}, {8}, {17}}),
+          affine_map(1, 1, 1, {{40}}),  // shapes that fill no tile
+          affine_map(5, 3, 1, {{40}}),
+          affine_map(67, 129, 1, {{40}}),
+          affine_map(130, 70, 1, {{40}}),
+          affine_map(64, 64, 1, {{40}}),
+          affine_map(35, 20, 7, {{13}}),  // several columns
+          affine_map(64, 32, 16, {{4}}),
+          affine_map(33, 300, 1, {{20}}),  // chunks: 451 terms forward, or 300 backward
+          affine_map(300, 20, 1, {{20}}),
+          affine_map(140, 130, 2, {{3}}),
+          affine_map(270, 100, 1, {{830}}),  // medium tiles
+          affine_map(140, 270, 1, {{830}}),
+          affine_map(1030, 6, 1, {{980}}),  // large tiles
+          lstm(1, 50, 90, {{1100, 2}, {400, 1}, {40, 1}}),
+          lstm(2, 50, 20, {{1050, 2}}),
+          lstm(3, 37, 20, {{41, 1}}),
+          lstm(16, 5, 3, {{4, 2}}),  // a tile has no room for a vector of each of 19 gates
+          gru(70, 140, {{900, 2}}),
+          gru(21, 130, {{20, 1}}),
+          gru(21, 3, {{41, 1}})};
+}
+
+std::vector<KernelCase> cases() {
+  std::vector<KernelCase> all = products();
+  for (const auto& calls : {all_calls(), long_calls()}) {
+    for (const OpCall& call : calls) all.push_back({call});
+  }
+  return all;
+}
+
+/// With more items the kernels run with shared arguments only, which then get no gradients.
+constexpr std::size_t kMostItemsOfTheirOwn = 100;
 
 /// What a call gives for every item: its value, what is kept, gradients, and what is left for
 /// shared arguments. Where nothing was wanted there is what was there before.
@@ -137,12 +207,14 @@ class Calls {
   }
   bool shares_any() const { return std::ranges::count(is_shared_, 0) != std::ssize(is_shared_); }
 
-  /// Forward and backward for the items [first, first + n) of a batch; what is shared is given by
-  /// the first item of all. Item i's gradient of input j is written, added to 0.25 or not wanted,
-  /// by turns.
-  Results<E> run(std::span<const Item> all, std::size_t first, std::size_t n) {
+  /// Forward and backward for the items [first, first + n) of a batch, in which the items of `all`
+  /// repeat; what is shared is given by the first one. Item i's gradient of input j is written, added
+  /// to 0.25 or not wanted, by turns. `launches`, if not 0: how many the forward kernel takes.
+  Results<E> run(const std::vector<Item>& all, std::size_t first, std::size_t n,
+                 std::uint64_t launches = 0) {
     blocks_.clear();
-    const std::span<const Item> items = all.subspan(first, n);
+    std::vector<const Item*> items;
+    for (std::size_t i = 0; i < n; ++i) items.push_back(&all[(first + i) % all.size()]);
     const Kernels& kernels = queue_->kernels(*type_.op);
     const int dtype = static_cast<int>(type_.dtype);
     std::vector<std::vector<const void*>> in_places(type_.inputs.size());
@@ -152,14 +224,14 @@ class Calls {
         in[j].shared = put(all[0].inputs[j]);
         continue;
       }
-      for (const Item& item : items) in_places[j].push_back(put(item.inputs[j]));
+      for (const Item* item : items) in_places[j].push_back(put(item->inputs[j]));
       in[j].items = in_places[j].data();
     }
     std::vector<std::uint32_t> integers;
     std::vector<E> reals;
-    for (const Item& item : items) {
-      integers.insert(integers.end(), item.integers.begin(), item.integers.end());
-      for (double real : item.reals) reals.push_back(static_cast<E>(real));
+    for (const Item* item : items) {
+      integers.insert(integers.end(), item->integers.begin(), item->integers.end());
+      for (double real : item->reals) reals.push_back(static_cast<E>(real));
     }
     ForwardCall forward;
     forward.type = &type_;
@@ -169,7 +241,13 @@ class Calls {
     if (type_.saved_size > 0) forward.saved = make(n * type_.saved_size);
     if (!integers.empty()) forward.integers = integers.data();
     if (!reals.empty()) forward.reals = reals.data();
+    queue_->submit();
+    const std::uint64_t before = device_.counts().launches;
     queue_->forward(kernels.forward[dtype], forward);
+    if (launches > 0) {
+      queue_->submit();
+      EXPECT_EQ(device_.counts().launches - before, launches) << n << " items";
+    }
     Results<E> results;
     const auto out = places(forward.out.first, n * type_.op->parts, part_size(type_));
     const auto saved = places(forward.saved, n, type_.saved_size);
@@ -208,6 +286,7 @@ class Calls {
       const E* const of_item = put(draw_weights(type_.output_size, random));
       for (unsigned p = 0; p < type_.op->parts; ++p) dy.push_back(of_item + p * part_size(type_));
       for (std::size_t j = 0; j < inputs; ++j) {
+        if (!has_gradient(j, n)) continue;
         enum { written, added, unwanted };
         const std::size_t kind = (first + i + j) % 3;
         void* place = put(std::vector<double>(type_.inputs[j].size(), 0.25));
@@ -217,7 +296,9 @@ class Calls {
       }
       if (type_.deferred_size > 0) left_.push_back(make(type_.deferred_size));
     }
-    for (std::size_t j = 0; j < inputs; ++j) destinations[j] = {to[j].data(), add[j].data()};
+    for (std::size_t j = 0; j < inputs; ++j) {
+      if (has_gradient(j, n)) destinations[j] = {to[j].data(), add[j].data()};
+    }
     BackwardCall call;
     call.type = &type_;
     call.n = n;
@@ -233,9 +314,14 @@ class Calls {
     queue_->submit();
   }
 
+  bool has_gradient(std::size_t j, std::size_t n) const {
+    return n <= kMostItemsOfTheirOwn || is_shared_[j] == 0;
+  }
   E* make(std::size_t size) {
+    const std::size_t shift = blocks_.size() % 5;  // elements beyond an aligned address
     return reinterpret_cast<E*>(
-        blocks_.emplace_back(std::max<std::size_t>(1, size) * sizeof(E), device_.memory()).data());
+               blocks_.emplace_back((size + shift + 1) * sizeof(E), device_.memory()).data()) +
+           shift;
   }
   E* put(const std::vector<double>& numbers) {
     const std::vector<E> converted(numbers.begin(), numbers.end());
@@ -265,10 +351,11 @@ class Calls {
   std::vector<void*> left_;
 };
 
-/// Whether a difference is that of two ways to compute the same.
+/// Whether a difference is that of two ways to compute the same. `roundings`: how many times as large
+/// as the op's bound it may be.
 template <class E>
 void expect_close(const OpCall& call, const std::vector<E>& expected, const std::vector<E>& got,
-                  bool by_element, const std::string& what) {
+                  bool by_element, double roundings, const std::string& what) {
   constexpr double kEpsilon = static_cast<double>(std::numeric_limits<E>::epsilon());
   double largest = 1;
   for (const Dim& dim : call.shapes.inputs) {
@@ -278,23 +365,26 @@ void expect_close(const OpCall& call, const std::vector<E>& expected, const std:
   ASSERT_EQ(expected.size(), got.size());
   for (std::size_t e = 0; e < expected.size(); ++e) {
     const double x = static_cast<double>(expected[e]), scale = by_element ? std::abs(x) : largest;
-    ASSERT_LE(std::abs(x - static_cast<double>(got[e])), bound_of(*call.op) * kEpsilon * scale)
+    ASSERT_LE(std::abs(x - static_cast<double>(got[e])),
+              roundings * bound_of(*call.op) * kEpsilon * scale)
         << what << ", element " << e << ": " << got[e] << " for " << x;
   }
 }
 
 template <class E>
-void expect_close(const OpCall& call, const Results<E>& expected, const Results<E>& got) {
+void expect_close(const OpCall& call, const Results<E>& expected, const Results<E>& got,
+                  double roundings = 1) {
   const bool by_element = is_elementwise(*call.op);
   for (std::size_t i = 0; i < expected.out.size(); ++i) {
     const std::string item = " of item " + std::to_string(i);
-    expect_close(call, expected.out[i], got.out[i], by_element, "value" + item);
+    expect_close(call, expected.out[i], got.out[i], by_element, roundings, "value" + item);
     for (std::size_t j = 0; j < expected.dx.size(); ++j) {
-      expect_close(call, expected.dx[j][i], got.dx[j][i], false,
+      if (expected.dx[j].empty()) continue;
+      expect_close(call, expected.dx[j][i], got.dx[j][i], false, roundings,
                    "gradient " + std::to_string(j) + item);
     }
     if (!expected.left.empty()) {
-      expect_close(call, expected.left[i], got.left[i], false, "what is left" + item);
+      expect_close(call, expected.left[i], got.left[i], false, roundings, "what is left" + item);
     }
   }
 }
@@ -312,57 +402,70 @@ bool same_bits(const Results<E>& a, const Results<E>& b) {
   return same;
 }
 
+/// The results of the last `n` items.
 template <class E>
-void append(const Results<E>& from, Results<E>& to) {
-  const auto join = [](const auto& more, auto& all) {
-    all.insert(all.end(), more.begin(), more.end());
+Results<E> last_of(const Results<E>& all, std::size_t n) {
+  const auto tail = [n](const auto& list) {
+    return std::vector(list.end() - static_cast<std::ptrdiff_t>(std::min(n, list.size())),
+                       list.end());
   };
-  join(from.out, to.out);
-  join(from.saved, to.saved);
-  join(from.left, to.left);
-  to.dx.resize(from.dx.size());
-  for (std::size_t j = 0; j < from.dx.size(); ++j) join(from.dx[j], to.dx[j]);
+  Results<E> last{tail(all.out), tail(all.saved), tail(all.left), {}};
+  for (const auto& dx : all.dx) last.dx.push_back(tail(dx));
+  return last;
 }
 
-class CudaKernelsTest : public ::testing::TestWithParam<OpCall> {
+class CudaKernelsTest : public ::testing::TestWithParam<KernelCase> {
  protected:
-  ~CudaKernelsTest() override { set_thread_order(0); }
-
   template <class E>
   void check() {
-    const OpCall& call = GetParam();
+    const KernelCase& call = GetParam();
     const std::shared_ptr<Device> device = open_device(kCudaDevice);
-    const std::vector<std::string> without = cuda::ops_without_kernels();
-    const bool falls_back = std::count(without.begin(), without.end(), call.op->name) > 0;
-    const std::uint64_t fallbacks_before = device->counts().fallbacks;
+    const std::uint64_t fallbacks = device->counts().fallbacks;
     for (const bool share : {false, true}) {
       Calls<E> expected(*cpu_device(), call, share), calls(*device, call, share);
       if (share && !calls.shares_any()) break;  // nothing is shared
-      for (const std::size_t n : {3, 17}) {
+      for (const auto& [n, launches] : call.batches) {
+        if (!share && n > kMostItemsOfTheirOwn) continue;
         SCOPED_TRACE(std::to_string(n) + " items" + (share ? ", shared arguments" : ""));
         Random random(n);
-        const std::vector<Item> items = draw_items(call, n, random);
-        set_thread_order(0);
-        const Results<E> results = calls.run(items, 0, n);
+        const std::vector<Item> items = draw_items(call, std::min<std::size_t>(n, 41), random);
+        const Results<E> results = calls.run(items, 0, n, share ? launches : 0);
         expect_close(call, expected.run(items, 0, n), results);
         if (HasFatalFailure()) return;
-        set_thread_order(n == 3 ? 1 : 2);
         EXPECT_TRUE(same_bits(results, calls.run(items, 0, n))) << "other bits the second time";
-        set_thread_order(0);
-        Results<E> alone;
-        for (std::size_t i = 0; i < n; ++i) append(calls.run(items, i, 1), alone);
-        EXPECT_TRUE(same_bits(results, alone)) << "other bits alone";
+        for (const std::size_t few : {1, 2, 16, 40, 400}) {
+          if (few >= n) break;
+          EXPECT_TRUE(same_bits(last_of(results, few), calls.run(items, n - few, few)))
+              << "other bits in a batch of " << few;
+        }
       }
     }
-    EXPECT_EQ(device->counts().fallbacks > fallbacks_before, falls_back);
+    EXPECT_EQ(device->counts().fallbacks, fallbacks);
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, CudaKernelsTest, ::testing::ValuesIn(calls_to_compare()),
-                         name_of_call);
+INSTANTIATE_TEST_SUITE_P(All, CudaKernelsTest, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(CudaKernelsTest, FloatsAreTheCpus) { check<float>(); }
 TEST_P(CudaKernelsTest, DoublesAreTheCpus) { check<double>(); }
+
+// Large products by tensor cores: as exact as their numbers, and other products.
+TEST(CudaTensorProductsTest, AreAsExactAsTheirNumbers) {
+  const std::shared_ptr<Device> device = open_device(kCudaDevice);
+  for (const KernelCase& call : {affine_map(1030, 9, 1, {{980}}),     // large if not transposed
+                                 affine_map(13, 1030, 1, {{980}})}) {  // if transposed
+    Random random(1);
+    const std::vector<Item> items = draw_items(call, 41, random);
+    Calls<float> calls(*device, call, true);
+    const Results<float> exact = calls.run(items, 0, 980);
+    device->set_large_products(LargeProducts::tf32);
+    const Results<float> rounded = calls.run(items, 0, 980);
+    device->set_large_products(LargeProducts::exact);
+    EXPECT_FALSE(same_bits(rounded, exact));
+    expect_close(call, exact, rounded, 1 << 13);
+  }
+}
 
 TEST(CudaKernelTableTest, EveryOpHasKernels) {
   EXPECT_EQ(cuda::ops_without_kernels(), std::vector<std::string>());

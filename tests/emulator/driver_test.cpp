@@ -1,7 +1,6 @@
 // The stand-in for CUDA's driver finds what a program does wrong, and the library, which runs on
 // it, does none of that: objects, devices, processes, waits, and calls that fail.
 #include <cuda_runtime.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,14 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/device/cuda/host/faults.h"
-#include "dynet_like/device/cuda/host/order.h"
-#include "dynet_like/device/cuda/launch.h"
 #include "dynet_like/dynet_like.h"
-#include "tests/support/cuda_device.h"
-#include "tests/emulator/launch_errors.h"
-#include "tests/support/message_of.h"
+#include "tests/emulator/emulator_fixture.h"
 
 namespace dynet_like::detail::cuda {
 namespace {
@@ -27,12 +20,10 @@ using Floats = std::vector<float>;
 __global__ void add_one(float* to) { to[threadIdx.x] = to[threadIdx.x] + 1; }
 __global__ void throws_an_error(float*) { throw DeviceError("a kernel failed"); }
 
-// A runtime, and what a program that calls CUDA itself has.
-class DriverTest : public testing::Test {
+// A device, and what a program that calls CUDA itself has.
+class DriverTest : public EmulatorTest {
  protected:
   ~DriverTest() override {
-    runtime_.free(there_);
-    host::set_schedule({});
     host::set_device_count(1);
     host::stop_failing();
     cudaSetDevice(0);
@@ -40,15 +31,10 @@ class DriverTest : public testing::Test {
   template <class... Parameters>
   void launch(unsigned threads, void (*kernel)(Parameters...),
               std::type_identity_t<Parameters>... arguments) {
-    cuda::launch<Parameters...>(runtime_, {1, 1, 1, threads}, Threads::independent, kernel,
-                                arguments...);
-  }
-  std::string error_of_wait() {
-    return message_of<DeviceError>([&] { runtime_.wait(); });
+    EmulatorTest::launch({1, 1, 1, threads}, Threads::independent, kernel, arguments...);
   }
 
-  Runtime runtime_{0};
-  float* const there_ = static_cast<float*>(runtime_.allocate(4 * sizeof(float)));
+  float* const there_ = make(Floats(4));
 };
 
 TEST_F(DriverTest, WorkRunsWhenSomebodyWaits) {
@@ -61,13 +47,10 @@ TEST_F(DriverTest, WorkRunsWhenSomebodyWaits) {
   EXPECT_TRUE(std::isnan(got[0]));  // a missing wait
   runtime_.wait();
   EXPECT_EQ(got, (Floats{2, 3, 4, 5}));
-  for (const host::Schedule schedule :
-       {host::Schedule{host::Order::descending}, {host::Order::random, 1}}) {
-    host::set_schedule(schedule);
-    for (int i = 0; i < 20; ++i) launch(4, add_one, there_);
-    EXPECT_LT(host::queued_work(), 20u);
-    runtime_.wait();
-  }
+  host::work_at_random(true);
+  for (int i = 0; i < 20; ++i) launch(4, add_one, there_);
+  EXPECT_LT(host::queued_work(), 20u);
+  runtime_.wait();
 }
 
 TEST_F(DriverTest, WhatIsCopiedMustStayAsItIs) {
@@ -82,7 +65,7 @@ TEST_F(DriverTest, WhatIsCopiedMustStayAsItIs) {
   runtime_.copy_to_device(there_, pinned, 16);
   runtime_.wait();
   pinned[3] = 2;
-  EXPECT_EQ(error_of_wait(), "nothing was thrown");
+  EXPECT_EQ(error_of_wait(), kNothing);
   runtime_.free_pinned(pinned);
 }
 
@@ -293,6 +276,13 @@ Floats train(const std::shared_ptr<Device>& device) {
   return result;
 }
 
+TEST_F(DriverTest, TrainingDoesNotDependOnWhenWorkRuns) {
+  const auto device = open_device("cuda-host");
+  const Floats late = train(device);
+  host::work_at_random(true);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(train(device), late);
+}
+
 // Every call fails once: that is a DeviceError or of no account, and afterwards all is as before.
 TEST_F(DriverTest, WhateverFailsCanBeTriedAgain) {
   const auto device = open_device("cuda-host");
@@ -314,6 +304,32 @@ TEST_F(DriverTest, WhateverFailsCanBeTriedAgain) {
     ASSERT_EQ(train(device), expected) << calls;
   }
   EXPECT_GT(calls, 50u);
+}
+
+TEST_F(DriverTest, AFaultyKernelLeavesCommandsUsable) {
+  float *const a = make({1, 2}), *const b = make({10, 20});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_HAS(error_of([&] {
+                 add(a, 2, {b});
+                 commands_.launch({1, 1, 1, 1}, throws_an_error, a);
+                 commands_.zero(a, 2 * sizeof(float));  // comes after it, so it does not happen
+               }),
+               "a kernel failed");
+    const std::uint64_t before = runtime_.counts().launches;
+    EXPECT_EQ(launches(), before);
+  }
+  EXPECT_EQ(read(a, 2), (Floats{31, 62}));
+  add(a, 2, {b});
+  EXPECT_EQ(read(a, 2), (Floats{41, 82}));
+}
+
+TEST_F(DriverTest, ErrorsOfArgumentsComeBeforeTheDevice) {
+  float* const a = make({1});
+  const float here = 1;
+  add(a, 1, {a});
+  commands_.copy(a, &here, sizeof(float));
+  EXPECT_THROW(commands_.submit(), DeviceError);
+  EXPECT_EQ(read(a, 1), Floats{2});
 }
 
 }  // namespace

@@ -1,54 +1,36 @@
 // Kernels that touch what lies beyond a value but in the same chunk of its arena, on purpose: it is
 // found for what holds when a kernel is asked for, not when it runs.
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/device/cuda/cuda_device.h"
-#include "dynet_like/device/cuda/host/order.h"
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/core/block_pool.h"
-#include "tests/emulator/launch_errors.h"
-#include "tests/support/message_of.h"
+#include "dynet_like/dynet_like.h"
+#include "tests/emulator/emulator_fixture.h"
 
 namespace dynet_like::detail::cuda {
 namespace {
 
-const std::string kNothing = "nothing was thrown";
 const std::string kNeed = "[cuda-host] need accesses within values; got a ";
 
 __global__ void write_at(float* to, unsigned at) { to[at] = 1; }
 __global__ void read_at(const float* from, unsigned at, float* to) { *to = from[at]; }
 
-class LoansTest : public testing::Test {
+class LoansTest : public EmulatorTest {
  protected:
-  ~LoansTest() override { host::set_schedule({}); }
   void ask_to_write(float* to, unsigned at) { commands_.launch({}, write_at, to, at); }
-  std::string error_of_asked() {
-    return message_of<DeviceError>([&] {
-      commands_.submit();
-      runtime_.wait();
-    });
-  }
   std::string error_of_write(float* to, unsigned at) {
-    ask_to_write(to, at);
-    return error_of_asked();
+    return error_of([&] { ask_to_write(to, at); });
   }
 
-  Runtime runtime_{0};
   const std::shared_ptr<MemorySource> memory_ = own_memory(runtime_);
-  Commands commands_{runtime_, memory_};
   Arena arena_{memory_};
 };
 
 TEST_F(LoansTest, AnIndexBeyondAValue) {
   auto* const first = arena_.allocate_array<float>(5);
   auto* const second = arena_.allocate_array<float>(16);
-  for (const host::Order order :
-       {host::Order::ascending, host::Order::descending, host::Order::random}) {
-    host::set_schedule({order, 5});
+  for (const bool at_random : {false, true}) {
+    host::work_at_random(at_random);
     EXPECT_EQ(error_of_write(first, 4), kNothing);
     const std::string error = error_of_write(first, 5);
     EXPECT_HAS(error, kNeed +
@@ -58,20 +40,17 @@ TEST_F(LoansTest, AnIndexBeyondAValue) {
     EXPECT_EQ(error_of_write(second, 15), kNothing);
     EXPECT_HAS(error_of_write(second, 18), "8 bytes behind a value of 64 bytes");
     EXPECT_HAS(error_of_write(second - 1, 0), kNeed);
-    commands_.launch({}, read_at, first, 5u, second);
-    EXPECT_HAS(error_of_asked(), kNeed + "read of 4 bytes");
-    commands_.launch({}, read_at, first, 4u, second);
-    EXPECT_EQ(error_of_asked(), kNothing);
+    EXPECT_HAS(error_of([&] { commands_.launch({}, read_at, first, 5u, second); }),
+               kNeed + "read of 4 bytes");
+    EXPECT_EQ(error_of([&] { commands_.launch({}, read_at, first, 4u, second); }), kNothing);
   }
 }
 
 TEST_F(LoansTest, AnIndexBeyondAnAllocation) {
   auto* const numbers = static_cast<float*>(runtime_.allocate(12));
   EXPECT_EQ(error_of_write(numbers, 2), kNothing);
-  commands_.launch({}, read_at, numbers, 4u, numbers);
-  EXPECT_HAS(error_of_asked(), kNeed +
-                                   "read of 4 bytes by thread 0 of block 0, 4 bytes behind a "
-                                   "value of 12 bytes");
+  EXPECT_HAS(error_of([&] { commands_.launch({}, read_at, numbers, 4u, numbers); }),
+             kNeed + "read of 4 bytes by thread 0 of block 0, 4 bytes behind a value of 12 bytes");
   runtime_.free(numbers);
 }
 
@@ -83,11 +62,10 @@ __global__ void write_to(Place place) { *place.at = 1; }
 // The launch itself sees no addresses in structs.
 TEST_F(LoansTest, WhatWasFreed) {
   auto* const numbers = static_cast<float*>(runtime_.allocate(12));
-  commands_.launch({}, write_to, Place{numbers});
-  EXPECT_EQ(error_of_asked(), kNothing);
+  const auto write = [&] { commands_.launch({}, write_to, Place{numbers}); };
+  EXPECT_EQ(error_of(write), kNothing);
   runtime_.free(numbers);
-  commands_.launch({}, write_to, Place{numbers});
-  EXPECT_HAS(error_of_asked(), kNeed + "write of 4 bytes");
+  EXPECT_HAS(error_of(write), kNeed + "write of 4 bytes");
 }
 
 TEST_F(LoansTest, BytesOfAnySize) {
@@ -116,18 +94,18 @@ TEST_F(LoansTest, WorkSeesWhatHeldWhenItWasAskedFor) {
   auto* const small = arena_.allocate_array<float>(5);
   EXPECT_EQ(large, small);
   ask_to_write(small, 4);
-  EXPECT_EQ(error_of_asked(), kNothing);
+  EXPECT_EQ(error_of_wait(), kNothing);
   ask_to_write(small, 4);
   arena_.reset();
   arena_.allocate(2000);
   ask_to_write(small, 499);
-  EXPECT_EQ(error_of_asked(), kNothing);
+  EXPECT_EQ(error_of_wait(), kNothing);
   arena_.reset();
   arena_.allocate(20);
   ask_to_write(small, 5);
   arena_.reset();
   arena_.allocate(2000);  // too late
-  EXPECT_HAS(error_of_asked(), "0 bytes behind a value of 20 bytes");
+  EXPECT_HAS(error_of_wait(), "0 bytes behind a value of 20 bytes");
 }
 
 // Sums wait for others, and for whoever asks for something else.
@@ -145,12 +123,12 @@ TEST_F(LoansTest, SumsSeeWhatHeldWhenTheyWereAskedFor) {
   addend = small;
   commands_.add_all(DType::f32, sum, 5, {&addend, nullptr, 1}, SumStart::there);
   ask_to_write(small, 4);
-  EXPECT_EQ(error_of_asked(), kNothing);
+  EXPECT_EQ(error_of_wait(), kNothing);
   std::string error =
       kNothing;  // other tests may have launched it often: then not all are looked at
   for (int i = 0; i < 8 && error == kNothing; ++i) {
     commands_.add_all(DType::f32, sum, 6, {&addend, nullptr, 1}, SumStart::there);
-    error = error_of_asked();
+    error = error_of_wait();
   }
   EXPECT_HAS(error, kNeed + "read of 4 bytes");
   runtime_.free(sum);

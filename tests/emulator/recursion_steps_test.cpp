@@ -8,7 +8,6 @@
 #include "dynet_like/device/cuda/host/faults.h"
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
-#include "tests/support/cuda_device.h"
 
 namespace dynet_like {
 namespace {
@@ -18,7 +17,7 @@ namespace host = detail::cuda::host;
 using Loss = std::function<Expression(ComputationGraph&, unsigned sample)>;
 using MakeLoss = std::function<Loss(ParameterCollection&)>;
 
-constexpr unsigned kInputs = 9, kHidden = 13, kSamples = 5;
+constexpr unsigned kInputs = 9, kHidden = 13;
 
 // What a model computes, and by how many launches forward and backward.
 struct Training {
@@ -27,7 +26,7 @@ struct Training {
   std::uint64_t forward = 0, backward = 0, meetings = 0;
 };
 
-Training train(const MakeLoss& make, bool blocks_meet) {
+Training train(const MakeLoss& make, unsigned samples, bool blocks_meet) {
   host::let_blocks_meet(blocks_meet);
   GraphOptions options;
   options.device = open_device("cuda-host:1");
@@ -39,7 +38,7 @@ Training train(const MakeLoss& make, bool blocks_meet) {
   Training training;
   for (int step = 0; step < 3; ++step) {
     batch.clear();
-    for (unsigned s = 0; s < kSamples; ++s) batch.add_loss(loss(batch.new_graph(), s));
+    for (unsigned s = 0; s < samples; ++s) batch.add_loss(loss(batch.new_graph(), s));
     const std::uint64_t before = options.device->counts().launches;
     training.losses.push_back(static_cast<float>(batch.forward()));
     const std::uint64_t between = options.device->counts().launches;
@@ -65,24 +64,20 @@ class RecursionStepsTest : public testing::Test {
  protected:
   RecursionStepsTest() { host::set_device_count(2); }
   ~RecursionStepsTest() override {
-    set_thread_order(0);
     host::set_device_count(1);
   }
 
-  // In every order of blocks and threads. Without steps there are more than twice as many launches.
-  static void check(const MakeLoss& make) {
-    const Training alone = train(make, false);
+  // Without steps there are more than twice as many launches.
+  static void check(const MakeLoss& make, unsigned samples = 5) {
+    const Training alone = train(make, samples, false);
     EXPECT_EQ(alone.meetings, 0u);
-    for (const std::uint64_t order : {0, 1, 2}) {
-      set_thread_order(order);
-      const Training together = train(make, true);
-      EXPECT_EQ(together.losses, alone.losses);
-      EXPECT_EQ(together.values, alone.values);
-      EXPECT_LT(2 * together.forward, alone.forward);
-      EXPECT_LT(2 * together.backward, alone.backward);
-      EXPECT_EQ(together.meetings,
-                alone.forward + alone.backward - together.forward - together.backward);
-    }
+    const Training together = train(make, samples, true);
+    EXPECT_EQ(together.losses, alone.losses);
+    EXPECT_EQ(together.values, alone.values);
+    EXPECT_LT(2 * together.forward, alone.forward);
+    EXPECT_LT(2 * together.backward, alone.backward);
+    EXPECT_EQ(together.meetings,
+              alone.forward + alone.backward - together.forward - together.backward);
   }
 
   // A column for each of `count` words of a sample.
@@ -113,6 +108,17 @@ TEST_F(RecursionStepsTest, Trees) {
           return squared_norm(cell(tree_of(words), columns(graph, sample, words)).last().h);
         };
   });
+}
+
+// So many columns that tiles are not the smallest.
+TEST_F(RecursionStepsTest, ManyTrees) {
+  check(
+      [](ParameterCollection& model) -> Loss {
+        return [cell = nn::TreeLSTM(model, kInputs, 96)](ComputationGraph& graph, unsigned sample) {
+          return squared_norm(cell(tree_of(6), columns(graph, sample, 6)).last().h);
+        };
+      },
+      80);
 }
 
 TEST_F(RecursionStepsTest, Sequences) {

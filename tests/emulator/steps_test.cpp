@@ -1,25 +1,18 @@
-// Launches whose blocks wait for each other: what steps see, which launches they share, and faults
-// planted on purpose.
+// Works that share launches, in which blocks wait for each other: what separates them, and what steps
+// see.
 #include "dynet_like/device/cuda/steps.h"
 
-#include <cmath>
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/device/cuda/host/faults.h"
-#include "dynet_like/device/cuda/host/order.h"
-#include "tests/emulator/launch_errors.h"
-#include "tests/support/cuda_memory_fixture.h"
-#include "tests/support/message_of.h"
+#include "tests/emulator/emulator_fixture.h"
 
 namespace dynet_like::detail::cuda {
 namespace {
 
 using Floats = std::vector<float>;
 
-constexpr unsigned kBlocks = 3, kThreads = 32, kNumbers = kBlocks * kThreads;
+constexpr unsigned kBlocks = 3, kThreads = 32;
 
 // to[i] = from[i] + the number of another block.
 __device__ void add_neighbour(const float* from, float* to, unsigned blocks) {
@@ -33,104 +26,6 @@ Floats add_neighbours(const Floats& from, unsigned blocks) {
   }
   return to;
 }
-
-enum class Barriers { all, none };
-template <Barriers barriers>
-__global__ void add_neighbours_by_turns(float* a, float* b) {
-  if constexpr (barriers == Barriers::all) {
-    in_steps(4,
-             [&](unsigned s) { add_neighbour(s % 2 == 0 ? a : b, s % 2 == 0 ? b : a, kBlocks); });
-  } else {
-    add_neighbour(a, b, kBlocks);
-    __syncthreads();
-    add_neighbour(b, a, kBlocks);
-  }
-}
-__global__ void share_across_steps(float* to) {
-  SHARED_ARRAY(float, number, 1);
-  in_steps(2, [&](unsigned s) {
-    if (threadIdx.x != 0) return;
-    if (s == 0) {
-      number[0] = 1;
-    } else {
-      to[blockIdx.x] = number[0];
-    }
-  });
-}
-__global__ void other_counts(float* to) {
-  in_steps(2 + blockIdx.x / 2, [&](unsigned) { to[blockIdx.x * blockDim.x + threadIdx.x] = 1; });
-}
-__global__ void some_leave(float* to) {
-  if (blockIdx.x == 1) return;
-  in_steps(2, [&](unsigned) { to[blockIdx.x * blockDim.x + threadIdx.x] = 1; });
-}
-
-class StepsTest : public CudaMemoryTest<float> {
- protected:
-  ~StepsTest() override { host::set_schedule({}); }
-
-  // What is found of a launch, whatever the order is.
-  template <class... Parameters>
-  std::string error_of(Shape shape, void (*kernel)(Parameters...),
-                       std::type_identity_t<Parameters>... arguments) {
-    return error_of_launch(shared_->runtime, shape, Threads::cooperating, kernel, arguments...);
-  }
-  static Shape meeting(unsigned blocks = kBlocks) {
-    Shape shape{blocks, 1, 1, kThreads};
-    shape.meets = true;
-    return shape;
-  }
-  float* zeros() { return make(Floats(kNumbers)); }
-};
-
-TEST_F(StepsTest, EachStepSeesWhatAllBlocksDid) {
-  const Floats numbers = draw(kNumbers);
-  Floats wanted = numbers;
-  for (int i = 0; i < 4; ++i) wanted = add_neighbours(wanted, kBlocks);
-  EXPECT_TRUE(same_in_all_orders([&] {
-    float* const a = make(numbers);
-    launch<float*, float*>(shared_->runtime, meeting(), Threads::independent,
-                           add_neighbours_by_turns<Barriers::all>, a, zeros());
-    const Floats result = read(a, kNumbers);
-    EXPECT_EQ(result, wanted);
-    return result;
-  }));
-}
-
-TEST_F(StepsTest, AMissingBarrierIsARace) {
-  EXPECT_EQ(
-      error_of(meeting(), add_neighbours_by_turns<Barriers::all>, make(draw(kNumbers)), zeros()),
-      "nothing was thrown");
-  EXPECT_HAS(
-      error_of(meeting(), add_neighbours_by_turns<Barriers::none>, make(draw(kNumbers)), zeros()),
-      "[cuda-host] need a barrier between threads where one of them writes; got a ");
-}
-
-TEST_F(StepsTest, AllThreadsTakeAllSteps) {
-  EXPECT_HAS(error_of(meeting(), other_counts, zeros()),
-             "[cuda-host] need as many steps in all threads of a launch; got ");
-  EXPECT_HAS(error_of(meeting(), some_leave, zeros()),
-             "[cuda-host] need all 96 threads of a launch in each step; got 64");
-}
-
-TEST_F(StepsTest, BlocksMeetOnlyWhereTheyAllRunAtOnce) {
-  float* const a = zeros();
-  EXPECT_HAS(error_of({kBlocks, 1, 1, kThreads}, share_across_steps, a),
-             "[cuda-host] need a launch whose blocks may wait for each other; got several steps");
-  const unsigned most = most_blocks_at_once(shared_->runtime, share_across_steps, kThreads);
-  EXPECT_EQ(error_of(meeting(most), share_across_steps, make(Floats(most))), "nothing was thrown");
-  EXPECT_HAS(error_of(meeting(most + 1), share_across_steps, make(Floats(most + 1))),
-             "[cudaLaunchKernelExC] need at most " + std::to_string(most) +
-                 " blocks of this size that wait for each other; got " + std::to_string(most + 1));
-}
-
-TEST_F(StepsTest, SharedMemoryDoesNotLast) {
-  float* const a = zeros();
-  EXPECT_EQ(error_of(meeting(), share_across_steps, a), "nothing was thrown");
-  for (const float number : read(a, kBlocks)) EXPECT_TRUE(std::isnan(number));
-}
-
-// ------------------------------------------------------------------------------- shared launches
 
 // Two works: threads of the second one wait for each other.
 struct AddNeighbour {
@@ -160,11 +55,11 @@ struct AddFirst {
 };
 using Works = Together<AddNeighbour, AddFirst>;
 
-class SharedLaunchTest : public StepsTest {
+class SharedLaunchTest : public EmulatorTest {
  protected:
   // Adds steps between a and b by turns, and does the same here.
   void add_steps(unsigned count, unsigned blocks = kBlocks) {
-    Commands& commands = shared_->commands;
+    Commands& commands = shared_->commands;  // of the device that is used now
     for (unsigned s = 0; s < count; ++s) {
       const Floats before = numbers_;
       if (s % 3 == 1) {

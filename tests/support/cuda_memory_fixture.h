@@ -1,4 +1,4 @@
-// A fixture for tests of single kernels: numbers on a device, and any order of execution.
+// A fixture for tests of single kernels and commands: numbers on a device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -66,19 +66,6 @@ class CudaMemoryTest : public testing::Test {
   static double tolerance(std::size_t terms) {
     const double root = std::sqrt(static_cast<double>(terms)) + 1;
     return std::numeric_limits<T>::epsilon() * root * (4 + 2 * root);
-  }
-
-  // Whether compute() gives the same bits in every order of blocks and threads. (On a GPU, which
-  // has an order of its own: every time.)
-  template <class Compute>
-  static bool same_in_all_orders(const Compute& compute) {
-    std::vector<Numbers> results;
-    for (const std::uint64_t order : {0, 1, 2}) {
-      set_thread_order(order);
-      results.push_back(compute());
-    }
-    set_thread_order(0);
-    return same_bits(results[0], results[1]) && same_bits(results[0], results[2]);
   }
 
   std::shared_ptr<Shared> shared_ = open_first();

@@ -1,8 +1,8 @@
 // The language of kernels: CUDA C++ under nvcc, and the same keywords for execution on the CPU.
 //
 // Kernels use what both have: __global__, __device__, threadIdx, blockIdx, blockDim, gridDim,
-// __syncthreads, __syncwarp, __shfl_sync, __shfl_down_sync, __shfl_xor_sync, float4, double2 and
-// the functions of <cmath>. The compiler never joins a product and a sum into an fma.
+// __syncthreads, __syncwarp, __shfl_sync, __shfl_xor_sync, all for whole warps, float4, double2
+// and the functions of <cmath>. The compiler never joins a product and a sum into an fma.
 #pragma once
 
 #if defined(__CUDACC__)

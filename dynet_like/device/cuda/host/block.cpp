@@ -13,7 +13,7 @@ namespace dynet_like::detail::cuda::host {
 
 namespace {
 
-constexpr unsigned kLanes = 32;
+constexpr unsigned kLanes = 32, kWholeWarp = 0xffffffffu;
 constexpr std::size_t kLargestShared = std::size_t{48} << 10;
 
 std::string text(Place place) { return std::string(place.file) + ":" + std::to_string(place.line); }
@@ -56,8 +56,7 @@ void SharedMemory::reset() {
   if (Races* const races = Races::running(); races != nullptr) races->unshare();
 }
 
-void CooperatingBlock::run(unsigned threads, const Kernel& kernel, Order order,
-                           std::mt19937_64& random) {
+void CooperatingBlock::run(unsigned threads, const Kernel& kernel) {
   while (threads_.size() < threads) {
     threads_.push_back(std::make_unique<Thread>(static_cast<unsigned>(threads_.size()), *this));
   }
@@ -73,7 +72,7 @@ void CooperatingBlock::run(unsigned threads, const Kernel& kernel, Order order,
   }
   try {
     do {
-      run_ready(order, random);
+      run_ready();
       if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
     } while (release_warps() || release_barrier());
   } catch (...) {
@@ -94,16 +93,13 @@ void CooperatingBlock::run_thread(void* argument) {
   thread.state = State::returned;
 }
 
-void CooperatingBlock::run_ready(Order order, std::mt19937_64& random) {
-  Sequence sequence(count_, order, random);
-  for (unsigned i = 0; i < count_; ++i) {
-    Thread& thread = *threads_[sequence.next()];
+void CooperatingBlock::run_ready() {
+  for (unsigned t = 0; t < count_; ++t) {
+    Thread& thread = *threads_[t];
     if (thread.state != State::ready) continue;
-    const auto number =
-        static_cast<std::uint16_t>(thread.index.y * position.block_size.x + thread.index.x);
     if (Races* const races = Races::running(); races != nullptr) {
-      races->moment.thread = number;
-      races->moment.warp_barriers = warp_barriers_[number / kLanes];
+      races->moment.thread = static_cast<std::uint16_t>(t);
+      races->moment.warp_barriers = warp_barriers_[t / kLanes];
     }
     position.thread = thread.index;
     running_ = &thread;
@@ -125,15 +121,10 @@ void CooperatingBlock::barrier(Place place) { wait(State::at_barrier, place); }
 std::uint64_t CooperatingBlock::exchange(Place place, unsigned mask, std::uint64_t bits,
                                          unsigned from, bool orders_memory) {
   Thread& self = *running_;
-  const auto fault = [&](const std::string& need) {
-    return DeviceError("[cuda-host] need " + need + "; got mask " + std::to_string(mask) + " at " +
-                       text(place) + " in " + text(self.index));
-  };
-  if ((mask >> lane() & 1) == 0) throw fault("a mask that names the thread itself");
-  if (from < kLanes && (mask >> from & 1) == 0) {
-    throw fault("a mask that names lane " + std::to_string(from) + ", which is read");
+  if (mask != kWholeWarp) {
+    throw DeviceError("[cuda-host] need the mask of a whole warp; got " + std::to_string(mask) +
+                      " at " + text(place) + " in " + text(self.index));
   }
-  self.mask = mask;
   self.bits = bits;
   self.from = from;
   self.orders_memory = orders_memory;
@@ -141,50 +132,36 @@ std::uint64_t CooperatingBlock::exchange(Place place, unsigned mask, std::uint64
   return self.bits;
 }
 
-// Threads of a warp continue when all that their mask names wait at the same place.
+// A warp continues when all of its threads wait at the same place.
 bool CooperatingBlock::release_warps() {
   bool any = false;
-  for (unsigned warp = 0; warp < count_; warp += kLanes) {
-    const unsigned end = std::min(warp + kLanes, count_);
-    for (unsigned t = warp; t < end; ++t) {
-      const Thread& thread = *threads_[t];
-      if (thread.state != State::in_warp || !completes_warp(warp, thread)) continue;
-      exchange_bits(warp, thread);
-      any = true;
-    }
+  for (unsigned warp = 0; warp + kLanes <= count_; warp += kLanes) {
+    if (threads_[warp]->state != State::in_warp || find_absent(warp) != nullptr) continue;
+    exchange_bits(warp);
+    any = true;
   }
   return any;
 }
 
-// Whether `other` waits for the same operation as `thread`.
-bool CooperatingBlock::takes_part(const Thread& other, const Thread& thread) {
-  return other.state == State::in_warp && other.mask == thread.mask && other.place == thread.place;
-}
-
-bool CooperatingBlock::completes_warp(unsigned warp, const Thread& thread) const {
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    if ((thread.mask >> lane & 1) == 0) continue;
-    if (warp + lane >= count_) return false;
-    const Thread& other = *threads_[warp + lane];
-    if (!takes_part(other, thread)) return false;
+// A thread of the warp that does not wait where its first thread does.
+const CooperatingBlock::Thread* CooperatingBlock::find_absent(unsigned warp) const {
+  const Thread& first = *threads_[warp];
+  for (unsigned t = warp; t < std::min(warp + kLanes, count_); ++t) {
+    const Thread& thread = *threads_[t];
+    if (thread.state != first.state || thread.place != first.place) return &thread;
   }
-  return true;
+  return nullptr;
 }
 
-// On behalf of a thread whose operation is complete.
-void CooperatingBlock::exchange_bits(unsigned warp, const Thread& complete) {
-  const unsigned mask = complete.mask;
+void CooperatingBlock::exchange_bits(unsigned warp) {
   std::uint64_t given[kLanes];
+  for (unsigned lane = 0; lane < kLanes; ++lane) given[lane] = threads_[warp + lane]->bits;
   for (unsigned lane = 0; lane < kLanes; ++lane) {
-    if ((mask >> lane & 1) != 0) given[lane] = threads_[warp + lane]->bits;
-  }
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
     Thread& thread = *threads_[warp + lane];
     if (thread.from < kLanes) thread.bits = given[thread.from];
     thread.state = State::ready;
   }
-  if (complete.orders_memory) ++warp_barriers_[warp / kLanes];
+  if (threads_[warp]->orders_memory) ++warp_barriers_[warp / kLanes];
 }
 
 // Returns false if all threads have returned.
@@ -204,42 +181,26 @@ bool CooperatingBlock::release_barrier() {
 
 void CooperatingBlock::throw_stuck() const {
   const auto describe = [&](const Thread& thread) {
-    switch (thread.state) {
-      case State::at_barrier:
-        return text(thread.index) + " at the barrier " + text(thread.place);
-      case State::in_warp:
-        return text(thread.index) + " in a warp operation with mask " +
-               std::to_string(thread.mask) + " at " + text(thread.place);
-      default:
-        return text(thread.index) + " returned";
-    }
+    const bool waits = thread.state == State::at_barrier;
+    if (!waits && thread.state != State::in_warp) return text(thread.index) + " returned";
+    return text(thread.index) + (waits ? " at the barrier " : " in the warp operation ") +
+           text(thread.place);
   };
-  // A warp operation that waits for a lane that does not take part.
+  // A warp operation in which a lane does not take part.
   for (unsigned t = 0; t < count_; ++t) {
-    const Thread& thread = *threads_[t];
-    if (thread.state != State::in_warp) continue;
-    std::string missing = "no such thread";
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      const unsigned other = t / kLanes * kLanes + lane;
-      if ((thread.mask >> lane & 1) == 0) continue;
-      if (other >= count_) break;
-      const Thread& named = *threads_[other];
-      if (takes_part(named, thread)) continue;
-      missing = describe(named);
-      break;
-    }
-    throw DeviceError("[cuda-host] need all lanes of a mask in the same warp operation; got " +
-                      describe(thread) + " and " + missing);
+    if (threads_[t]->state != State::in_warp) continue;
+    const unsigned warp = t / kLanes * kLanes;
+    const Thread* const absent = find_absent(warp);
+    throw DeviceError("[cuda-host] need all lanes of a warp in the same operation; got " +
+                      describe(absent == nullptr ? *threads_[t] : *threads_[warp]) + " and " +
+                      (absent == nullptr ? "no 32 threads" : describe(*absent)));
   }
   // A barrier that some threads do not reach.
-  const auto waiting = std::find_if(threads_.begin(), threads_.begin() + count_, [](auto& thread) {
-    return thread->state == State::at_barrier;
-  });
   const auto other = std::find_if(threads_.begin(), threads_.begin() + count_, [&](auto& thread) {
-    return thread->state != State::at_barrier || thread->place != (*waiting)->place;
+    return thread->state != threads_[0]->state || thread->place != threads_[0]->place;
   });
   throw DeviceError("[cuda-host] need all threads of a block at one barrier; got " +
-                    describe(**waiting) + " and " + describe(**other));
+                    describe(*threads_[0]) + " and " + describe(**other));
 }
 
 // Threads in the middle of a kernel leave it. Threads that have not begun do not begin.

@@ -5,11 +5,9 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "dynet_like/core/fiber.h"
-#include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/host/races.h"
 #include "dynet_like/device/cuda/host/words.h"
 
@@ -47,7 +45,7 @@ class CooperatingBlock {
  public:
   /// Runs the block at `position`. Throws the exception of a thread, or DeviceError if threads wait
   /// for something that cannot happen.
-  void run(unsigned threads, const Kernel& kernel, Order order, std::mt19937_64& random);
+  void run(unsigned threads, const Kernel& kernel);
 
   // Called by the running thread.
   void barrier(Place place);
@@ -70,7 +68,7 @@ class CooperatingBlock {
     State state = State::returned;
     Place place{};
     // The data of a warp operation.
-    unsigned mask = 0, from = 0;
+    unsigned from = 0;
     bool orders_memory = false;
     std::uint64_t bits = 0;
   };
@@ -78,11 +76,10 @@ class CooperatingBlock {
 
   static void run_thread(void* thread);
   void wait(State state, Place place);
-  void run_ready(Order order, std::mt19937_64& random);
+  void run_ready();
   bool release_warps();
-  static bool takes_part(const Thread& other, const Thread& thread);
-  bool completes_warp(unsigned warp, const Thread& thread) const;
-  void exchange_bits(unsigned warp, const Thread& complete);
+  const Thread* find_absent(unsigned warp) const;
+  void exchange_bits(unsigned warp);
   bool release_barrier();
   void abandon() noexcept;
   [[noreturn]] void throw_stuck() const;

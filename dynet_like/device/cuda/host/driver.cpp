@@ -120,16 +120,12 @@ void Driver::free(void* memory) {
 }
 
 void Driver::queue(cudaStream_t stream, Work work) {
-  const Schedule schedule = read_schedule();
-  emulator_.set_schedule(schedule);
   work.asked = stream->loans.next_call();
   if (work.here != nullptr) work.digest = digest_of(work.here, work.size);
   stream->queue.push_back(std::move(work));
-  const std::uint64_t all = stream->queue.size();
-  std::uint64_t now = 0;
-  if (schedule.order == Order::descending) now = all;
-  if (schedule.order == Order::random && random_() % 4 == 0) now = random_() % (all + 1);
-  run_until(stream, stream->done + now);
+  if (works_at_random && random_() % 4 == 0) {
+    run_until(stream, stream->done + random_() % (stream->queue.size() + 1));
+  }
 }
 
 void Driver::run_until(cudaStream_t stream, std::uint64_t done) {
@@ -140,7 +136,6 @@ void Driver::run_until(cudaStream_t stream, std::uint64_t done) {
       run_first(stream);
       note_times(stream);
     }
-    memory_.check();
   } catch (const std::exception& wrong) {
     // Work after a fault is discarded.
     if (fault.empty()) fault = wrong.what();
@@ -202,6 +197,7 @@ bool stop_failing() {
 }
 
 void set_device_count(int count) { Driver::get().device_count = count; }
+void work_at_random(bool wanted) { Driver::get().works_at_random = wanted; }
 void let_blocks_meet(bool may) { Driver::get().blocks_meet = may; }
 
 std::uint64_t live_objects() {

@@ -1,8 +1,7 @@
 // The state of the stand-in for CUDA's runtime: devices, objects, queued work.
 //
-// Work runs as late as possible: when the host waits for it. (In descending order it runs at once,
-// in random order some of it at any time.) So a missing wait is found. A fault is an error of the
-// call itself or, if work ran late or nobody reads the result, of the next call.
+// Work runs as late as possible: when the host waits for it. So a missing wait is found. A fault is
+// an error of the call itself or, if work ran late or nobody reads the result, of the next call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -158,7 +157,7 @@ class Driver {
 
   Objects objects;
   int device_count = 1;
-  bool blocks_meet = true;
+  bool blocks_meet = true, works_at_random = false;
   std::string fault;  ///< reported by the next call
 
   // For tests that make a call fail.

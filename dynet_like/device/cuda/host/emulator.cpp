@@ -71,11 +71,6 @@ void* shared_memory(Place place, const void* id, std::size_t size) {
   return cooperating(place).shared_memory(place, id, size);
 }
 
-void Emulator::set_schedule(const Schedule& schedule) {
-  if (schedule.seed != schedule_.seed) random_.seed(schedule.seed);
-  schedule_ = schedule;
-}
-
 void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel) {
   const unsigned count = shape.threads_x * shape.threads_y;
   const std::uint64_t blocks = std::uint64_t{shape.blocks_x} * shape.blocks_y * shape.blocks_z;
@@ -112,26 +107,23 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
 
 void Emulator::run_blocks(const Shape& shape, Threads threads, const Kernel& kernel) {
   const unsigned count = shape.threads_x * shape.threads_y;
-  const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
-  const std::uint64_t blocks = plane * shape.blocks_z;
-  Sequence sequence(blocks, schedule_.order, random_);
-  for (std::uint64_t b = 0; b < blocks; ++b) {
-    const std::uint64_t at = sequence.next();
-    position.block = {static_cast<unsigned>(at % shape.blocks_x),
-                      static_cast<unsigned>(at % plane / shape.blocks_x),
-                      static_cast<unsigned>(at / plane)};
-    races_.moment.block = static_cast<std::uint32_t>(at);
-    if (threads == Threads::cooperating) {
-      block_.run(count, kernel, schedule_.order, random_);
-      continue;
-    }
-    Sequence in_block(count, schedule_.order, random_);
-    for (unsigned i = 0; i < count; ++i) {
-      const unsigned t = static_cast<unsigned>(in_block.next());
-      const bool in_first_row = t < shape.threads_x;  // avoids a slow division
-      position.thread = in_first_row ? Index{t} : Index{t % shape.threads_x, t / shape.threads_x};
-      races_.moment.thread = static_cast<std::uint16_t>(t);
-      kernel.run(kernel.kernel);
+  std::uint32_t number = 0;
+  Index& block = position.block;
+  for (block.z = 0; block.z < shape.blocks_z; ++block.z) {
+    for (block.y = 0; block.y < shape.blocks_y; ++block.y) {
+      for (block.x = 0; block.x < shape.blocks_x; ++block.x) {
+        races_.moment.block = number++;
+        if (threads == Threads::cooperating) {
+          block_.run(count, kernel);
+          continue;
+        }
+        position.thread = {};
+        for (unsigned t = 0; t < count; ++t) {
+          races_.moment.thread = static_cast<std::uint16_t>(t);
+          kernel.run(kernel.kernel);
+          if (++position.thread.x == shape.threads_x) position.thread = {0, position.thread.y + 1};
+        }
+      }
     }
   }
 }

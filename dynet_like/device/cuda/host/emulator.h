@@ -5,7 +5,6 @@
 #include <map>
 
 #include "dynet_like/device/cuda/host/block.h"
-#include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/host/races.h"
 #include "dynet_like/device/cuda/runtime.h"
 
@@ -19,8 +18,6 @@ class Emulator {
   /// `races` checks the accesses of kernels.
   explicit Emulator(Races& races) : races_(races) {}
 
-  void set_schedule(const Schedule& schedule);
-
   /// Throws DeviceError if threads declared as independent wait for each other, or if threads wait
   /// for something that cannot happen; and for faults that Races finds. The first launches of each
   /// kernel are checked, and a part of the later ones.
@@ -33,8 +30,6 @@ class Emulator {
   std::map<const void*, std::uint64_t, std::less<>,
            OwnMemory<std::pair<const void* const, std::uint64_t>>>
       launches_;  ///< by kernel
-  Schedule schedule_;
-  std::mt19937_64 random_{schedule_.seed};
   CooperatingBlock block_;
 };
 

@@ -17,6 +17,8 @@ bool stop_failing();
 
 /// Sets the number of devices; the default is 1.
 void set_device_count(int count);
+/// Whether queued work may run at any time, instead of as late as possible.
+void work_at_random(bool wanted);
 /// Whether devices that are opened from now on support launches whose blocks wait for each other.
 void let_blocks_meet(bool may);
 

@@ -10,27 +10,19 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/sanitizer.h"
 
 namespace dynet_like::detail::cuda::host {
 
 namespace {
 
-constexpr std::size_t kAlignment = 256, kGuard = 64;
+constexpr std::size_t kAlignment = 256, kGap = 64;
 constexpr std::size_t kStep = std::size_t{2} << 20;  // in which memory is taken into use: a huge
                                                      // page
-// Without protection keys, closing is a system call that takes microseconds. After so many of them
-// the memory stays open, so that long tests end in time.
+// Closing is a system call that takes microseconds. After so many of them the memory stays open, so
+// that long tests end in time.
 constexpr std::size_t kMostCloses = 20000;
-constexpr std::uint16_t kGuardWord = 0xfff1;  // in a float or double, a NaN that no operation makes
 
 std::size_t round_up(std::size_t size, std::size_t unit) { return (size + unit - 1) / unit * unit; }
-
-void write_guard(std::byte* at) {
-  for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
-    std::memcpy(at + i, &kGuardWord, sizeof(kGuardWord));
-  }
-}
 
 void fill_with_nans(std::byte* memory, std::size_t size) { std::memset(memory, 0xff, size); }
 
@@ -45,7 +37,6 @@ Memory::Memory(std::size_t size) {
           reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(range_), kStep));
       // Huge pages make it faster to change the protection.
       ::madvise(base_, size_, MADV_HUGEPAGE);
-      key_ = ::pkey_alloc(0, PKEY_DISABLE_ACCESS);
       return;
     }
     if (size_ == kStep) break;
@@ -54,11 +45,7 @@ Memory::Memory(std::size_t size) {
                     "; got none from the system");
 }
 
-Memory::~Memory() {
-  unpoison(base_, end_);
-  ::munmap(range_, size_ + kStep);
-  if (key_ >= 0) ::pkey_free(key_);
-}
+Memory::~Memory() { ::munmap(range_, size_ + kStep); }
 
 void* Memory::allocate(std::size_t size) {
   const auto no_room = [&] {
@@ -67,7 +54,7 @@ void* Memory::allocate(std::size_t size) {
                        ", of which " + std::to_string(bytes_in_use_) + " are in use");
   };
   if (size > size_) throw no_room();
-  const std::size_t held = round_up(size + kGuard, kAlignment);
+  const std::size_t held = round_up(size + kGap, kAlignment);
   auto place = std::find_if(free_.begin(), free_.end(),
                             [&](const auto& free) { return free.second >= held; });
   if (place == free_.end()) {
@@ -84,31 +71,23 @@ void* Memory::allocate(std::size_t size) {
   bytes_in_use_ += size;
   std::byte* const memory = base_ + offset;
   open();
-  unpoison(memory, held);
   fill_with_nans(memory, size);
-  write_guard(memory + size);
-  poison(memory + size, held - size);
   close();
   return memory;
 }
 
-void Memory::free(void* memory) noexcept {
+void Memory::free(void* memory) {
   if (memory == nullptr) return;
   const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
   const auto found = allocations_.find(offset);
   if (found == allocations_.end()) {
-    if (fault_.empty())
-      fault_ = "[cuda-host] need memory of the device to free; got another address";
-    return;
+    throw DeviceError("[cuda-host] need memory of the device to free; got another address");
   }
   const Allocation allocation = found->second;
   allocations_.erase(found);
   bytes_in_use_ -= allocation.size;
   open();
-  note_written_guard(offset, allocation);
-  unpoison(memory, allocation.held);
   fill_with_nans(base_ + offset, allocation.held);
-  poison(memory, allocation.held);
   close();
   give_back(offset, allocation.held);
 }
@@ -118,9 +97,7 @@ void Memory::grow(std::size_t size) {
   const std::size_t end = std::min(round_up(end_ + size, kStep), size_);
   const std::size_t begin = end_;
   end_ = end;
-  poison(base_ + begin, end - begin);
-  const bool is_open = key_ >= 0 || depth_ > 0 || closes_ > kMostCloses;
-  protect(is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  protect(depth_ > 0 || closes_ > kMostCloses ? PROT_READ | PROT_WRITE : PROT_NONE);
   give_back(begin, end - begin);
 }
 
@@ -141,29 +118,19 @@ void Memory::give_back(std::size_t offset, std::size_t size) {
 }
 
 void Memory::protect(int access) {
-  if (end_ == 0 || ::pkey_mprotect(base_, end_, access, key_) == 0) return;
+  if (end_ == 0 || ::mprotect(base_, end_, access) == 0) return;
   throw DeviceError("[cuda-host] need " + counted(end_, "byte") +
                     " of memory; got: " + std::strerror(errno));
 }
 
 void Memory::open() {
-  if (depth_ == 0) {
-    if (key_ >= 0) {
-      ::pkey_set(key_, 0);
-    } else if (closes_ <= kMostCloses) {
-      protect(PROT_READ | PROT_WRITE);
-    }
-  }
+  if (depth_ == 0 && closes_ <= kMostCloses) protect(PROT_READ | PROT_WRITE);
   ++depth_;
 }
 
 void Memory::close() noexcept {
-  if (--depth_ > 0) return;
-  if (key_ >= 0) {
-    ::pkey_set(key_, PKEY_DISABLE_ACCESS);
-  } else if (end_ > 0 && ++closes_ <= kMostCloses) {
-    ::mprotect(base_, end_, PROT_NONE);
-  }
+  if (--depth_ > 0 || end_ == 0 || ++closes_ > kMostCloses) return;
+  ::mprotect(base_, end_, PROT_NONE);
 }
 
 bool Memory::has_address(const void* at) const {
@@ -184,30 +151,6 @@ bool Memory::holds(const void* at, std::size_t size) const {
   if (next == allocations_.begin()) return false;
   const auto& [begin, allocation] = *--next;
   return offset - begin <= allocation.size && size <= allocation.size - (offset - begin);
-}
-
-void Memory::note_written_guard(std::size_t offset, const Allocation& allocation) noexcept {
-  if (kSanitized || !fault_.empty()) return;
-  for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
-    const std::byte* const guard = base_ + offset + allocation.size + i;
-    if (std::memcmp(guard, &kGuardWord, sizeof(kGuardWord)) == 0) continue;
-    fault_ = "[cuda-host] need writes within an allocation; got one " + counted(i, "byte") +
-             " behind one of " + counted(allocation.size, "byte");
-    write_guard(base_ + offset + allocation.size);  // so that it is reported once
-    return;
-  }
-}
-
-// If there are many allocations, each call checks some of them in turn.
-void Memory::check() {
-  constexpr std::size_t kAtOnce = 256;
-  auto next = allocations_.lower_bound(checked_to_);
-  for (std::size_t i = std::min(kAtOnce, allocations_.size()); i > 0; --i, ++next) {
-    if (next == allocations_.end()) next = allocations_.begin();
-    note_written_guard(next->first, next->second);
-    checked_to_ = next->first + 1;
-  }
-  if (!fault_.empty()) throw DeviceError(std::exchange(fault_, {}));
 }
 
 }  // namespace dynet_like::detail::cuda::host

@@ -42,10 +42,10 @@ void note_wait();
 unsigned begin_step(unsigned count);
 /// Waits for all threads of the block, which must wait at the same place.
 void barrier(Place place);
-/// Waits for the threads of the warp that `mask` names, and orders their accesses to memory.
+/// Waits for the threads of the warp, and orders their accesses to memory.
 void warp_barrier(Place place, unsigned mask = 0xffffffffu);
 /// Waits for them, but orders nothing, as CUDA's shuffles. Returns the bits of lane `from`, or the
-/// caller's own if there is no such lane.
+/// caller's own if there is no such lane. Masks must name the whole warp.
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
 /// sum += a b of a warp, in a block of up to 256 threads. tensor_cores.h describes the arguments.
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b);
@@ -78,9 +78,6 @@ T shuffle(Place place, unsigned mask, T value, unsigned from) {
   (::dynet_like::detail::cuda::host::warp_barrier(DYNET_LIKE_PLACE __VA_OPT__(, ) __VA_ARGS__))
 #define __shfl_sync(mask, value, from) \
   (::dynet_like::detail::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, (from) % 32u))
-#define __shfl_down_sync(mask, value, by)                                   \
-  (::dynet_like::detail::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
-                                             ::dynet_like::detail::cuda::host::lane() + (by)))
 #define __shfl_xor_sync(mask, value, bits)                                  \
   (::dynet_like::detail::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
                                              ::dynet_like::detail::cuda::host::lane() ^ (bits)))
