@@ -17,7 +17,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/dynet_like/compat/dynet
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/compat)
 # But launchers of a user's own kernels include these headers.
 if(DYNET_LIKE_CUDA)
-  set(launcher_headers busy_time.h commands.h language.h launch.h loans.h memory_ranges.h runtime.h
+  set(launcher_headers busy_time.h commands.h language.h launch.h loans.h runtime.h
       staging.h waiting_sums.h)
   list(TRANSFORM launcher_headers PREPEND dynet_like/device/cuda/)
   install(FILES ${launcher_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda)

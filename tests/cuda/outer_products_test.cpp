@@ -1,5 +1,5 @@
-// Sums of outer products of the back end for GPUs, against references in double: shapes that fill no
-// tile, places that no vector may be read from, few addends and many.
+// Sums of outer products of the back end for GPUs, against references in double: shapes that fill
+// no tile, places that no vector may be read from, few addends and many.
 #include <gtest/gtest.h>
 
 #include "tests/support/cuda_memory_fixture.h"

@@ -1,4 +1,5 @@
-// Kernels that are wrong on purpose: the emulator finds each fault, and none in kernels that are right.
+// Kernels that are wrong on purpose: the emulator finds each fault, and none in kernels that are
+// right.
 #include <cmath>
 #include <functional>
 #include <ostream>
@@ -214,12 +215,11 @@ const std::vector<PlantedFault> kFaults = {
      {kLanes, "thread (16, 0) of block (0, 0, 0) at the barrier "}},
     {"LanesWaitAtTwoPlaces", sync_warp_elsewhere, {kLanes}},
     {"TooFewLanes", shuffle, {kLanes, "no 32 threads"}, cooperating, {1, 1, 1, 20}},
-    {"TooMuchSharedMemory",
-     share_much,
-     {"need at most 49152 bytes of shared memory; got 65536"}},
+    {"TooMuchSharedMemory", share_much, {"need at most 49152 bytes of shared memory; got 65536"}},
     {"AMisalignedVector",
      read_vector<3>,
-     {"need an address that is a multiple of 16; got one that is 12 beyond at ", "faults_test.cpp:"},
+     {"need an address that is a multiple of 16; got one that is 12 beyond at ",
+      "faults_test.cpp:"},
      independent},
     {"AnEarlyKernelReadsFirst",
      wait_after_read,
@@ -247,7 +247,8 @@ const std::vector<PlantedFault> kFaults = {
      {"need a launch whose blocks may wait for each other; got several steps"}},
     {"MoreBlocksThanRunAtOnce",
      share_across_steps,
-     {"[cudaLaunchKernelExC] need at most 792 blocks of this size that wait for each other; got 793"},
+     {"[cudaLaunchKernelExC] need at most 792 blocks of this size that wait for each other; got "
+      "793"},
      cooperating,
      meeting(793)}};
 
@@ -333,9 +334,10 @@ __global__ void guarded(Count count) {
 TEST_F(RightKernelsTest, ErrorsUnwindAllThreads) {
   int guards = 0;
   for (int i = 0; i < 3; ++i) {
-    EXPECT_HAS(
-        error_of([&] { launch({2, 1, 1, kThreads}, cooperating, guarded, Count{&guards}); }),
-        "thrown by a thread");
+    EXPECT_HAS(error_of([&] {
+                 launch({2, 1, 1, kThreads}, cooperating, guarded, Count{&guards});
+               }),
+               "thrown by a thread");
     EXPECT_EQ(guards, 0);
   }
 }

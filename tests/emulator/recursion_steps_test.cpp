@@ -63,9 +63,7 @@ Training train(const MakeLoss& make, unsigned samples, bool blocks_meet) {
 class RecursionStepsTest : public testing::Test {
  protected:
   RecursionStepsTest() { host::set_device_count(2); }
-  ~RecursionStepsTest() override {
-    host::set_device_count(1);
-  }
+  ~RecursionStepsTest() override { host::set_device_count(1); }
 
   // Without steps there are more than twice as many launches.
   static void check(const MakeLoss& make, unsigned samples = 5) {

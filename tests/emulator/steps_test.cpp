@@ -1,5 +1,5 @@
-// Works that share launches, in which blocks wait for each other: what separates them, and what steps
-// see.
+// Works that share launches, in which blocks wait for each other: what separates them, and what
+// steps see.
 #include "dynet_like/device/cuda/steps.h"
 
 #include <functional>

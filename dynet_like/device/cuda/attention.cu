@@ -418,15 +418,10 @@ void weights_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> attention_kernels() {
-  static const KernelEntry table[] = {
-      {"attention", {{forward<float>, forward<double>}, {backward<float>, backward<double>}}},
-      {"attention_dropout",
-       {{forward<float>, forward<double>}, {backward<float>, backward<double>}}},
-      {"attention_weights",
-       {{weights_forward<float>, weights_forward<double>},
-        {weights_backward<float>, weights_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> attention_kernels() {
+  return {{"attention", DYNET_LIKE_KERNELS(forward, backward)},
+          {"attention_dropout", DYNET_LIKE_KERNELS(forward, backward)},
+          {"attention_weights", DYNET_LIKE_KERNELS(weights_forward, weights_backward)}};
 }
 
 }  // namespace dynet_like::detail::cuda

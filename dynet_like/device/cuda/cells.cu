@@ -371,14 +371,9 @@ template void add_product_step(Commands&, const Shape&,
 template void add_product_step(Commands&, const Shape&,
                                const WarpProducts<WarpTiles<double>::Tiny, true, double>&);
 
-std::span<const KernelEntry> cell_kernels() {
-  static const KernelEntry table[] = {
-      {"lstm_cell",
-       {{lstm_forward<float>, lstm_forward<double>},
-        {lstm_backward<float>, lstm_backward<double>}}},
-      {"gru_cell",
-       {{gru_forward<float>, gru_forward<double>}, {gru_backward<float>, gru_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> cell_kernels() {
+  return {{"lstm_cell", DYNET_LIKE_KERNELS(lstm_forward, lstm_backward)},
+          {"gru_cell", DYNET_LIKE_KERNELS(gru_forward, gru_backward)}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -363,14 +363,9 @@ void launch_paths(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> chain_kernels() {
-  static const KernelEntry table[] = {
-      {"chain_log_partition",
-       {{launch_chains<float>, launch_chains<double>},
-        {launch_chains<float>, launch_chains<double>}}},
-      {"ctc_log_probability",
-       {{launch_paths<float>, launch_paths<double>}, {launch_paths<float>, launch_paths<double>}}}};
-  return table;
+std::vector<KernelEntry> chain_kernels() {
+  return {{"chain_log_partition", DYNET_LIKE_KERNELS(launch_chains, launch_chains)},
+          {"ctc_log_probability", DYNET_LIKE_KERNELS(launch_paths, launch_paths)}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -199,11 +199,8 @@ void launch_copying(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> copying_kernels() {
-  static const KernelEntry table[] = {{"copy_log_softmax",
-                                       {{launch_copying<float>, launch_copying<double>},
-                                        {launch_copying<float>, launch_copying<double>}}}};
-  return table;
+std::vector<KernelEntry> copying_kernels() {
+  return {{"copy_log_softmax", DYNET_LIKE_KERNELS(launch_copying, launch_copying)}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -2,7 +2,6 @@
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/lines.h"
 
 namespace dynet_like::detail::cuda {
@@ -163,12 +162,11 @@ struct LogSumExp {
 
 }  // namespace
 
-std::span<const KernelEntry> dimension_kernels() {
-  static const KernelEntry table[] = {{"max_dim", kernels<Max>()},
-                                      {"argmax", kernels<Argmax>()},
-                                      {"cumsum", kernels<Cumsum>()},
-                                      {"logsumexp_dim", kernels<LogSumExp>()}};
-  return table;
+std::vector<KernelEntry> dimension_kernels() {
+  return {{"max_dim", kernels<Max>()},
+          {"argmax", kernels<Argmax>()},
+          {"cumsum", kernels<Cumsum>()},
+          {"logsumexp_dim", kernels<LogSumExp>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

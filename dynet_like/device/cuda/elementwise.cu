@@ -3,9 +3,8 @@
 
 namespace dynet_like::detail::cuda {
 
-std::span<const KernelEntry> elementwise_kernels() {
-  static const auto table = elementwise_entries<formulas::ElementwiseFormulas>();
-  return table;
+std::vector<KernelEntry> elementwise_kernels() {
+  return elementwise_entries<formulas::ElementwiseFormulas>();
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -1,6 +1,5 @@
 // Kernels of ops: inner products and squared distances, one warp per item.
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/warps.h"
 
 namespace dynet_like::detail::cuda {
@@ -68,10 +67,9 @@ struct OfPairs {
 
 }  // namespace
 
-std::span<const KernelEntry> inner_product_kernels() {
-  static const KernelEntry table[] = {{"dot_product", kernels<OfPairs<DotProduct>>()},
-                                      {"squared_distance", kernels<OfPairs<SquaredDistance>>()}};
-  return table;
+std::vector<KernelEntry> inner_product_kernels() {
+  return {{"dot_product", kernels<OfPairs<DotProduct>>()},
+          {"squared_distance", kernels<OfPairs<SquaredDistance>>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

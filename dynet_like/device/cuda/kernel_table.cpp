@@ -7,13 +7,12 @@
 
 namespace dynet_like::detail {
 
-std::vector<cuda::KernelEntry> cuda::all_kernels() {
+std::vector<KernelEntry> cuda::all_kernels() {
   std::vector<KernelEntry> all;
-#define CALL(family) family##_kernels(),
-  for (const auto& table : {DYNET_LIKE_KERNEL_FAMILIES(CALL)}) {
-#undef CALL
-    all.insert(all.end(), table.begin(), table.end());
-  }
+#define ADD(family) \
+  for (const KernelEntry& entry : family##_kernels()) all.push_back(entry);
+  DYNET_LIKE_KERNEL_FAMILIES(ADD)
+#undef ADD
   return all;
 }
 

@@ -1,7 +1,6 @@
 // Kernels of losses: hinge loss, and Poisson loss of a count.
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/lines.h"
 #include "dynet_like/ops/gamma_function.h"
 
@@ -101,10 +100,8 @@ struct PoissonLoss {
 
 }  // namespace
 
-std::span<const KernelEntry> loss_kernels() {
-  static const KernelEntry table[] = {{"hinge", kernels<Hinge>()},
-                                      {"poisson_loss", kernels<PoissonLoss>()}};
-  return table;
+std::vector<KernelEntry> loss_kernels() {
+  return {{"hinge", kernels<Hinge>()}, {"poisson_loss", kernels<PoissonLoss>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

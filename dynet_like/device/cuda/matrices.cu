@@ -196,14 +196,9 @@ void logdet_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> matrix_kernels() {
-  static const KernelEntry table[] = {{"inverse",
-                                       {{inverse_forward<float>, inverse_forward<double>},
-                                        {inverse_backward<float>, inverse_backward<double>}}},
-                                      {"logdet",
-                                       {{logdet_forward<float>, logdet_forward<double>},
-                                        {logdet_backward<float>, logdet_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> matrix_kernels() {
+  return {{"inverse", DYNET_LIKE_KERNELS(inverse_forward, inverse_backward)},
+          {"logdet", DYNET_LIKE_KERNELS(logdet_forward, logdet_backward)}};
 }
 
 }  // namespace dynet_like::detail::cuda

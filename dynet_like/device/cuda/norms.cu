@@ -5,7 +5,6 @@
 #include "dynet_like/device/cuda/deferred.h"
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/lines.h"
 #include "dynet_like/ops/structured.h"
 
@@ -196,17 +195,11 @@ void launch_normalise_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> norm_kernels() {
-  static const KernelEntry table[] = {
-      {"norm_dim", kernels<Norm<false>>()},
-      {"rms_dim", kernels<Norm<true>>()},
-      {"layer_norm",
-       {{launch_normalise<float, true>, launch_normalise<double, true>},
-        {launch_normalise_backward<float, true>, launch_normalise_backward<double, true>}}},
-      {"rms_norm",
-       {{launch_normalise<float, false>, launch_normalise<double, false>},
-        {launch_normalise_backward<float, false>, launch_normalise_backward<double, false>}}}};
-  return table;
+std::vector<KernelEntry> norm_kernels() {
+  return {{"norm_dim", kernels<Norm<false>>()},
+          {"rms_dim", kernels<Norm<true>>()},
+          {"layer_norm", DYNET_LIKE_KERNELS(launch_normalise, launch_normalise_backward, true)},
+          {"rms_norm", DYNET_LIKE_KERNELS(launch_normalise, launch_normalise_backward, false)}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -66,13 +66,4 @@ auto with_type(DType dtype, const F& f) {
   return dtype == DType::f32 ? f(float()) : f(double());
 }
 
-/// The result of a check of gradients, in device memory, for the passes that depend on it.
-struct Verdict {
-  double factor;  ///< of the gradients; NaN: nothing may be changed
-  double sum;
-  std::uint64_t fault_at;  ///< index, by blocks, of the first fault; or kNoFault
-  double fault;
-};
-constexpr std::uint64_t kNoFault = ~std::uint64_t{0};
-
 }  // namespace dynet_like::detail::cuda

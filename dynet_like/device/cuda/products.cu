@@ -31,11 +31,9 @@ void product_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> product_kernels() {
-  static const Kernels product = {{product_forward<float>, product_forward<double>},
-                                  {product_backward<float>, product_backward<double>}};
-  static const KernelEntry table[] = {{"matrix_product", product}, {"affine_transform", product}};
-  return table;
+std::vector<KernelEntry> product_kernels() {
+  static const Kernels product = DYNET_LIKE_KERNELS(product_forward, product_backward);
+  return {{"matrix_product", product}, {"affine_transform", product}};
 }
 
 }  // namespace dynet_like::detail::cuda

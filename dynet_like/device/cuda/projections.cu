@@ -254,17 +254,10 @@ void bounded_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const KernelEntry> projection_kernels() {
-  static const KernelEntry table[] = {{"sparsemax",
-                                       {{sparsemax_forward<float>, sparsemax_forward<double>},
-                                        {sparsemax_backward<float>, sparsemax_backward<double>}}},
-                                      {"sparsemax_loss",
-                                       {{loss_forward<float>, loss_forward<double>},
-                                        {loss_backward<float>, loss_backward<double>}}},
-                                      {"constrained_softmax",
-                                       {{bounded_forward<float>, bounded_forward<double>},
-                                        {bounded_backward<float>, bounded_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> projection_kernels() {
+  return {{"sparsemax", DYNET_LIKE_KERNELS(sparsemax_forward, sparsemax_backward)},
+          {"sparsemax_loss", DYNET_LIKE_KERNELS(loss_forward, loss_backward)},
+          {"constrained_softmax", DYNET_LIKE_KERNELS(bounded_forward, bounded_backward)}};
 }
 
 }  // namespace dynet_like::detail::cuda

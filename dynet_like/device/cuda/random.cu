@@ -3,7 +3,6 @@
 #include "dynet_like/device/cuda/dropout.h"
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -48,13 +47,12 @@ struct Dropout {
 
 }  // namespace
 
-std::span<const KernelEntry> random_kernels() {
-  static const KernelEntry table[] = {{"random_uniform", kernels<Draw<draws::Uniform>>()},
-                                      {"random_normal", kernels<Draw<draws::Normal>>()},
-                                      {"random_bernoulli", kernels<Draw<draws::Bernoulli>>()},
-                                      {"random_gumbel", kernels<Draw<draws::Gumbel>>()},
-                                      {"dropout", kernels<Dropout>()}};
-  return table;
+std::vector<KernelEntry> random_kernels() {
+  return {{"random_uniform", kernels<Draw<draws::Uniform>>()},
+          {"random_normal", kernels<Draw<draws::Normal>>()},
+          {"random_bernoulli", kernels<Draw<draws::Bernoulli>>()},
+          {"random_gumbel", kernels<Draw<draws::Gumbel>>()},
+          {"dropout", kernels<Dropout>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -1,7 +1,6 @@
 // Sums: over inputs, and along a dimension.
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/lines.h"
 
 namespace dynet_like::detail::cuda {
@@ -65,12 +64,11 @@ struct AlongDimension {
 
 }  // namespace
 
-std::span<const KernelEntry> reduction_kernels() {
-  static const KernelEntry table[] = {{"sum", kernels<OverInputs<false>>()},
-                                      {"average", kernels<OverInputs<true>>()},
-                                      {"sum_dim", kernels<AlongDimension<false>>()},
-                                      {"mean_dim", kernels<AlongDimension<true>>()}};
-  return table;
+std::vector<KernelEntry> reduction_kernels() {
+  return {{"sum", kernels<OverInputs<false>>()},
+          {"average", kernels<OverInputs<true>>()},
+          {"sum_dim", kernels<AlongDimension<false>>()},
+          {"mean_dim", kernels<AlongDimension<true>>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

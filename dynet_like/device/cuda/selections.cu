@@ -1,7 +1,6 @@
 // Chooses elements along a dimension, by integers or by size.
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/segments.h"
 #include "dynet_like/ops/row_masks.h"
 
@@ -238,13 +237,12 @@ struct OfSegments {
 
 }  // namespace
 
-std::span<const KernelEntry> selection_kernels() {
-  static const KernelEntry table[] = {{"select", kernels<Select>()},
-                                      {"fill_rows", kernels<FillRows>()},
-                                      {"kmax_pooling", kernels<KmaxPooling>()},
-                                      {"segment_sum", kernels<OfSegments<SegmentSum>>()},
-                                      {"segment_max", kernels<OfSegments<SegmentMax>>()}};
-  return table;
+std::vector<KernelEntry> selection_kernels() {
+  return {{"select", kernels<Select>()},
+          {"fill_rows", kernels<FillRows>()},
+          {"kmax_pooling", kernels<KmaxPooling>()},
+          {"segment_sum", kernels<OfSegments<SegmentSum>>()},
+          {"segment_max", kernels<OfSegments<SegmentMax>>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

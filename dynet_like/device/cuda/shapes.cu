@@ -1,7 +1,6 @@
 // Kernels of ops that move elements: copies, concatenation, ranges, transposition.
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/pieces.h"
 
 namespace dynet_like::detail::cuda {
@@ -179,12 +178,11 @@ struct Transpose {
 
 }  // namespace
 
-std::span<const KernelEntry> shape_kernels() {
-  static const KernelEntry table[] = {{"identity", kernels<Identity>()},
-                                      {"concatenate", kernels<Concatenate>()},
-                                      {"pick_range", kernels<PickRange>()},
-                                      {"transpose", kernels<Transpose>()}};
-  return table;
+std::vector<KernelEntry> shape_kernels() {
+  return {{"identity", kernels<Identity>()},
+          {"concatenate", kernels<Concatenate>()},
+          {"pick_range", kernels<PickRange>()},
+          {"transpose", kernels<Transpose>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 #include "dynet_like/device/cuda/lines.h"
 #include "dynet_like/device/cuda/segments.h"
 
@@ -171,12 +170,11 @@ struct SegmentSoftmax {
 
 }  // namespace
 
-std::span<const KernelEntry> softmax_kernels() {
-  static const KernelEntry table[] = {{"softmax", kernels<Along<Softmax>>()},
-                                      {"log_softmax", kernels<Along<LogSoftmax>>()},
-                                      {"cross_entropy", kernels<CrossEntropy>()},
-                                      {"segment_softmax", kernels<SegmentSoftmax>()}};
-  return table;
+std::vector<KernelEntry> softmax_kernels() {
+  return {{"softmax", kernels<Along<Softmax>>()},
+          {"log_softmax", kernels<Along<LogSoftmax>>()},
+          {"cross_entropy", kernels<CrossEntropy>()},
+          {"segment_softmax", kernels<SegmentSoftmax>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

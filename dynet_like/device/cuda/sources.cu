@@ -1,7 +1,6 @@
 // Kernels of ops without inputs: constants, and rows of tables.
 #include "dynet_like/device/cuda/elements.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/launchers.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -51,10 +50,8 @@ struct Lookup {
 
 }  // namespace
 
-std::span<const KernelEntry> source_kernels() {
-  static const KernelEntry table[] = {{"constant", kernels<Constant>()},
-                                      {"lookup", kernels<Lookup>()}};
-  return table;
+std::vector<KernelEntry> source_kernels() {
+  return {{"constant", kernels<Constant>()}, {"lookup", kernels<Lookup>()}};
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -4,9 +4,8 @@
 
 namespace dynet_like::detail::cuda {
 
-std::span<const KernelEntry> special_function_kernels() {
-  static const auto table = elementwise_entries<formulas::SpecialFormulas>();
-  return table;
+std::vector<KernelEntry> special_function_kernels() {
+  return elementwise_entries<formulas::SpecialFormulas>();
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -10,8 +10,8 @@
 
 namespace dynet_like::detail::cuda::host {
 
-/// Allocations are aligned to 256 bytes, with a gap between them, and filled with NaNs; freed memory
-/// is filled with NaNs, too.
+/// Allocations are aligned to 256 bytes, with a gap between them, and filled with NaNs; freed
+/// memory is filled with NaNs, too.
 class Memory {
  public:
   /// Reserves addresses for `size` bytes, or for as many as the system allows.
@@ -25,8 +25,8 @@ class Memory {
   /// Throws DeviceError if no allocation begins at this address.
   void free(void* memory);
 
-  /// Allows reads and writes until the matching close. Outside, an access raises SIGSEGV, until there
-  /// have been ten thousand or so closes.
+  /// Allows reads and writes until the matching close. Outside, an access raises SIGSEGV, until
+  /// there have been ten thousand or so closes.
   void open();
   void close() noexcept;
 

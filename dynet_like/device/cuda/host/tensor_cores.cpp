@@ -11,8 +11,8 @@ namespace dynet_like::detail::cuda::host {
 void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b) {
   constexpr unsigned kLanes = 32, kWords = 6, kMostThreads = 256, kAll = 0xffffffffu;
   static const char id = 0;
-  auto* const numbers = static_cast<float*>(
-      shared_memory(place, &id, kMostThreads * kWords * sizeof(float)));
+  auto* const numbers =
+      static_cast<float*>(shared_memory(place, &id, kMostThreads * kWords * sizeof(float)));
   const unsigned lane = position.thread.x % kLanes, g = lane / 4, t = lane % 4;
   float* const of_warp = numbers + (position.thread.x - lane) * kWords;
   std::memcpy(of_warp + lane * kWords, a, 4 * sizeof(*a));
