@@ -3,13 +3,13 @@
 #include "dynet_like/device/cpu/digest.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "dynet_like/core/random.h"
+#include "tests/support/targets.h"
 
 namespace dynet_like::detail {
 namespace {
@@ -18,29 +18,21 @@ std::uint64_t digest_of(const std::vector<float>& values) {
   return digest(values.data(), values.size() * sizeof(float));
 }
 
-class DigestTest : public ::testing::Test {
- protected:
-  void TearDown() override { hwy::GetChosenTarget().Update(hwy::SupportedTargets()); }
-
-  // f(values) for every instruction set and many sizes.
-  template <class F>
-  void for_all(const F& f) {
-    const auto supported = static_cast<std::uint64_t>(hwy::SupportedTargets());
-    for (std::uint64_t allowed = supported; allowed != 0; allowed &= allowed - 1) {
-      hwy::GetChosenTarget().Update(static_cast<std::int64_t>(allowed));
-      SCOPED_TRACE(hwy::TargetName(static_cast<std::int64_t>(allowed & (~allowed + 1))));
-      for (std::size_t n = 1; n <= 300; n += n < 140 ? 1 : 17) {
-        Random random(n);
-        std::vector<float> values(n);
-        for (float& value : values) value = static_cast<float>(random.normal());
-        SCOPED_TRACE(n);
-        f(values);
-      }
+// f(values) for every instruction set and many sizes.
+template <class F>
+void for_all(const F& f) {
+  with_every_target([&] {
+    for (std::size_t n = 1; n <= 300; n += n < 140 ? 1 : 17) {
+      Random random(n);
+      std::vector<float> values(n);
+      for (float& value : values) value = static_cast<float>(random.normal());
+      SCOPED_TRACE(n);
+      f(values);
     }
-  }
-};
+  });
+}
 
-TEST_F(DigestTest, IsThatOfACopyAnywhere) {
+TEST(DigestTest, IsThatOfACopyAnywhere) {
   for_all([](const std::vector<float>& values) {
     std::vector<float> copy(values.size() + 1);
     std::copy(values.begin(), values.end(), copy.begin() + 1);
@@ -48,7 +40,7 @@ TEST_F(DigestTest, IsThatOfACopyAnywhere) {
   });
 }
 
-TEST_F(DigestTest, SeesEveryBit) {
+TEST(DigestTest, SeesEveryBit) {
   for_all([](std::vector<float> values) {
     const std::uint64_t before = digest_of(values);
     for (float& value : values) {
@@ -65,7 +57,7 @@ TEST_F(DigestTest, SeesEveryBit) {
   });
 }
 
-TEST_F(DigestTest, SeesWhatChangesAll) {
+TEST(DigestTest, SeesWhatChangesAll) {
   for_all([](const std::vector<float>& values) {
     std::vector<std::uint64_t> seen{digest_of(values)};
     for (const float factor : {-1.0f, 0.5f, 0.0f}) {
@@ -81,7 +73,7 @@ TEST_F(DigestTest, SeesWhatChangesAll) {
   });
 }
 
-TEST_F(DigestTest, SeesWhatChangesPlaces) {
+TEST(DigestTest, SeesWhatChangesPlaces) {
   for_all([](std::vector<float> values) {
     const std::uint64_t before = digest_of(values);
     for (const std::size_t distance : {1, 4, 8, 16, 32, 64, 128}) {

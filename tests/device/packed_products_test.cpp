@@ -74,97 +74,60 @@ class PackedProductsTest : public ::testing::Test {
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(PackedProductsTest, Types);
 
+// W x, or b + W1 x1 + W2 x2, of which any may be packed: one chain over all columns, and a bias.
 TYPED_TEST(PackedProductsTest, ForwardIsOneChainPerElement) {
+  using E = TypeParam;
   Random random(1);
   for (const Sizes& size : kSizes) {
-    const auto matrix = draw<TypeParam>(random, size.rows * size.columns);
-    const Signature type = this->product_type(size);
-    for (std::size_t n : {1, 2, 3, 4, 5, 6, 7, 12, 17}) {
-      const auto x = draw<TypeParam>(random, n * size.columns);
+    const auto left = draw<E>(random, size.rows * size.columns);
+    const auto right = draw<E>(random, size.rows * size.columns), bias = draw<E>(random, size.rows);
+    for (const std::size_t n : {1, 2, 3, 4, 5, 6, 7, 12, 17, 30}) {
+      const std::size_t pairs = n == 30 ? 2 : 1;
+      const auto x = draw<E>(random, n * size.columns);
       const auto xs = this->places(x, size.columns, n);
-      std::vector<TypeParam> expected(n * size.rows);
+      const std::vector<const void*> ys(xs.rbegin(), xs.rend());
+      Signature type = this->product_type(size);
+      if (pairs == 2) {
+        type.op = &ops::affine_transform;
+        type.inputs = {Dim({size.rows}), type.inputs[0], type.inputs[1], type.inputs[0],
+                       type.inputs[1]};
+        type.shared = {1, 1, 0, 1, 0};
+      }
+      std::vector<E> expected;
       for (std::size_t i = 0; i < n; ++i) {
-        const auto* right = static_cast<const TypeParam*>(xs[i]);
         for (std::size_t m = 0; m < size.rows; ++m) {
-          TypeParam chain = 0;
-          for (std::size_t k = 0; k < size.columns; ++k) {
-            chain = std::fma(matrix[k * size.rows + m], right[k], chain);
+          E chain = 0;
+          for (std::size_t p = 0; p < pairs; ++p) {
+            const auto* const vector = static_cast<const E*>((p == 0 ? xs : ys)[i]);
+            for (std::size_t k = 0; k < size.columns; ++k) {
+              chain = std::fma((p == 0 ? left : right)[k * size.rows + m], vector[k], chain);
+            }
           }
-          expected[i * size.rows + m] = chain;
+          expected.push_back(pairs == 2 ? chain + bias[m] : chain);
         }
       }
       for (const KernelSet& set : fusing_sets()) {
-        const auto copy = this->packed(set, matrix, size, false);
-        for (const void* packed :
-             {static_cast<const void*>(copy.data()), static_cast<const void*>(nullptr)}) {
-          const Operand in[] = {{nullptr, matrix.data(), packed}, {xs.data(), nullptr}};
-          std::vector<TypeParam> out(n * size.rows);
+        const auto left_copy = this->packed(set, left, size, false);
+        const auto right_copy = this->packed(set, right, size, false);
+        for (unsigned packed = 0; packed < 2 * pairs; ++packed) {
+          const Operand in[] = {
+              {nullptr, bias.data()},
+              {nullptr, left.data(), packed % 2 == 1 ? left_copy.data() : nullptr},
+              {xs.data()},
+              {nullptr, right.data(), packed / 2 == 1 ? right_copy.data() : nullptr},
+              {ys.data()}};
+          std::vector<E> out(n * size.rows);
           HeapWorkspace workspace;
           ForwardCall call;
           call.type = &type;
           call.n = n;
-          call.in = in;
+          call.in = pairs == 2 ? in : in + 1;
           call.out = {out.data(), size.rows};
           call.workspace = &workspace;
-          set.kernels.at("matrix_product").forward[static_cast<int>(this->kDType)](call);
+          set.kernels.at(type.op->name).forward[static_cast<int>(this->kDType)](call);
           EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
-                                   << n << (packed != nullptr ? " packed" : " as it is");
+                                   << n << ", packed: " << packed;
         }
-      }
-    }
-  }
-}
-
-// b + W1 x1 + W2 x2, of which any may be packed: one chain over both.
-TYPED_TEST(PackedProductsTest, AffineMapsAreOneChainPerElementAndABias) {
-  using E = TypeParam;
-  Random random(4);
-  const std::size_t n = 30;
-  for (const Sizes& size : kSizes) {
-    const auto left = draw<E>(random, size.rows * size.columns);
-    const auto right = draw<E>(random, size.rows * size.columns);
-    const auto bias = draw<E>(random, size.rows), x = draw<E>(random, n * size.columns);
-    const auto xs = this->places(x, size.columns, n);
-    const std::vector<const void*> ys(xs.rbegin(), xs.rend());
-    Signature type = this->product_type(size);
-    type.op = &ops::affine_transform;
-    type.inputs = {Dim({size.rows}), type.inputs[0], type.inputs[1], type.inputs[0],
-                   type.inputs[1]};
-    type.shared = {1, 1, 0, 1, 0};
-    std::vector<E> expected;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t m = 0; m < size.rows; ++m) {
-        E chain = 0;
-        for (const auto& [matrix, vectors] : {std::pair(&left, &xs), std::pair(&right, &ys)}) {
-          for (std::size_t k = 0; k < size.columns; ++k) {
-            chain = std::fma((*matrix)[k * size.rows + m], static_cast<const E*>((*vectors)[i])[k],
-                             chain);
-          }
-        }
-        expected.push_back(chain + bias[m]);
-      }
-    }
-    for (const KernelSet& set : fusing_sets()) {
-      const auto left_copy = this->packed(set, left, size, false);
-      const auto right_copy = this->packed(set, right, size, false);
-      for (unsigned packed = 0; packed < 4; ++packed) {
-        const Operand in[] = {
-            {nullptr, bias.data()},
-            {nullptr, left.data(), packed % 2 == 1 ? left_copy.data() : nullptr},
-            {xs.data()},
-            {nullptr, right.data(), packed / 2 == 1 ? right_copy.data() : nullptr},
-            {ys.data()}};
-        std::vector<E> out(n * size.rows);
-        HeapWorkspace workspace;
-        ForwardCall call;
-        call.type = &type;
-        call.n = n;
-        call.in = in;
-        call.out = {out.data(), size.rows};
-        call.workspace = &workspace;
-        set.kernels.at("affine_transform").forward[static_cast<int>(this->kDType)](call);
-        EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns
-                                 << ", packed: " << packed;
       }
     }
   }

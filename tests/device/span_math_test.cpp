@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <hwy/targets.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/span_math.h"
 #include "tests/support/message_of.h"
+#include "tests/support/targets.h"
 
 namespace dynet_like {
 namespace {
@@ -28,16 +27,6 @@ const Function kFunctions[] = {
     {"log", ops::log, ops::log, [](long double x) { return std::log(x); }},
     {"tanh", ops::tanh, ops::tanh, [](long double x) { return std::tanh(x); }},
     {"sigmoid", ops::sigmoid, ops::sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }}};
-
-/// Calls f() with every instruction set of this machine.
-void with_every_target(const std::function<void()>& f) {
-  const auto supported = static_cast<std::uint64_t>(hwy::SupportedTargets());
-  for (std::uint64_t allowed = supported; allowed != 0; allowed &= allowed - 1) {
-    hwy::GetChosenTarget().Update(static_cast<std::int64_t>(allowed));
-    f();
-  }
-  hwy::GetChosenTarget().Update(static_cast<std::int64_t>(supported));
-}
 
 template <class E>
 void expect_plain_values_wherever(const Function& function, SpanFunction<E> call) {

@@ -3,7 +3,6 @@
 #include "dynet_like/device/updates.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "dynet_like/core/random.h"
+#include "tests/support/targets.h"
 
 namespace dynet_like {
 namespace {
@@ -52,18 +52,6 @@ bool same_bytes(const std::vector<E>& a, const std::vector<E>& b) {
   return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0;
 }
 
-// f() with every instruction set of this machine.
-template <class F>
-void on_every_target(F&& f) {
-  const auto supported = static_cast<std::uint64_t>(hwy::SupportedTargets());
-  for (std::uint64_t allowed = supported; allowed != 0; allowed &= allowed - 1) {
-    hwy::GetChosenTarget().Update(static_cast<std::int64_t>(allowed));
-    SCOPED_TRACE(hwy::TargetName(static_cast<std::int64_t>(allowed & (~allowed + 1))));
-    f();
-  }
-  hwy::GetChosenTarget().Update(static_cast<std::int64_t>(supported));
-}
-
 template <class E>
 using Part = std::vector<E> State<E>::*;
 
@@ -71,7 +59,7 @@ using Part = std::vector<E> State<E>::*;
 template <class E, class Step>
 void expect_plain_loop(const UpdateFormula& formula, std::initializer_list<Part<E>> moments,
                        const Step& step) {
-  on_every_target([&] {
+  with_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
       Elements all;
@@ -144,7 +132,7 @@ TYPED_TEST(UpdatesTest, ArePlainLoops) {
 TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
   using E = TypeParam;
   const std::vector<double> factors = {kScale, 1.1, 0.3};
-  on_every_target([&] {
+  with_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
       Elements all;
@@ -173,7 +161,7 @@ TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
 TYPED_TEST(UpdatesTest, FindsWhatIsNotBelowALimit) {
   using E = TypeParam;
   using Limits = std::numeric_limits<E>;
-  on_every_target([] {
+  with_every_target([] {
     for (const std::size_t n : sizes()) {
       State<E> state(n);
       for (E& x : state.g) x = x < 0 ? Limits::lowest() : x < 1 ? Limits::denorm_min() : x;
@@ -204,7 +192,7 @@ TYPED_TEST(UpdatesTest, FindsWhatIsNotBelowALimit) {
 // Terms are exact (float) or off by half a unit; sums of n of them by less than n units.
 TYPED_TEST(UpdatesTest, SumsSquares) {
   using E = TypeParam;
-  on_every_target([] {
+  with_every_target([] {
     for (const std::size_t n : sizes()) {
       State<E> state(n + 1);
       long double exact = 0;
