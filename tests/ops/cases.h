@@ -195,7 +195,7 @@ struct KernelSet {
 
 inline KernelSet chosen_kernels(std::string target) {
   KernelSet set{std::move(target), {}, &cpu::matrix_functions()};
-  for (const cpu::KernelEntry& entry : cpu::all_kernels()) {
+  for (const KernelEntry& entry : cpu::all_kernels()) {
     set.kernels.emplace(entry.op, entry.kernels);
   }
   for (const Op* op : formula_ops()) set.kernels.emplace(op->name, formula_kernels());

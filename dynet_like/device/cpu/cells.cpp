@@ -5,7 +5,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/device/cell_layouts.h"
 #include "dynet_like/device/cpu/affine-inl.h"
-#include "dynet_like/device/cpu/deferred-inl.h"
+#include "dynet_like/device/cpu/deferred.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/math-inl.h"
 
@@ -14,6 +14,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
+
+using cpu::Deferred;
 
 // How many items are computed at a time: their sums and a group of panels fit in the L2 cache.
 template <class E>
@@ -228,26 +230,18 @@ void gru_end(const BackwardCall& call) {
                       [&](std::size_t i) { return deferred(i) + layout.rows; });
 }
 
-std::span<const cpu::KernelEntry> cell_table() {
-  static const cpu::KernelEntry table[] = {{"lstm_cell",
-                                            {{lstm_forward<float>, lstm_forward<double>},
-                                             {lstm_backward<float>, lstm_backward<double>},
-                                             {lstm_begin<float>, lstm_begin<double>},
-                                             {lstm_end<float>, lstm_end<double>}}},
-                                           {"gru_cell",
-                                            {{gru_forward<float>, gru_forward<double>},
-                                             {gru_backward<float>, gru_backward<double>},
-                                             {gru_begin<float>, gru_begin<double>},
-                                             {gru_end<float>, gru_end<double>}}}};
-  return table;
+std::vector<KernelEntry> cell_kernels() {
+  return {{"lstm_cell",
+           {{lstm_forward<float>, lstm_forward<double>},
+            {lstm_backward<float>, lstm_backward<double>},
+            {lstm_begin<float>, lstm_begin<double>},
+            {lstm_end<float>, lstm_end<double>}}},
+          {"gru_cell",
+           {{gru_forward<float>, gru_forward<double>},
+            {gru_backward<float>, gru_backward<double>},
+            {gru_begin<float>, gru_begin<double>},
+            {gru_end<float>, gru_end<double>}}}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(cell_table);
-std::span<const cpu::KernelEntry> cpu::cell_kernels() { return HWY_DYNAMIC_DISPATCH(cell_table)(); }
-}  // namespace dynet_like::detail
-#endif

@@ -415,22 +415,12 @@ void chain_backward(const BackwardCall& call) {
   }
 }
 
-std::span<const cpu::KernelEntry> chain_table() {
-  static const cpu::KernelEntry table[] = {{"chain_log_partition",
-                                            {{chain_forward<float>, chain_forward<double>},
-                                             {chain_backward<float>, chain_backward<double>}}},
-                                           {"ctc_log_probability", cpu::ctc_kernels()}};
-  return table;
+Kernels ctc_kernels();  // of ctc.cpp
+
+std::vector<KernelEntry> chain_kernels() {
+  return {{"chain_log_partition", DYNET_LIKE_KERNELS(chain_forward, chain_backward)},
+          {"ctc_log_probability", ctc_kernels()}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(chain_table);
-std::span<const cpu::KernelEntry> cpu::chain_kernels() {
-  return HWY_DYNAMIC_DISPATCH(chain_table)();
-}
-}  // namespace dynet_like::detail
-#endif

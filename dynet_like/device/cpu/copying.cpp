@@ -137,21 +137,9 @@ void copying_backward(const BackwardCall& call) {
   }
 }
 
-std::span<const cpu::KernelEntry> copying_table() {
-  static const cpu::KernelEntry table[] = {{"copy_log_softmax",
-                                            {{copying_forward<float>, copying_forward<double>},
-                                             {copying_backward<float>, copying_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> copying_kernels() {
+  return {{"copy_log_softmax", DYNET_LIKE_KERNELS(copying_forward, copying_backward)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(copying_table);
-std::span<const cpu::KernelEntry> cpu::copying_kernels() {
-  return HWY_DYNAMIC_DISPATCH(copying_table)();
-}
-}  // namespace dynet_like::detail
-#endif

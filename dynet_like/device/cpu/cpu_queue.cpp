@@ -30,7 +30,7 @@ using KernelMap = std::unordered_map<std::string_view, Kernels>;
 
 KernelMap all_kernels() {
   KernelMap map;
-  for (const cpu::KernelEntry& entry : cpu::all_kernels()) map.emplace(entry.op, entry.kernels);
+  for (const KernelEntry& entry : cpu::all_kernels()) map.emplace(entry.op, entry.kernels);
   return map;
 }
 
@@ -107,7 +107,7 @@ class CpuQueue : public Queue {
   void forward(Kernels::Forward kernel, const ForwardCall& call) override {
     const Signature& type = *call.type;
     check_kernel(kernel, "forward", type);
-    for_parts(call.n, call.n, cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
+    for_parts(call.n, cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
       ForwardCall slice = call;
       slice.workspace = &workspace(part);
       if (end - begin == call.n) return kernel(slice);
@@ -127,28 +127,26 @@ class CpuQueue : public Queue {
   void backward(Kernels::Backward kernel, const BackwardCall& call) override {
     const Signature& type = *call.type;
     check_kernel(kernel, "backward", type);
-    for_parts(call.n, call.n, 2 * cost(type),
-              [&](unsigned part, std::size_t begin, std::size_t end) {
-                BackwardCall slice = call;
-                slice.workspace = &workspace(part);
-                begin = first_of_its_own(call, begin);
-                end = first_of_its_own(call, end);
-                if (begin == end) return;
-                if (end - begin == call.n) return kernel(slice);
-                const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
-                const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
-                slice.n = end - begin;
-                slice.in = in.data();
-                slice.out = from_item(call.out, begin * type.op->parts);
-                slice.saved = from_item(call.saved, begin);
-                slice.dy = from_item(call.dy, begin * type.op->parts);
-                slice.dx = dx.data();
-                slice.deferred = advance(call.deferred, begin);
-                slice.integers = advance(call.integers, begin * type.integers);
-                slice.reals =
-                    advance_bytes(call.reals, begin * type.op->numbers.reals * size_of(type.dtype));
-                kernel(slice);
-              });
+    for_parts(call.n, 2 * cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
+      BackwardCall slice = call;
+      slice.workspace = &workspace(part);
+      begin = first_of_its_own(call, begin);
+      end = first_of_its_own(call, end);
+      if (begin == end) return;
+      if (end - begin == call.n) return kernel(slice);
+      const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
+      const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
+      slice.n = end - begin;
+      slice.in = in.data();
+      slice.out = from_item(call.out, begin * type.op->parts);
+      slice.saved = from_item(call.saved, begin);
+      slice.dy = from_item(call.dy, begin * type.op->parts);
+      slice.dx = dx.data();
+      slice.deferred = advance(call.deferred, begin);
+      slice.integers = advance(call.integers, begin * type.integers);
+      slice.reals = advance_bytes(call.reals, begin * type.op->numbers.reals * size_of(type.dtype));
+      kernel(slice);
+    });
   }
 
   void add_outer_products(DType dtype, const OuterProducts& call) override {
@@ -157,7 +155,7 @@ class CpuQueue : public Queue {
     const std::size_t panel = functions_.panel_rows[type];
     const std::size_t panels = (call.rows + panel - 1) / panel;
     const double work = 2.0 * static_cast<double>(panel * call.columns * call.addends.n);
-    for_parts(panels, panels, work, [&](unsigned part, std::size_t begin, std::size_t end) {
+    for_parts(panels, work, [&](unsigned part, std::size_t begin, std::size_t end) {
       functions_.add_outer_products[type](call, begin * panel, std::min(call.rows, end * panel),
                                           workspace(part));
     });
@@ -176,7 +174,7 @@ class CpuQueue : public Queue {
     constexpr std::size_t kStretch = 64;  // elements: parts begin at vector and line boundaries
     const std::size_t stretches = (size + kStretch - 1) / kStretch;
     const double work = static_cast<double>(kStretch * addends.n);
-    for_parts(stretches, stretches, work, [&](unsigned, std::size_t begin, std::size_t end) {
+    for_parts(stretches, work, [&](unsigned, std::size_t begin, std::size_t end) {
       functions_.add_all[static_cast<int>(dtype)](
           sum, begin * kStretch, std::min(size, end * kStretch), addends.dy, addends.n, fresh);
     });
@@ -220,10 +218,10 @@ class CpuQueue : public Queue {
 
   // Calls work(part, begin, end) over [0, n), on as many threads as the work justifies.
   template <class Work>
-  void for_parts(std::size_t n, std::size_t most, double cost_each, const Work& work) {
+  void for_parts(std::size_t n, double cost_each, const Work& work) {
     const double worth = static_cast<double>(n) * cost_each / kWorthAThread;
     const auto parts =
-        static_cast<unsigned>(std::clamp<double>(std::min<double>(worth, static_cast<double>(most)),
+        static_cast<unsigned>(std::clamp<double>(std::min<double>(worth, static_cast<double>(n)),
                                                  1.0, static_cast<double>(workspaces_.size())));
     if (parts == 1) return work(0, 0, n);
     pool_->run(parts, [&](unsigned part) { work(part, n * part / parts, n * (part + 1) / parts); });

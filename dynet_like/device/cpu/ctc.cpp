@@ -216,16 +216,7 @@ void ctc_backward(const BackwardCall& call) {
   }
 }
 
-Kernels ctc_of_target() {
-  return {{ctc_forward<float>, ctc_forward<double>}, {ctc_backward<float>, ctc_backward<double>}};
-}
+Kernels ctc_kernels() { return DYNET_LIKE_KERNELS(ctc_forward, ctc_backward); }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(ctc_of_target);
-Kernels cpu::ctc_kernels() { return HWY_DYNAMIC_DISPATCH(ctc_of_target)(); }
-}  // namespace dynet_like::detail
-#endif

@@ -31,10 +31,7 @@ void max_forward(const ForwardCall& call) {
 template <class E>
 void max_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t y) {
       const std::size_t best = place_of_largest(x + line, axis);
@@ -42,7 +39,7 @@ void max_backward(const BackwardCall& call) {
         put(k == best ? dy[y] : E(0), dx + line + k * axis.inner, add);
       }
     });
-  }
+  });
 }
 
 template <class E>
@@ -59,14 +56,12 @@ void argmax_forward(const ForwardCall& call) {
 }
 template <class E>
 void pass_on(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E* dy = call.dy.at<E>(i);
     for (std::size_t e = 0; e < call.type->output_size; ++e) {
-      put(dy[e], dx + e, call.dx[0].add[i] != 0);
+      put(dy[e], dx + e, add);
     }
-  }
+  });
 }
 
 template <class E>
@@ -87,33 +82,25 @@ void cumsum_forward(const ForwardCall& call) {
 template <class E>
 void cumsum_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E* dy = call.dy.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t) {
       double sum = 0;
       for (std::size_t k = axis.n; k-- > 0;) {
         sum += static_cast<double>(dy[line + k * axis.inner]);
-        put(static_cast<E>(sum), dx + line + k * axis.inner, call.dx[0].add[i] != 0);
+        put(static_cast<E>(sum), dx + line + k * axis.inner, add);
       }
     });
-  }
+  });
 }
 
 }  // namespace
 
-std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
-  static const KernelEntry table[] = {
-      {"max_dim",
-       {{max_forward<float>, max_forward<double>}, {max_backward<float>, max_backward<double>}}},
-      {"argmax",
-       {{argmax_forward<float>, argmax_forward<double>}, {pass_on<float>, pass_on<double>}}},
-      {"cumsum",
-       {{cumsum_forward<float>, cumsum_forward<double>},
-        {cumsum_backward<float>, cumsum_backward<double>}}},
-      {"logsumexp_dim", logsumexp_kernels()}};
-  return table;
+std::vector<KernelEntry> cpu::dimension_kernels() {
+  return {{"max_dim", DYNET_LIKE_KERNELS(max_forward, max_backward)},
+          {"argmax", DYNET_LIKE_KERNELS(argmax_forward, pass_on)},
+          {"cumsum", DYNET_LIKE_KERNELS(cumsum_forward, cumsum_backward)},
+          {"logsumexp_dim", logsumexp_kernels()}};
 }
 
 }  // namespace dynet_like::detail

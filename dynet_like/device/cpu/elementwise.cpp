@@ -43,9 +43,8 @@ struct Loops {
   }
 };
 
-std::span<const cpu::KernelEntry> elementwise_table() {
-  static const auto table = cpu::formula_entries<Loops, ElementwiseFormulas>();
-  return table;
+std::vector<KernelEntry> elementwise_kernels() {
+  return cpu::formula_entries<Loops, ElementwiseFormulas>();
 }
 
 #define DYNET_LIKE_FUNCTIONS(F) cpu::functions<Loops, F, E>(),
@@ -79,14 +78,10 @@ HWY_AFTER_NAMESPACE();
 namespace dynet_like {
 
 namespace detail {
-HWY_EXPORT(elementwise_table);
 HWY_EXPORT(program_kernels);
 HWY_EXPORT(apply_to_floats);
 HWY_EXPORT(apply_to_doubles);
 
-std::span<const cpu::KernelEntry> cpu::elementwise_kernels() {
-  return HWY_DYNAMIC_DISPATCH(elementwise_table)();
-}
 Kernels formula_kernels() { return HWY_DYNAMIC_DISPATCH(program_kernels)(); }
 
 namespace {

@@ -4,12 +4,70 @@
 #include <cstring>
 
 #include "dynet_like/device/cpu/element_functions.h"
-#include "dynet_like/device/cpu/runs.h"
 
 namespace dynet_like::detail::cpu {
 namespace {
 
 constexpr std::size_t kBlock = 256;  // elements that stay in the L1 cache
+
+// Whether an input has fewer elements than the output.
+bool stretches(const Signature& type) {
+  for (const Dim& dim : type.inputs) {
+    if (dim.size() != type.output_size) return true;
+  }
+  return false;
+}
+
+/// A stretched item as `count` runs of `length` output elements. In a run an operand either
+/// advances with the output or stays at one element; `next` moves to the operands' next run.
+struct Runs {
+  std::size_t length = 1, count = 1;
+  bool advances[2] = {true, true};
+  std::size_t offset[2] = {0, 0};
+
+  explicit Runs(const Signature& type);
+  void next() {
+    for (unsigned i = 0; i < outer_count_; ++i) {
+      for (unsigned j = 0; j < 2; ++j) offset[j] += stride_[j][i];
+      if (++at_[i] < outer_[i]) return;
+      for (unsigned j = 0; j < 2; ++j) offset[j] -= stride_[j][i] * outer_[i];
+      at_[i] = 0;
+    }
+  }
+
+ private:
+  std::size_t outer_[Dim::kMaxDimensions] = {}, at_[Dim::kMaxDimensions] = {};
+  std::size_t stride_[2][Dim::kMaxDimensions] = {};
+  unsigned outer_count_ = 0;
+};
+
+Runs::Runs(const Signature& type) {
+  unsigned d = 0;
+  for (unsigned j = 0; j < 2; ++j) {
+    advances[j] = type.inputs[j].size() == type.output_size || type.inputs[j][0] == type.output[0];
+  }
+  // The inner run: the leading dimensions along which each operand always advances or always stays.
+  std::size_t inner[2] = {1, 1};
+  for (; d < type.output.nd; ++d) {
+    bool same = true;
+    for (unsigned j = 0; j < 2; ++j) {
+      same = same && type.inputs[j][d] == (advances[j] ? type.output.d[d] : 1);
+    }
+    if (!same) break;
+    length *= type.output.d[d];
+    for (unsigned j = 0; j < 2; ++j) inner[j] *= type.inputs[j][d];
+  }
+  for (; d < type.output.nd; ++d) {
+    outer_[outer_count_] = type.output.d[d];
+    count *= type.output.d[d];
+    for (unsigned j = 0; j < 2; ++j) {
+      const unsigned size = type.inputs[j][d];
+      stride_[j][outer_count_] = size == 1 ? 0 : inner[j];
+      inner[j] *= size;
+    }
+    ++outer_count_;
+  }
+}
 
 // Whether item i + 1 has the same real number as item i (-0 is not 0).
 template <class E>

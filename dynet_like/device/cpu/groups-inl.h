@@ -52,46 +52,30 @@ HWY_INLINE Group<E> each(F f, const Group<E>& first, const Groups&... others) {
   }
   return result;
 }
-template <class E>
-HWY_INLINE Group<E> operator+(Group<E> a, Group<E> b) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return x + y; }, a, b);
-}
-template <class E>
-HWY_INLINE Group<E> operator-(Group<E> a, Group<E> b) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return x - y; }, a, b);
-}
-template <class E>
-HWY_INLINE Group<E> operator*(Group<E> a, Group<E> b) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return x * y; }, a, b);
-}
-template <class E>
-HWY_INLINE Group<E> operator/(Group<E> a, Group<E> b) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return x / y; }, a, b);
-}
-template <class E>
-HWY_INLINE Group<E> operator-(Group<E> a) {
-  return each([](auto x) DYNET_LIKE_BODY { return -x; }, a);
-}
-template <class E>
-HWY_INLINE Group<E> max(Group<E> a, Group<E> b) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return max(x, y); }, a, b);
-}
-template <class E>
-HWY_INLINE Group<E> min(Group<E> a, Group<E> b) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return min(x, y); }, a, b);
-}
-template <class E>
-HWY_INLINE Group<E> sqrt(Group<E> a) {
-  return each([](auto x) DYNET_LIKE_BODY { return sqrt(x); }, a);
-}
-template <class E>
-HWY_INLINE Group<E> abs(Group<E> a) {
-  return each([](auto x) DYNET_LIKE_BODY { return abs(x); }, a);
-}
-template <class E>
-HWY_INLINE Group<E> copy_sign(Group<E> a, Group<E> sign) {
-  return each([](auto x, auto y) DYNET_LIKE_BODY { return copy_sign(x, y); }, a, sign);
-}
+
+#define DYNET_LIKE_OF_ONE(function, result)                        \
+  template <class E>                                               \
+  HWY_INLINE Group<E> function(Group<E> a) {                       \
+    return each([](auto x) DYNET_LIKE_BODY { return result; }, a); \
+  }
+#define DYNET_LIKE_OF_TWO(function, result)                                   \
+  template <class E>                                                          \
+  HWY_INLINE Group<E> function(Group<E> a, Group<E> b) {                      \
+    return each([](auto x, auto y) DYNET_LIKE_BODY { return result; }, a, b); \
+  }
+DYNET_LIKE_OF_ONE(operator-, -x)
+DYNET_LIKE_OF_ONE(sqrt, sqrt(x))
+DYNET_LIKE_OF_ONE(abs, abs(x))
+DYNET_LIKE_OF_TWO(operator+, x + y)
+DYNET_LIKE_OF_TWO(operator-, x - y)
+DYNET_LIKE_OF_TWO(operator*, x* y)
+DYNET_LIKE_OF_TWO(operator/, x / y)
+DYNET_LIKE_OF_TWO(max, max(x, y))
+DYNET_LIKE_OF_TWO(min, min(x, y))
+DYNET_LIKE_OF_TWO(copy_sign, copy_sign(x, y))  // |a| with the sign of b
+#undef DYNET_LIKE_OF_TWO
+#undef DYNET_LIKE_OF_ONE
+
 template <class E>
 HWY_INLINE Group<E> fused(Group<E> a, Group<E> b, Group<E> c) {
   return each([](auto x, auto y, auto z) DYNET_LIKE_BODY { return fused(x, y, z); }, a, b, c);

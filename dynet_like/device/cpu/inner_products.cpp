@@ -43,16 +43,14 @@ void dot_product_forward(const ForwardCall& call) {
 
 template <class E>
 void dot_product_backward(const BackwardCall& call) {
-  for (int j = 0; j < 2; ++j) {
-    for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
-      E* to = call.dx[j].at<E>(i);
-      if (to == nullptr) continue;
+  for (const std::size_t j : {0, 1}) {
+    for_gradients<E>(call, j, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
       const Lanes<E> dy(static_cast<double>(*call.dy.at<E>(i)));
       const E* other = call.in[1 - j].at<E>(i);
       for_lanes<E>(call.type->inputs[0].size(), [&](std::size_t at, std::size_t count) HWY_ATTR {
-        put(load(other + at, count) * dy, to + at, count, call.dx[j].add[i] != 0);
+        put(load(other + at, count) * dy, to + at, count, add);
       });
-    }
+    });
   }
 }
 
@@ -70,39 +68,22 @@ void squared_distance_forward(const ForwardCall& call) {
 
 template <class E>
 void squared_distance_backward(const BackwardCall& call) {
-  for (int j = 0; j < 2; ++j) {
-    for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
-      E* to = call.dx[j].at<E>(i);
-      if (to == nullptr) continue;
+  for (const std::size_t j : {0, 1}) {
+    for_gradients<E>(call, j, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
       const Lanes<E> dy(2.0 * static_cast<double>(*call.dy.at<E>(i)));
       const E *x = call.in[j].at<E>(i), *other = call.in[1 - j].at<E>(i);
       for_lanes<E>(call.type->inputs[0].size(), [&](std::size_t at, std::size_t count) HWY_ATTR {
-        put((load(x + at, count) - load(other + at, count)) * dy, to + at, count,
-            call.dx[j].add[i] != 0);
+        put((load(x + at, count) - load(other + at, count)) * dy, to + at, count, add);
       });
-    }
+    });
   }
 }
 
-std::span<const cpu::KernelEntry> inner_product_table() {
-  static const cpu::KernelEntry table[] = {
-      {"dot_product",
-       {{dot_product_forward<float>, dot_product_forward<double>},
-        {dot_product_backward<float>, dot_product_backward<double>}}},
-      {"squared_distance",
-       {{squared_distance_forward<float>, squared_distance_forward<double>},
-        {squared_distance_backward<float>, squared_distance_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> inner_product_kernels() {
+  return {{"dot_product", DYNET_LIKE_KERNELS(dot_product_forward, dot_product_backward)},
+          {"squared_distance",
+           DYNET_LIKE_KERNELS(squared_distance_forward, squared_distance_backward)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(inner_product_table);
-std::span<const cpu::KernelEntry> cpu::inner_product_kernels() {
-  return HWY_DYNAMIC_DISPATCH(inner_product_table)();
-}
-}  // namespace dynet_like::detail
-#endif

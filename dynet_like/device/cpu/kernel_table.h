@@ -1,34 +1,25 @@
-// The kernels of each CPU source file, by the name of their op.
+// The kernels of the CPU by the name of their op, and its other functions.
 #pragma once
 
-#include <span>
-#include <string_view>
-#include <vector>
-
+#include "dynet_like/device/kernel_entries.h"
 #include "dynet_like/device/queue.h"
-#include "dynet_like/ops/families.h"
 
 namespace dynet_like::detail::cpu {
 
-struct KernelEntry {
-  std::string_view op;
-  Kernels kernels;
-};
-
-// The kernels for the best instruction set of this machine, chosen at run time.
-#define DECLARE(family) std::span<const KernelEntry> family##_kernels();
-DYNET_LIKE_KERNEL_FAMILIES(DECLARE)
-#undef DECLARE
-
-/// The kernels of all families.
+/// The kernels of all ops, for the best instruction set of this machine, chosen at run time.
 std::vector<KernelEntry> all_kernels();
 
-// One version for all instruction sets; part of shape_kernels().
+// Tables of files that are compiled once, for all instruction sets.
+std::vector<KernelEntry> matrix_kernels();
+std::vector<KernelEntry> dimension_kernels();
+std::vector<KernelEntry> selection_kernels();
+std::vector<KernelEntry> projection_kernels();
+std::vector<KernelEntry> loss_kernels();
+std::vector<KernelEntry> special_function_kernels();
+
+// Part of shapes, and of dimension_kernels.
 Kernels transpose_kernels();
-// Part of dimension_kernels().
 Kernels logsumexp_kernels();
-// Part of chain_kernels().
-Kernels ctc_kernels();
 
 /// Functions that are not kernels of an op, by DType.
 struct MatrixFunctions {

@@ -147,6 +147,14 @@ HWY_INLINE void put(E result, E* to, bool add) {
   *to = add ? *to + result : result;
 }
 
+/// Calls f(i, dx, add) for the items i whose gradient of input j is wanted.
+template <class E, class F>
+HWY_INLINE void for_gradients(const BackwardCall& call, std::size_t j, const F& f) {
+  for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
+    if (E* const dx = call.dx[j].at<E>(i); dx != nullptr) f(i, dx, call.dx[j].add[i] != 0);
+  }
+}
+
 /// Calls f(at, count) for [0, n) in steps of a vector; `count` is smaller only in the tail. load
 /// and store take the count, so that one body serves both. The loop for floats has a count that the
 /// compiler knows, which saves a third of the instructions in pointwise passes of cells.

@@ -22,6 +22,14 @@ void put(E result, E* to, bool add) {
   *to = add ? *to + result : result;
 }
 
+/// Calls f(i, dx, add) for the items i whose gradient of input j is wanted.
+template <class E, class F>
+void for_gradients(const BackwardCall& call, std::size_t j, const F& f) {
+  for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
+    if (E* const dx = call.dx[j].at<E>(i); dx != nullptr) f(i, dx, call.dx[j].add[i] != 0);
+  }
+}
+
 /// Whether a is larger than b. A NaN counts as larger than every number.
 template <class E>
 bool is_larger(E a, E b) {

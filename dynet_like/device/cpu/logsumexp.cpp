@@ -82,64 +82,35 @@ HWY_INLINE std::size_t count_of(const Columns<E>& columns) {
   return columns.count;
 }
 
-// Calls f(along, first element, number of the first result) for the vectors of an item that are not
-// gathered.
-template <class E, class F>
-HWY_INLINE void for_lines_of(const Axis& axis, Layout layout, F&& f) {
-  for (std::size_t o = 0; o < axis.outer; ++o) {
-    const std::size_t start = o * axis.n * axis.inner, y = o * axis.inner;
-    if (layout == Layout::rows) {
-      f(Row<E>{axis.n}, start, y);
-      continue;
-    }
-    for (std::size_t i = 0; i < axis.inner; i += Lanes<E>::size) {
-      const std::size_t count = std::min(Lanes<E>::size, axis.inner - i);
-      f(Columns<E>{axis.n, axis.inner, count}, start + i, y + i);
-    }
-  }
-}
-
 template <class E>
 void logsumexp_forward(const ForwardCall& call) {
-  constexpr std::size_t kLanes = Lanes<E>::size;
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const Layout layout = layout_of<E>(axis);
-  const Gathered<E> vectors{axis.n, axis.inner};
-  if (layout != Layout::gathered) {
-    for (std::size_t i = 0; i < call.n; ++i) {
-      const E* x = call.in[0].at<E>(i);
-      E* const out = call.out.at<E>(i);
-      for_lines_of<E>(axis, layout,
-                      [&](const auto& along, std::size_t start, std::size_t y) DYNET_LIKE_BODY {
-                        store(LogSumExp::value<E>(along, x + start), out + y, count_of(along));
-                      });
-    }
-    return;
-  }
-  E* const buffer = call.workspace->elements<E>(axis.n * kLanes);
-  const E* from[kLanes];
-  E* to[kLanes];
-  std::size_t count = 0;
-  const auto run = [&]() DYNET_LIKE_BODY {
-    vectors.gather(from, count, buffer);
-    const Lanes<E> sums = LogSumExp::value<E>(vectors.columns(), buffer);
-    if (call.out.items == nullptr) {
-      store(sums, to[0], count);
-    } else {
-      sums.store(buffer);
-      for (std::size_t lane = 0; lane < count; ++lane) *to[lane] = buffer[lane];
-    }
-    count = 0;
+  const Gathered<E> gathered{axis.n, axis.inner};
+  const bool gathers = layout == Layout::gathered;
+  E* const buffer = gathers ? call.workspace->elements<E>(axis.n * Gathered<E>::size) : nullptr;
+  const auto run = [&](const Vector<E>* vectors, std::size_t count) DYNET_LIKE_BODY {
+    gathered.gather(vectors, 0, count, buffer);
+    LogSumExp::value<E>(gathered.columns(), buffer).store(buffer);
+    for (std::size_t lane = 0; lane < count; ++lane) *vectors[lane].to = buffer[lane];
   };
+  LaneGroups<E, decltype(run)> groups(run);
   for (std::size_t i = 0; i < call.n; ++i) {
-    E* out = call.out.at<E>(i);
-    for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
-      to[count] = out++;
-      from[count++] = call.in[0].at<E>(i) + start;
-      if (count == kLanes) run();
-    });
+    const E* const x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
+    if (gathers) {
+      for_vectors(axis, [&](std::size_t start, std::size_t line) DYNET_LIKE_BODY {
+        groups.add({{x + start}, out + line, false});
+      });
+    } else {
+      for_vectors_in_place<E>(
+          axis, layout,
+          [&](const auto& along, std::size_t start, std::size_t line) DYNET_LIKE_BODY {
+            store(LogSumExp::value<E>(along, x + start), out + line, count_of(along));
+          });
+    }
   }
-  if (count > 0) run();
+  groups.finish();
 }
 
 template <class E>
@@ -147,55 +118,40 @@ void logsumexp_backward(const BackwardCall& call) {
   constexpr std::size_t kLanes = Lanes<E>::size;
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const Layout layout = layout_of<E>(axis);
-  if (layout != Layout::gathered) {
-    E* const parts = call.workspace->elements<E>(call.type->inputs[0].size());
-    for (std::size_t i = 0; i < call.n; ++i) {
-      E* const dx = call.dx[0].at<E>(i);
-      if (dx == nullptr) continue;
-      const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
-      for_lines_of<E>(axis, layout,
-                      [&](const auto& along, std::size_t start, std::size_t y) DYNET_LIKE_BODY {
-                        const std::size_t count = count_of(along);
-                        const Lanes<E> slope =
-                            count == 1 ? Lanes<E>(static_cast<double>(dy[y])) : load(dy + y, count);
-                        LogSumExp::gradient<E>(along, x + start, slope, parts + start, dx + start,
-                                               call.dx[0].add[i] != 0);
-                      });
-    }
-    return;
-  }
-  const Gathered<E> vectors{axis.n, axis.inner};
-  E *const x = call.workspace->elements<E>(2 * axis.n * kLanes), *const parts = x + axis.n * kLanes;
-  alignas(64) E dy[kLanes] = {};
-  const E* from[kLanes];
-  E* to[kLanes];
-  bool add[kLanes];
-  std::size_t count = 0;
-  const auto run = [&]() DYNET_LIKE_BODY {
-    vectors.gather(from, count, x);
-    LogSumExp::gradient<E>(vectors.columns(), x, Lanes<E>::load(dy), parts, x, false);
-    for (std::size_t lane = 0; lane < count; ++lane) vectors.scatter(x, to[lane], lane, add[lane]);
-    count = 0;
+  const Gathered<E> gathered{axis.n, axis.inner};
+  const bool gathers = layout == Layout::gathered;
+  const std::size_t size = gathers ? axis.n * kLanes : call.type->inputs[0].size();
+  E *const parts = call.workspace->elements<E>((gathers ? 2 : 1) * size), *const buffer =
+                                                                              parts + size;
+  const auto run = [&](const Vector<E>* vectors, std::size_t count) DYNET_LIKE_BODY {
+    alignas(64) E dy[kLanes] = {};
+    for (std::size_t lane = 0; lane < count; ++lane) dy[lane] = *vectors[lane].from[1];
+    gathered.gather(vectors, 0, count, buffer);
+    LogSumExp::gradient<E>(gathered.columns(), buffer, Lanes<E>::load(dy), parts, buffer, false);
+    gathered.scatter(buffer, vectors, count);
   };
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* const dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    std::size_t y = 0;  // results are in the order of the vectors
-    for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
-      from[count] = call.in[0].at<E>(i) + start;
-      dy[count] = call.dy.at<E>(i)[y++];
-      add[count] = call.dx[0].add[i] != 0;
-      to[count++] = dx + start;
-      if (count == kLanes) run();
-    });
-  }
-  if (count > 0) run();
+  LaneGroups<E, decltype(run)> groups(run);
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) DYNET_LIKE_BODY {
+    const E *const x = call.in[0].at<E>(i), *const dy = call.dy.at<E>(i);
+    if (gathers) {
+      for_vectors(axis, [&](std::size_t start, std::size_t line) DYNET_LIKE_BODY {
+        groups.add({{x + start, dy + line}, dx + start, add});
+      });
+    } else {
+      for_vectors_in_place<E>(
+          axis, layout,
+          [&](const auto& along, std::size_t start, std::size_t line) DYNET_LIKE_BODY {
+            const std::size_t count = count_of(along);
+            const Lanes<E> slope =
+                count == 1 ? Lanes<E>(static_cast<double>(dy[line])) : load(dy + line, count);
+            LogSumExp::gradient<E>(along, x + start, slope, parts + start, dx + start, add);
+          });
+    }
+  });
+  groups.finish();
 }
 
-Kernels logsumexp_of_target() {
-  return {{logsumexp_forward<float>, logsumexp_forward<double>},
-          {logsumexp_backward<float>, logsumexp_backward<double>}};
-}
+Kernels logsumexp_of_target() { return DYNET_LIKE_KERNELS(logsumexp_forward, logsumexp_backward); }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

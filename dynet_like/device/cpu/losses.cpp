@@ -44,10 +44,7 @@ template <class E>
 void hinge_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
   E* losses = call.workspace->elements<E>(call.type->inputs[0].size());
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E* dy = call.dy.at<E>(i);
     E violations = 0;
     for_margins(
@@ -64,7 +61,7 @@ void hinge_backward(const BackwardCall& call) {
         put(dy[y] * losses[at], dx + at, add);
       }
     });
-  }
+  });
 }
 
 // Everything is in double, because large terms cancel out.
@@ -80,25 +77,18 @@ void poisson_forward(const ForwardCall& call) {
 }
 template <class E>
 void poisson_backward(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const double x = static_cast<double>(*call.in[0].at<E>(i)), count = call.integers[i];
     const E result = *call.dy.at<E>(i) * static_cast<E>(std::exp(x) - count);
-    *dx = call.dx[0].add[i] != 0 ? *dx + result : result;
-  }
+    put(result, dx, add);
+  });
 }
 
 }  // namespace
 
-std::span<const cpu::KernelEntry> cpu::loss_kernels() {
-  static const KernelEntry table[] = {{"hinge",
-                                       {{hinge_forward<float>, hinge_forward<double>},
-                                        {hinge_backward<float>, hinge_backward<double>}}},
-                                      {"poisson_loss",
-                                       {{poisson_forward<float>, poisson_forward<double>},
-                                        {poisson_backward<float>, poisson_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> cpu::loss_kernels() {
+  return {{"hinge", DYNET_LIKE_KERNELS(hinge_forward, hinge_backward)},
+          {"poisson_loss", DYNET_LIKE_KERNELS(poisson_forward, poisson_backward)}};
 }
 
 }  // namespace dynet_like::detail

@@ -5,8 +5,11 @@
 #include <Eigen/LU>
 
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/lines.h"
 
 namespace dynet_like::detail {
+
+using cpu::for_gradients;
 
 namespace {
 
@@ -50,14 +53,12 @@ void inverse_forward(const ForwardCall& call) {
 }
 template <class E>
 void inverse_backward(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const Matrix<E> y = matrix_at(call.out.at<E>(i), *call.type);
     const Matrix<E> dy = matrix_at(call.dy.at<E>(i), *call.type);
     const Matrix<E> right = dy * y.transpose(), result = -(y.transpose() * right);
-    put(result, dx, call.dx[0].add[i] != 0);
-  }
+    put(result, dx, add);
+  });
 }
 
 template <class E>
@@ -68,25 +69,18 @@ void logdet_forward(const ForwardCall& call) {
 }
 template <class E>
 void logdet_backward(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const Matrix<E> inverse = matrix_at(call.in[0].at<E>(i), *call.type).partialPivLu().inverse();
     const Matrix<E> result = *call.dy.at<E>(i) * inverse.transpose();
-    put(result, dx, call.dx[0].add[i] != 0);
-  }
+    put(result, dx, add);
+  });
 }
 
 }  // namespace
 
-std::span<const cpu::KernelEntry> cpu::matrix_kernels() {
-  static const KernelEntry table[] = {{"inverse",
-                                       {{inverse_forward<float>, inverse_forward<double>},
-                                        {inverse_backward<float>, inverse_backward<double>}}},
-                                      {"logdet",
-                                       {{logdet_forward<float>, logdet_forward<double>},
-                                        {logdet_backward<float>, logdet_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> cpu::matrix_kernels() {
+  return {{"inverse", DYNET_LIKE_KERNELS(inverse_forward, inverse_backward)},
+          {"logdet", DYNET_LIKE_KERNELS(logdet_forward, logdet_backward)}};
 }
 
 }  // namespace dynet_like::detail

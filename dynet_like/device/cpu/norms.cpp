@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/norms.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/deferred-inl.h"
+#include "dynet_like/device/cpu/deferred.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
 #include "dynet_like/ops/structured.h"
@@ -13,6 +13,8 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
+
+using cpu::Deferred;
 
 // The root of the sum or mean of the squares of n numbers, `distance` apart, for squares that
 // overflow or underflow: the numbers are scaled by a power of 2, which is exact.
@@ -62,10 +64,7 @@ template <class E, bool mean>
 void norm_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const auto divisor = []<class T>(T y) DYNET_LIKE_BODY { return select(T(0) < y, y, y + T(1)); };
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
     const E *x = call.in[0].at<E>(i), *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, y += axis.inner, dy += axis.inner) {
       if (axis.inner == 1) {
@@ -87,7 +86,7 @@ void norm_backward(const BackwardCall& call) {
       x += axis.n * axis.inner;
       to += axis.n * axis.inner;
     }
-  }
+  });
 }
 
 // --------------------------------------------------------------------- normalisation of columns
@@ -226,29 +225,12 @@ void normalise_backward(const BackwardCall& call) {
   }
 }
 
-std::span<const cpu::KernelEntry> norm_table() {
-  static const cpu::KernelEntry table[] = {
-      {"norm_dim",
-       {{norm_forward<float, false>, norm_forward<double, false>},
-        {norm_backward<float, false>, norm_backward<double, false>}}},
-      {"rms_dim",
-       {{norm_forward<float, true>, norm_forward<double, true>},
-        {norm_backward<float, true>, norm_backward<double, true>}}},
-      {"layer_norm",
-       {{normalise_forward<float, true>, normalise_forward<double, true>},
-        {normalise_backward<float, true>, normalise_backward<double, true>}}},
-      {"rms_norm",
-       {{normalise_forward<float, false>, normalise_forward<double, false>},
-        {normalise_backward<float, false>, normalise_backward<double, false>}}}};
-  return table;
+std::vector<KernelEntry> norm_kernels() {
+  return {{"norm_dim", DYNET_LIKE_KERNELS(norm_forward, norm_backward, false)},
+          {"rms_dim", DYNET_LIKE_KERNELS(norm_forward, norm_backward, true)},
+          {"layer_norm", DYNET_LIKE_KERNELS(normalise_forward, normalise_backward, true)},
+          {"rms_norm", DYNET_LIKE_KERNELS(normalise_forward, normalise_backward, false)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(norm_table);
-std::span<const cpu::KernelEntry> cpu::norm_kernels() { return HWY_DYNAMIC_DISPATCH(norm_table)(); }
-}  // namespace dynet_like::detail
-#endif

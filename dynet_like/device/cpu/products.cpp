@@ -33,24 +33,13 @@ void product_backward(const BackwardCall& call) {
                       [&](std::size_t i) { return call.dy.at<E>(i); });
 }
 
-std::span<const cpu::KernelEntry> product_table() {
+std::vector<KernelEntry> product_kernels() {
   static const Kernels product = {{product_forward<float>, product_forward<double>},
                                   {product_backward<float>, product_backward<double>},
                                   {product_begin<float>, product_begin<double>},
                                   {product_backward<float>, product_backward<double>}};
-  static const cpu::KernelEntry table[] = {{"matrix_product", product},
-                                           {"affine_transform", product}};
-  return table;
+  return {{"matrix_product", product}, {"affine_transform", product}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(product_table);
-std::span<const cpu::KernelEntry> cpu::product_kernels() {
-  return HWY_DYNAMIC_DISPATCH(product_table)();
-}
-}  // namespace dynet_like::detail
-#endif

@@ -5,15 +5,13 @@
 #include <limits>
 
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/lines.h"
 
 namespace dynet_like::detail {
 
-namespace {
+using namespace cpu;
 
-template <class E>
-void put(E result, E* to, bool add) {
-  *to = add ? *to + result : result;
-}
+namespace {
 
 // sparsemax(x) = max(0, x - top - t), where top is the largest element and t, in [-1, 0], makes the
 // sum 1. Subtracting the largest keeps the digits of elements of any size. If x contains NaN or
@@ -61,9 +59,7 @@ void sparsemax_forward(const ForwardCall& call) {
 template <class E>
 void sparsemax_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
     E sum = 0, count = 0;
     for (std::size_t e = 0; e < n; ++e) {
@@ -73,9 +69,9 @@ void sparsemax_backward(const BackwardCall& call) {
     }
     for (std::size_t e = 0; e < n; ++e) {
       const E gradient = std::isnan(y[e]) ? y[e] : dy[e] - sum / count;
-      put(y[e] == 0 ? E(0) : gradient, dx + e, call.dx[0].add[i] != 0);
+      put(y[e] == 0 ? E(0) : gradient, dx + e, add);
     }
-  }
+  });
 }
 
 // Adding one number to all elements does not change the loss, so the largest is subtracted.
@@ -106,17 +102,15 @@ template <class E>
 void loss_backward(const BackwardCall& call) {
   const std::size_t n = call.type->inputs[0].size(), targets = call.type->integers;
   const E q = 1 / static_cast<E>(targets);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E *x = call.in[0].at<E>(i), dy = *call.dy.at<E>(i);
     const Support<E> support(call.saved.at<E>(i));
     const std::uint32_t* target = call.integers + i * targets;
     for (std::size_t e = 0; e < n; ++e) {
       const E wanted = q * static_cast<E>(std::count(target, target + targets, e));
-      put(dy * (support.part(x[e]) - wanted), dx + e, call.dx[0].add[i] != 0);
+      put(dy * (support.part(x[e]) - wanted), dx + e, add);
     }
-  }
+  });
 }
 
 // Elements that reach their bound stay there. The others share the rest by a softmax, with their
@@ -180,17 +174,10 @@ void bounded_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const cpu::KernelEntry> cpu::projection_kernels() {
-  static const KernelEntry table[] = {{"sparsemax",
-                                       {{sparsemax_forward<float>, sparsemax_forward<double>},
-                                        {sparsemax_backward<float>, sparsemax_backward<double>}}},
-                                      {"sparsemax_loss",
-                                       {{loss_forward<float>, loss_forward<double>},
-                                        {loss_backward<float>, loss_backward<double>}}},
-                                      {"constrained_softmax",
-                                       {{bounded_forward<float>, bounded_forward<double>},
-                                        {bounded_backward<float>, bounded_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> cpu::projection_kernels() {
+  return {{"sparsemax", DYNET_LIKE_KERNELS(sparsemax_forward, sparsemax_backward)},
+          {"sparsemax_loss", DYNET_LIKE_KERNELS(loss_forward, loss_backward)},
+          {"constrained_softmax", DYNET_LIKE_KERNELS(bounded_forward, bounded_backward)}};
 }
 
 }  // namespace dynet_like::detail

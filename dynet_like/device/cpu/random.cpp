@@ -48,33 +48,19 @@ void dropout_forward(const ForwardCall& call) {
 
 template <class E>
 void dropout_backward(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
     drop(call.integers + kRandomIntegers * i, static_cast<const E*>(call.reals)[i],
-         call.dy.at<E>(i), to, call.type->output_size, call.dx[0].add[i] != 0);
-  }
+         call.dy.at<E>(i), to, call.type->output_size, add);
+  });
 }
 
-std::span<const cpu::KernelEntry> random_table() {
-  static const cpu::KernelEntry table[] = {{"random_uniform", source_kernels<draws::Uniform>()},
-                                           {"random_normal", source_kernels<draws::Normal>()},
-                                           {"random_bernoulli", source_kernels<draws::Bernoulli>()},
-                                           {"random_gumbel", source_kernels<draws::Gumbel>()},
-                                           {"dropout",
-                                            {{dropout_forward<float>, dropout_forward<double>},
-                                             {dropout_backward<float>, dropout_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> random_kernels() {
+  return {{"random_uniform", source_kernels<draws::Uniform>()},
+          {"random_normal", source_kernels<draws::Normal>()},
+          {"random_bernoulli", source_kernels<draws::Bernoulli>()},
+          {"random_gumbel", source_kernels<draws::Gumbel>()},
+          {"dropout", DYNET_LIKE_KERNELS(dropout_forward, dropout_backward)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(random_table);
-std::span<const cpu::KernelEntry> cpu::random_kernels() {
-  return HWY_DYNAMIC_DISPATCH(random_table)();
-}
-}  // namespace dynet_like::detail
-#endif

@@ -78,10 +78,7 @@ void reduce_forward(const ForwardCall& call) {
 template <class E, bool average>
 void reduce_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
     const E* dy = call.dy.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, dy += axis.inner, to += axis.n * axis.inner) {
       if (axis.inner == 1) {
@@ -95,34 +92,15 @@ void reduce_backward(const BackwardCall& call) {
         for (std::size_t k = 0; k < axis.n; ++k) put(part, to + k * axis.inner + at, count, add);
       });
     }
-  }
+  });
 }
 
-std::span<const cpu::KernelEntry> reduction_table() {
-  static const cpu::KernelEntry table[] = {
-      {"sum",
-       {{sum_forward<float, false>, sum_forward<double, false>},
-        {sum_backward<float, false>, sum_backward<double, false>}}},
-      {"average",
-       {{sum_forward<float, true>, sum_forward<double, true>},
-        {sum_backward<float, true>, sum_backward<double, true>}}},
-      {"sum_dim",
-       {{reduce_forward<float, false>, reduce_forward<double, false>},
-        {reduce_backward<float, false>, reduce_backward<double, false>}}},
-      {"mean_dim",
-       {{reduce_forward<float, true>, reduce_forward<double, true>},
-        {reduce_backward<float, true>, reduce_backward<double, true>}}}};
-  return table;
+std::vector<KernelEntry> reduction_kernels() {
+  return {{"sum", DYNET_LIKE_KERNELS(sum_forward, sum_backward, false)},
+          {"average", DYNET_LIKE_KERNELS(sum_forward, sum_backward, true)},
+          {"sum_dim", DYNET_LIKE_KERNELS(reduce_forward, reduce_backward, false)},
+          {"mean_dim", DYNET_LIKE_KERNELS(reduce_forward, reduce_backward, true)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(reduction_table);
-std::span<const cpu::KernelEntry> cpu::reduction_kernels() {
-  return HWY_DYNAMIC_DISPATCH(reduction_table)();
-}
-}  // namespace dynet_like::detail
-#endif

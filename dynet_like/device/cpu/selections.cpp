@@ -35,9 +35,7 @@ void select_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
   const std::size_t count = call.type->integers, block = axis.n * axis.inner;
   E* sums = call.workspace->elements<E>(block);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const std::uint32_t* chosen = call.integers + i * count;
     const E* dy = call.dy.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, dx += block) {
@@ -45,9 +43,9 @@ void select_backward(const BackwardCall& call) {
       for (std::size_t k = 0; k < count; ++k, dy += axis.inner) {
         for (std::size_t e = 0; e < axis.inner; ++e) sums[chosen[k] * axis.inner + e] += dy[e];
       }
-      for (std::size_t e = 0; e < block; ++e) put(sums[e], dx + e, call.dx[0].add[i] != 0);
+      for (std::size_t e = 0; e < block; ++e) put(sums[e], dx + e, add);
     }
-  }
+  });
 }
 
 // Calls f(first row, number of rows, whether they are filled): for all rows of a mask at once if
@@ -86,17 +84,15 @@ void fill_rows_forward(const ForwardCall& call) {
 }
 template <class E>
 void fill_rows_backward(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E* dy = call.dy.at<E>(i);
     for_masked_rows(*call.type, call.integers + i * call.type->integers,
                     [&](std::size_t at, std::size_t count, bool is_filled) {
                       for (std::size_t e = at; e < at + count; ++e) {
-                        put(is_filled ? E(0) : dy[e], dx + e, call.dx[0].add[i] != 0);
+                        put(is_filled ? E(0) : dy[e], dx + e, add);
                       }
                     });
-  }
+  });
 }
 
 // The places of a line's largest elements, in the order of places.
@@ -132,9 +128,7 @@ void kmax_backward(const BackwardCall& call) {
   const std::size_t k = call.type->attributes[1];
   auto* places = call.workspace->elements<std::size_t>(axis.n);
   E* gradients = call.workspace->elements<E>(axis.n);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) {
     const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t y) {
       find_largest(x + line, axis, k, places);
@@ -142,10 +136,10 @@ void kmax_backward(const BackwardCall& call) {
       std::fill_n(gradients, axis.n, E(0));
       for (std::size_t e = 0; e < k; ++e) gradients[places[e]] = from[e * axis.inner];
       for (std::size_t e = 0; e < axis.n; ++e) {
-        put(gradients[e], dx + line + e * axis.inner, call.dx[0].add[i] != 0);
+        put(gradients[e], dx + line + e * axis.inner, add);
       }
     });
-  }
+  });
 }
 
 // The range of columns of an item.
@@ -244,24 +238,12 @@ void segment_max_backward(const BackwardCall& call) {
 
 }  // namespace
 
-std::span<const cpu::KernelEntry> cpu::selection_kernels() {
-  static const KernelEntry table[] = {
-      {"select",
-       {{select_forward<float>, select_forward<double>},
-        {select_backward<float>, select_backward<double>}}},
-      {"fill_rows",
-       {{fill_rows_forward<float>, fill_rows_forward<double>},
-        {fill_rows_backward<float>, fill_rows_backward<double>}}},
-      {"kmax_pooling",
-       {{kmax_forward<float>, kmax_forward<double>},
-        {kmax_backward<float>, kmax_backward<double>}}},
-      {"segment_sum",
-       {{segment_sum_forward<float>, segment_sum_forward<double>},
-        {segment_sum_backward<float>, segment_sum_backward<double>}}},
-      {"segment_max",
-       {{segment_max_forward<float>, segment_max_forward<double>},
-        {segment_max_backward<float>, segment_max_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> cpu::selection_kernels() {
+  return {{"select", DYNET_LIKE_KERNELS(select_forward, select_backward)},
+          {"fill_rows", DYNET_LIKE_KERNELS(fill_rows_forward, fill_rows_backward)},
+          {"kmax_pooling", DYNET_LIKE_KERNELS(kmax_forward, kmax_backward)},
+          {"segment_sum", DYNET_LIKE_KERNELS(segment_sum_forward, segment_sum_backward)},
+          {"segment_max", DYNET_LIKE_KERNELS(segment_max_forward, segment_max_backward)}};
 }
 
 }  // namespace dynet_like::detail

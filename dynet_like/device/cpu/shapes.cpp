@@ -18,11 +18,9 @@ void identity_forward(const ForwardCall& call) {
 
 template <class E>
 void identity_backward(const BackwardCall& call) {
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    put_elements(call.dy.at<E>(i), to, call.type->output_size, call.dx[0].add[i] != 0);
-  }
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
+    put_elements(call.dy.at<E>(i), to, call.type->output_size, add);
+  });
 }
 
 // An item of input j fills `outer` blocks of the output, each `inner * n_j` elements long.
@@ -51,14 +49,12 @@ void concatenate_backward(const BackwardCall& call) {
   std::size_t offset = 0;
   for (std::size_t j = 0; j < call.type->inputs.size(); ++j) {
     const std::size_t block = whole.inner * call.type->inputs[j][d];
-    for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
-      E* to = call.dx[j].at<E>(i);
-      if (to == nullptr) continue;
+    for_gradients<E>(call, j, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
       const E* dy = call.dy.at<E>(i) + offset;
       for (std::size_t o = 0; o < whole.outer; ++o) {
-        put_elements(dy + o * whole.inner * whole.n, to + o * block, block, call.dx[j].add[i] != 0);
+        put_elements(dy + o * whole.inner * whole.n, to + o * block, block, add);
       }
-    }
+    });
     offset += block;
   }
 }
@@ -87,10 +83,7 @@ void pick_range_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const std::size_t length = axis.inner * call.type->attributes[1];
   const std::size_t stride = axis.inner * axis.n;
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
     const std::size_t before = axis.inner * call.integers[i], after = before + length;
     const E* dy = call.dy.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, to += stride, dy += length) {
@@ -100,32 +93,15 @@ void pick_range_backward(const BackwardCall& call) {
                      DYNET_LIKE_BODY { return T(0) + load_as<T>(dy + at, count); });
       put_zeros(to + after, stride - after, add);
     }
-  }
+  });
 }
 
-std::span<const cpu::KernelEntry> shape_table() {
-  static const cpu::KernelEntry table[] = {
-      {"identity",
-       {{identity_forward<float>, identity_forward<double>},
-        {identity_backward<float>, identity_backward<double>}}},
-      {"concatenate",
-       {{concatenate_forward<float>, concatenate_forward<double>},
-        {concatenate_backward<float>, concatenate_backward<double>}}},
-      {"pick_range",
-       {{pick_range_forward<float>, pick_range_forward<double>},
-        {pick_range_backward<float>, pick_range_backward<double>}}},
-      {"transpose", cpu::transpose_kernels()}};
-  return table;
+std::vector<KernelEntry> shape_kernels() {
+  return {{"identity", DYNET_LIKE_KERNELS(identity_forward, identity_backward)},
+          {"concatenate", DYNET_LIKE_KERNELS(concatenate_forward, concatenate_backward)},
+          {"pick_range", DYNET_LIKE_KERNELS(pick_range_forward, pick_range_backward)},
+          {"transpose", cpu::transpose_kernels()}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(shape_table);
-std::span<const cpu::KernelEntry> cpu::shape_kernels() {
-  return HWY_DYNAMIC_DISPATCH(shape_table)();
-}
-}  // namespace dynet_like::detail
-#endif

@@ -56,97 +56,64 @@ struct LogSoftmax {
 };
 
 template <class F, class E>
-void gathered_forward(const ForwardCall& call, const Axis& axis) {
-  const Gathered<E> vectors{axis.n, axis.inner};
-  const E* from[Gathered<E>::size];
-  E *to[Gathered<E>::size], *buffer = call.workspace->elements<E>(axis.n * Gathered<E>::size);
-  std::size_t count = 0;
-  const auto run = [&]() DYNET_LIKE_BODY {
-    vectors.gather(from, count, buffer);
-    F::template value<E>(vectors.columns(), buffer, buffer);
-    for (std::size_t lane = 0; lane < count; ++lane) vectors.scatter(buffer, to[lane], lane, false);
-    count = 0;
-  };
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* y = call.out.at<E>(i);
-    for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
-      from[count] = call.in[0].at<E>(i) + start;
-      to[count++] = y + start;
-      if (count == Gathered<E>::size) run();
-    });
-  }
-  if (count > 0) run();
-}
-
-template <class F, class E>
 void along_forward(const ForwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const Layout layout = layout_of<E>(axis);
-  if (layout == Layout::gathered) return gathered_forward<F, E>(call, axis);
+  const Gathered<E> gathered{axis.n, axis.inner};
+  const bool gathers = layout == Layout::gathered;
+  E* const buffer = gathers ? call.workspace->elements<E>(axis.n * Gathered<E>::size) : nullptr;
+  const auto run = [&](const Vector<E>* vectors, std::size_t count) DYNET_LIKE_BODY {
+    gathered.gather(vectors, 0, count, buffer);
+    F::template value<E>(gathered.columns(), buffer, buffer);
+    gathered.scatter(buffer, vectors, count);
+  };
+  LaneGroups<E, decltype(run)> groups(run);
   for (std::size_t i = 0; i < call.n; ++i) {
-    const E* x = call.in[0].at<E>(i);
-    E* y = call.out.at<E>(i);
-    if (layout == Layout::rows) {
-      for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
-        F::template value<E>(Row<E>{axis.n}, x + start, y + start);
+    const E* const x = call.in[0].at<E>(i);
+    E* const y = call.out.at<E>(i);
+    if (gathers) {
+      for_vectors(axis, [&](std::size_t start, std::size_t) DYNET_LIKE_BODY {
+        groups.add({{x + start}, y + start, false});
       });
     } else {
-      for_columns<E>(axis, [&](const Columns<E>& columns, std::size_t start) DYNET_LIKE_BODY {
-        F::template value<E>(columns, x + start, y + start);
-      });
+      for_vectors_in_place<E>(
+          axis, layout, [&](const auto& along, std::size_t start, std::size_t) DYNET_LIKE_BODY {
+            F::template value<E>(along, x + start, y + start);
+          });
     }
   }
-}
-
-template <class F, class E>
-void gathered_backward(const BackwardCall& call, const Axis& axis) {
-  constexpr std::size_t kSize = Gathered<E>::size;
-  const Gathered<E> vectors{axis.n, axis.inner};
-  const E *from_y[kSize], *from_dy[kSize];
-  E *to[kSize], *y = call.workspace->elements<E>(2 * axis.n * kSize), *dy = y + axis.n * kSize;
-  bool add[kSize];
-  std::size_t count = 0;
-  const auto run = [&]() DYNET_LIKE_BODY {
-    vectors.gather(from_y, count, y);
-    vectors.gather(from_dy, count, dy);
-    F::template gradient<E>(vectors.columns(), y, dy, dy, false);
-    for (std::size_t lane = 0; lane < count; ++lane) vectors.scatter(dy, to[lane], lane, add[lane]);
-    count = 0;
-  };
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
-      from_y[count] = call.out.at<E>(i) + start;
-      from_dy[count] = call.dy.at<E>(i) + start;
-      add[count] = call.dx[0].add[i] != 0;
-      to[count++] = dx + start;
-      if (count == kSize) run();
-    });
-  }
-  if (count > 0) run();
+  groups.finish();
 }
 
 template <class F, class E>
 void along_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const Layout layout = layout_of<E>(axis);
-  if (layout == Layout::gathered) return gathered_backward<F, E>(call, axis);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
-    const E *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
-    if (layout == Layout::rows) {
-      for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
-        F::template gradient<E>(Row<E>{axis.n}, y + start, dy + start, dx + start, add);
+  const Gathered<E> gathered{axis.n, axis.inner};
+  const bool gathers = layout == Layout::gathered;
+  const std::size_t size = axis.n * Gathered<E>::size;
+  E* const buffer = gathers ? call.workspace->elements<E>(2 * size) : nullptr;
+  const auto run = [&](const Vector<E>* vectors, std::size_t count) DYNET_LIKE_BODY {
+    gathered.gather(vectors, 0, count, buffer);
+    gathered.gather(vectors, 1, count, buffer + size);
+    F::template gradient<E>(gathered.columns(), buffer, buffer + size, buffer + size, false);
+    gathered.scatter(buffer + size, vectors, count);
+  };
+  LaneGroups<E, decltype(run)> groups(run);
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) DYNET_LIKE_BODY {
+    const E *const y = call.out.at<E>(i), *const dy = call.dy.at<E>(i);
+    if (gathers) {
+      for_vectors(axis, [&](std::size_t start, std::size_t) DYNET_LIKE_BODY {
+        groups.add({{y + start, dy + start}, dx + start, add});
       });
     } else {
-      for_columns<E>(axis, [&](const Columns<E>& columns, std::size_t start) DYNET_LIKE_BODY {
-        F::template gradient<E>(columns, y + start, dy + start, dx + start, add);
-      });
+      for_vectors_in_place<E>(
+          axis, layout, [&](const auto& along, std::size_t start, std::size_t) DYNET_LIKE_BODY {
+            F::template gradient<E>(along, y + start, dy + start, dx + start, add);
+          });
     }
-  }
+  });
+  groups.finish();
 }
 
 // Writes the first `count` numbers, one to each item from `first` on.
@@ -178,7 +145,7 @@ void loss_forward(const ForwardCall& call) {
       chosen[k] = x[k][call.integers[i + k]];
     }
     if (few) {
-      vectors.gather(x, count, buffer);
+      vectors.gather(count, buffer, [&](std::size_t k) { return x[k]; });
       const Total<E> total(vectors.columns(), buffer, nullptr);
       total.top.store(top);
       total.sum.store(sum);
@@ -207,14 +174,11 @@ void loss_backward(const BackwardCall& call) {
   constexpr std::size_t kLanes = Lanes<E>::size;
   const std::size_t n = call.type->inputs[0].size();
   const hn::Vec<typename Lanes<E>::Tag> numbers = hn::Iota(typename Lanes<E>::Tag(), 0);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* dx, bool add) DYNET_LIKE_BODY {
     const E* x = call.in[0].at<E>(i);
     const double dy = static_cast<double>(*call.dy.at<E>(i));
     const E* saved = call.saved.at<E>(i);
     const double top = static_cast<double>(saved[0]), log_sum = static_cast<double>(saved[1]);
-    const bool add = call.dx[0].add[i] != 0;
     const auto part = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
       return exp_of_negative((load_as<T>(x + at, count) - T(top)) - T(log_sum)) * T(dy);
     };
@@ -232,7 +196,7 @@ void loss_backward(const BackwardCall& call) {
     put(part.template operator()<Lanes<E>>(begin, end - begin) - target, dx + begin, end - begin,
         add);
     put_parts(end, n);
-  }
+  });
 }
 
 // Calls f(along, start) for the softmax along n columns of `rows` elements.
@@ -309,27 +273,12 @@ constexpr Kernels along_kernels() {
           {along_backward<F, float>, along_backward<F, double>}};
 }
 
-std::span<const cpu::KernelEntry> softmax_table() {
-  static const cpu::KernelEntry table[] = {
-      {"softmax", along_kernels<Softmax>()},
-      {"log_softmax", along_kernels<LogSoftmax>()},
-      {"cross_entropy",
-       {{loss_forward<float>, loss_forward<double>},
-        {loss_backward<float>, loss_backward<double>}}},
-      {"segment_softmax",
-       {{segments_forward<float>, segments_forward<double>},
-        {segments_backward<float>, segments_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> softmax_kernels() {
+  return {{"softmax", along_kernels<Softmax>()},
+          {"log_softmax", along_kernels<LogSoftmax>()},
+          {"cross_entropy", DYNET_LIKE_KERNELS(loss_forward, loss_backward)},
+          {"segment_softmax", DYNET_LIKE_KERNELS(segments_forward, segments_backward)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(softmax_table);
-std::span<const cpu::KernelEntry> cpu::softmax_kernels() {
-  return HWY_DYNAMIC_DISPATCH(softmax_table)();
-}
-}  // namespace dynet_like::detail
-#endif

@@ -38,31 +38,16 @@ void lookup(const ForwardCall& call) {
 template <class E>
 void lookup_backward(const BackwardCall& call) {
   const std::size_t size = call.type->output_size, table = call.type->inputs[0].size();
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) DYNET_LIKE_BODY {
     if (!add) std::memset(to, 0, table * sizeof(E));
     put_elements(call.dy.at<E>(i), to + std::size_t{call.integers[i]} * size, size, add);
-  }
+  });
 }
 
-std::span<const cpu::KernelEntry> source_table() {
-  static const cpu::KernelEntry table[] = {
-      {"constant", {{constant<float>, constant<double>}, {}}},
-      {"lookup",
-       {{lookup<float>, lookup<double>}, {lookup_backward<float>, lookup_backward<double>}}}};
-  return table;
+std::vector<KernelEntry> source_kernels() {
+  return {{"constant", {{constant<float>, constant<double>}, {}}},
+          {"lookup", DYNET_LIKE_KERNELS(lookup, lookup_backward)}};
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace dynet_like::detail {
-HWY_EXPORT(source_table);
-std::span<const cpu::KernelEntry> cpu::source_kernels() {
-  return HWY_DYNAMIC_DISPATCH(source_table)();
-}
-}  // namespace dynet_like::detail
-#endif

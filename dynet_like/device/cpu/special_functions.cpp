@@ -31,9 +31,8 @@ struct Loops {
 
 }  // namespace
 
-std::span<const cpu::KernelEntry> cpu::special_function_kernels() {
-  static const auto table = formula_entries<Loops, formulas::SpecialFormulas>();
-  return table;
+std::vector<KernelEntry> cpu::special_function_kernels() {
+  return formula_entries<Loops, formulas::SpecialFormulas>();
 }
 
 }  // namespace dynet_like::detail

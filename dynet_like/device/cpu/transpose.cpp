@@ -3,6 +3,7 @@
 #include <span>
 
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/lines.h"
 
 namespace dynet_like::detail::cpu {
 
@@ -44,22 +45,16 @@ void transpose_forward(const ForwardCall& call) {
 template <class E>
 void transpose_backward(const BackwardCall& call) {
   const auto order = transposed_order(*call.type, *call.workspace);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
+  for_gradients<E>(call, 0, [&](std::size_t i, E* to, bool add) {
     const E* dy = call.dy.at<E>(i);
-    const bool add = call.dx[0].add[i] != 0;
     for (std::size_t e = 0; e < order.size(); ++e) {
-      to[order[e]] = add ? to[order[e]] + dy[e] : dy[e];
+      put(dy[e], to + order[e], add);
     }
-  }
+  });
 }
 
 }  // namespace
 
-Kernels transpose_kernels() {
-  return {{transpose_forward<float>, transpose_forward<double>},
-          {transpose_backward<float>, transpose_backward<double>}};
-}
+Kernels transpose_kernels() { return DYNET_LIKE_KERNELS(transpose_forward, transpose_backward); }
 
 }  // namespace dynet_like::detail::cpu
