@@ -7,11 +7,12 @@ target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA)
 
 if(DYNET_LIKE_CUDA STREQUAL HOST)
   file(GLOB host_sources CONFIGURE_DEPENDS ${folder}/host/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/loader\\.cpp$")
   set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX
                               COMPILE_OPTIONS "${dynet_like_host_kernel_options}")
   target_sources(dynet_like PRIVATE ${sources} ${host_sources} ${kernels})
   target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA_HOST)
-  # CUDA's runtime, emulated on the CPU.
+  # CUDA's runtime and cuBLAS, emulated on the CPU.
   target_include_directories(dynet_like PRIVATE ${folder}/host/toolkit)
 else()
   find_package(CUDAToolkit REQUIRED)
@@ -24,7 +25,8 @@ else()
     list(APPEND cuda_options --Werror=all-warnings)
   endif()
   target_compile_options(dynet_like PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
-  # Programs must start without a driver. The runtime looks for it when it is asked for devices.
+  # Programs must start without a driver. The runtime looks for it when it is asked for devices; of
+  # cuBLAS only headers are used, and it is loaded when its products are allowed.
   target_include_directories(dynet_like SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   # A runtime launches only the kernels that were registered with it, so a program and the library
   # must have the same one. A static one would be hidden in a shared library.

@@ -15,7 +15,7 @@
 # Steps, in this order, and how many minutes each may take:
 #   machine      1  GPU, driver, processor, C library, PyTorch
 #   smoke        1  every feature of a GPU that the library needs, once; if it fails, nothing else runs
-#   constants    4  times of launches, copies, waits and products
+#   constants    4  times of launches, copies, waits and products; products against cuBLAS
 #   kernels      3  kernels and a training run against the CPU
 #   throughput   9  models of the benchmark, row by row, with predictions; after two updates, the
 #                   loss must be that of the CPU. The first row is there after at
@@ -148,11 +148,11 @@ part() {
 
 # Replaces this process, so that whoever ends it ends the command.
 limited() { exec timeout --kill-after=10 "$limit" "$@"; }
-# Runs a program of bin/.
+# Runs a program of bin/. If the system does not know cuBLAS, uses PyTorch's.
 own() {
   local program="$1"
   shift
-  limited "bin/$program" "$@"
+  limited env ${cublas:+"LD_LIBRARY_PATH=$cublas${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} "bin/$program" "$@"
 }
 # Runs one of several commands of a part; whoever ends this process ends it.
 child() {
@@ -162,12 +162,23 @@ child() {
   wait "$running"
 }
 
+find_cublas() {
+  ldconfig -p 2>/dev/null | grep -q 'libcublas\.so\.13' && return
+  local folders=(/usr/local/cuda/lib64) found
+  mapfile -t -O 1 folders < <("$python" -c 'import nvidia; print(*nvidia.__path__, sep="\n")' 2>/dev/null)
+  found="$(find -L "${folders[@]}" -maxdepth 3 -name libcublas.so.13 2>/dev/null | head -n 1)"
+  [[ -z $found ]] || dirname "$found"
+}
+cublas=""
+[[ $device != cuda ]] || cublas="$(find_cublas)"
+
 describe_machine() {
   date -u
   cat packed.txt
   command -v compute-sanitizer || echo "no compute-sanitizer"
   "$python" -c 'import torch; print("PyTorch", torch.__version__, "GPU:", torch.cuda.is_available())' ||
     echo "no PyTorch"
+  echo "cuBLAS: ${cublas:-where the loader looks, or nowhere}"
   getconf GNU_LIBC_VERSION
   uname -srm
   lscpu | grep -E '^(Model name|CPU\(s\))'

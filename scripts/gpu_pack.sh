@@ -15,7 +15,7 @@
 #   bin/           smoke, constants, throughput, dump, two examples and the test programs, stripped
 #   lib/           the library with its kernels, and the libraries of this machine that it needs; the
 #                  other machine must have Linux on x86-64 with glibc 2.36 or later and a driver of
-#                  version 580 or later; PyTorch for CUDA is optional
+#                  version 580 or later; cuBLAS 13 and PyTorch for CUDA are optional
 #   bench/peers/   the comparison with PyTorch
 #   examples/data  training data of the examples
 set -euo pipefail

@@ -1,4 +1,4 @@
-// Memory of the device, and products.
+// Memory of the device, and products by the library and by cuBLAS.
 #include "bench/gpu/access.h"
 
 #include <algorithm>
@@ -86,13 +86,30 @@ std::size_t Product::result_size(Kind kind) const {
   return (kind == forward ? rows_ : inner_) * columns_;
 }
 
-void Product::ask(Kind kind) {
-  add(kind);
+cuda::LibraryProduct Product::library_product(Kind kind) const {
+  cuda::LibraryProduct product;
+  product.rows = kind == gradient ? inner_ : rows_;
+  product.columns = kind == outer ? inner_ : columns_;
+  product.inner = kind == forward ? inner_ : kind == gradient ? rows_ : columns_;
+  product.a = kind == outer ? dy : w;
+  product.a_stride = rows_;
+  product.a_transposed = kind == gradient;
+  product.b = kind == gradient ? dy : x;
+  product.b_stride = kind == gradient ? rows_ : inner_;
+  product.b_transposed = kind == outer;
+  product.c = results_[kind];
+  product.c_stride = product.rows;
+  return product;
+}
+
+void Product::ask(Kind kind, bool by_cublas) {
+  if (by_cublas) return access_.commands().multiply(library_product(kind));
+  ask_own(kind);
   access_.commands().reset_scratch();
 }
 
 // As the queue does it, but without submitting in between.
-void Product::add(Kind kind) {
+void Product::ask_own(Kind kind) {
   cuda::Commands& commands = access_.commands();
   if (kind == outer) {
     const detail::Addends addends{dy_places_.data(), x_places_.data(), columns_};

@@ -48,8 +48,8 @@ class Product {
   Product(Access& access, std::size_t rows, std::size_t inner, std::size_t columns);
 
   enum Kind { forward, gradient, outer };
-  /// Queues a product without submitting it.
-  void ask(Kind kind);
+  /// Queues a product, by the library's own kernels or by cuBLAS, without submitting it.
+  void ask(Kind kind, bool by_cublas);
 
   double flops() const { return 2.0 * static_cast<double>(rows_ * inner_ * columns_); }
   /// The result of `ask`, and its number of elements.
@@ -58,7 +58,8 @@ class Product {
   float *w, *x, *dy;
 
  private:
-  void add(Kind kind);
+  cuda::LibraryProduct library_product(Kind kind) const;
+  void ask_own(Kind kind);
 
   Access& access_;
   std::size_t rows_, inner_, columns_;

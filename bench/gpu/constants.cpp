@@ -1,4 +1,4 @@
-// Measures the cost of a GPU's calls: launches, copies, memory, and products.
+// Measures the cost of a GPU's calls: launches, copies, memory, and products against cuBLAS.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ constexpr const char* kHelp =
     "of\n"
     "a launch, for the host and from one tiny kernel to the next on the device; and products by "
     "the\n"
-    "library's kernels, which gather their columns, in full precision: W x, W' dy and\n"
+    "library's kernels, which gather their columns, and by cuBLAS in full precision: W x, W' dy "
+    "and\n"
     "dy x' for the gates of LSTMs and Tree-LSTMs with 1 to 4,096 columns. Tiles are chosen as in\n"
     "training.\n"
     "\n"
@@ -115,28 +116,44 @@ class Measures {
   }
 
   void print_products() {
-    fmt::print("{:<7}{:>6}{:>7}{:>9}{:>11}{:>11}\n", "product", "rows", "inner", "columns", "us",
-               "TFLOP/s");
+    bool has_cublas = true;
+    try {
+      runtime().open_products(cuda::ProductMath::fastest);
+    } catch (const DeviceError& error) {
+      fmt::print("no cuBLAS: {}\n", error.what());
+      has_cublas = false;
+    }
+    fmt::print("{:<7}{:>6}{:>7}{:>9}{:>11}{:>11}{:>11}{:>11}{:>9}\n", "product", "rows", "inner",
+               "columns", "us", "TFLOP/s", "cuBLAS us", "TFLOP/s", "ratio");
     // The gates of an LSTM and of a binary Tree-LSTM.
     std::vector<std::pair<unsigned, unsigned>> matrices = {{320, 128}, {1024, 512}, {1280, 512}};
     if (access_.is_emulated()) matrices = {{80, 32}};
     for (const auto& [rows, inner] : matrices) {
       for (unsigned columns = 1; columns <= (access_.is_emulated() ? 16 : 4096); columns *= 2) {
-        print_products(rows, inner, columns);
+        print_products(rows, inner, columns, has_cublas);
       }
     }
   }
 
-  void print_products(unsigned rows, unsigned inner, unsigned columns) {
+  void print_products(unsigned rows, unsigned inner, unsigned columns, bool has_cublas) {
     Product product(access_, rows, inner, columns);
     const char* const names[] = {"W x", "W' dy", "dy x'"};
     for (const Product::Kind kind : {Product::forward, Product::gradient, Product::outer}) {
-      const double seconds = device_seconds(access_.is_emulated() ? 1 : 20, [&] {
-        product.ask(kind);
-        commands().finish();  // each is a launch
-      });
-      fmt::print("{:<7}{:>6}{:>7}{:>9}{:>11.2f}{:>11.3f}\n", names[kind], rows, inner, columns,
-                 seconds * 1e6, product.flops() / seconds / 1e12);
+      const auto seconds = [&](bool by_cublas) {
+        return device_seconds(access_.is_emulated() ? 1 : 20, [&] {
+          product.ask(kind, by_cublas);
+          commands().finish();  // each is a launch
+        });
+      };
+      const auto teraflops = [&](double time) { return product.flops() / time / 1e12; };
+      const double own = seconds(false);
+      fmt::print("{:<7}{:>6}{:>7}{:>9}{:>11.2f}{:>11.3f}", names[kind], rows, inner, columns,
+                 own * 1e6, teraflops(own));
+      if (has_cublas) {
+        const double cublas = seconds(true);
+        fmt::print("{:>11.2f}{:>11.3f}{:>9.2f}", cublas * 1e6, teraflops(cublas), own / cublas);
+      }
+      fmt::print("\n");
       std::fflush(stdout);
     }
   }

@@ -77,7 +77,7 @@ if(devices MATCHES "cuda-host")
       message(FATAL_ERROR "need ${key} above 0; got ${rows}")
     endif()
   endforeach()
-  run(0 "device +ok.*kernel +ok.*product +ok.*copies +ok.*events +ok.*training +ok"
+  run(0 "device +ok.*kernel +ok.*product +ok.*cuBLAS +ok.*copies +ok.*events +ok.*training +ok"
       smoke --device cuda-host)
   run(0 "memory: .*a launch: .*copies: .*W x +80 +32 +16" constants --device cuda-host)
   foreach(program IN ITEMS smoke constants)

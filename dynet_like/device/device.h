@@ -19,12 +19,13 @@ class ThreadPool;
 class Updates;
 }  // namespace detail
 
-/// How a GPU computes large products of 32-bit numbers: those of thousands of columns, and sums of
-/// as many outer products. With tf32 an item may have other bits in a large batch than in a small
-/// one. The bits are still the same from run to run.
+/// How a GPU computes large products: those of thousands of columns, and sums of as many outer
+/// products. With all choices but `exact`, an item may have other bits in a large batch than in a
+/// small one. The bits are still the same from run to run.
 enum class LargeProducts : std::uint8_t {
-  exact,  ///< like small products: every product and sum is rounded to 24 bits
-  tf32    ///< tensor cores: numbers are rounded to 11 bits, sums have 24
+  exact,    ///< like small products: every product and sum is rounded to 24 bits
+  library,  ///< weight gradients by cuBLAS, as exact; the bits depend on its version
+  tf32      ///< 32-bit numbers by tensor cores: they are rounded to 11 bits, sums have 24
 };
 
 /// Reads bytes from a device while the device goes on with later calls.

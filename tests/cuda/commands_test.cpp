@@ -1,6 +1,7 @@
-// Commands of a device: what runs together, what must not, and what travels.
+// Commands of a device: what runs together, what must not, what travels, and library products.
 #include "dynet_like/device/cuda/commands.h"
 
+#include <array>
 #include <vector>
 
 #include "tests/support/cuda_memory_fixture.h"
@@ -242,6 +243,79 @@ TEST_F(CommandsTest, MemoryForListsGrowsAtOnce) {
   } else {  // a slow round has more lists under way, at most those of all its submissions
     EXPECT_LE(runtime_.counts().allocations, allocations + round.size());
   }
+}
+
+// c = a b + beta c of matrices in larger ones, against sums in long double.
+template <class T>
+void check_products(Runtime& runtime, DType dtype) {
+  runtime.open_products();
+  Random random(3);
+  const auto make = [&](std::vector<T>& numbers) {
+    for (T& number : numbers) number = static_cast<T>(random.normal());
+    void* const there = runtime.allocate(numbers.size() * sizeof(T));
+    runtime.copy_to_device(there, numbers.data(), numbers.size() * sizeof(T));
+    runtime.wait();
+    return there;
+  };
+  for (const auto& [rows, columns, inner] :
+       std::vector<std::array<std::size_t, 3>>{{1, 1, 1}, {5, 3, 7}, {16, 1, 33}, {2, 9, 0}}) {
+    for (int flags = 0; flags < 8; ++flags) {
+      LibraryProduct p{dtype, rows, columns, inner};
+      p.a_transposed = (flags & 1) != 0;
+      p.b_transposed = (flags & 2) != 0;
+      p.beta = (flags & 4) != 0 ? 0.5 : 0;
+      p.a_stride = (p.a_transposed ? inner : rows) + 2;
+      p.b_stride = (p.b_transposed ? columns : inner) + 1;
+      p.c_stride = rows + 3;
+      std::vector<T> a(p.a_stride * (p.a_transposed ? rows : inner) + 1);
+      std::vector<T> b(p.b_stride * (p.b_transposed ? inner : columns) + 1);
+      std::vector<T> c(p.c_stride * columns);
+      void* const there = make(c);
+      p.a = make(a);
+      p.b = make(b);
+      p.c = there;
+      runtime.multiply(p);
+      std::vector<T> got(c.size());
+      runtime.copy_to_host(got.data(), there, got.size() * sizeof(T));
+      runtime.wait();
+      for (std::size_t j = 0; j < columns; ++j) {
+        for (std::size_t i = 0; i < p.c_stride; ++i) {
+          const std::size_t at = j * p.c_stride + i;
+          if (i >= rows) {
+            EXPECT_EQ(got[at], c[at]);  // between the columns
+            continue;
+          }
+          long double sum = p.beta * c[at];
+          for (std::size_t k = 0; k < inner; ++k) {
+            sum += static_cast<long double>(
+                       a[p.a_transposed ? i * p.a_stride + k : k * p.a_stride + i]) *
+                   b[p.b_transposed ? k * p.b_stride + j : j * p.b_stride + k];
+          }
+          EXPECT_NEAR(got[at], static_cast<double>(sum), dtype == DType::f32 ? 1e-5 : 1e-14);
+        }
+      }
+      for (const void* memory : {p.a, p.b, static_cast<const void*>(there)}) {
+        runtime.free(const_cast<void*>(memory));
+      }
+    }
+  }
+}
+
+TEST_F(CommandsTest, LibraryProductsAreProducts) {
+  if (!has_cublas()) GTEST_SKIP() << "there is no cuBLAS";
+  check_products<float>(runtime_, DType::f32);
+  check_products<double>(runtime_, DType::f64);
+}
+
+TEST_F(CommandsTest, ProductsRunInTheirPlace) {
+  if (!has_cublas()) GTEST_SKIP() << "there is no cuBLAS";
+  float *const a = make({1, 2, 3, 4}), *const x = make({1, 1}), *const y = make({0, 0});
+  add(x, 2, {x + 0});
+  runtime_.open_products();
+  LibraryProduct product{DType::f32, 2, 1, 2, a, 2, false, x, 2, false, y, 2, 0};
+  commands_.multiply(product);
+  add(y, 2, {x});
+  EXPECT_EQ(read(y, 2), (Floats{10, 14}));
 }
 
 }  // namespace

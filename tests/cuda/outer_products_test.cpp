@@ -96,6 +96,22 @@ TYPED_TEST(CudaOuterProductsTest, FewAddendsAreOneChain) {
                               this->read(one_by_one, kRows * kColumns)));
 }
 
+TYPED_TEST(CudaOuterProductsTest, ByCublasOnlyWhereAskedForAndLarge) {
+  if (!has_cublas()) GTEST_SKIP() << "there is no cuBLAS";
+  const auto launches_of = [&](std::size_t n) {
+    const std::uint64_t before = this->launches();
+    this->check(160, 150, n, true);
+    this->check(160, 150, n, false);
+    return this->launches() - before;
+  };
+  static_assert(160 * 150 * 720 >= kLargeOuterProducts && 160 * 150 * 300 < kLargeOuterProducts);
+  const std::uint64_t large = launches_of(720), small = launches_of(300);
+  this->shared_->runtime.open_products();
+  this->shared_->commands.set_large_products(LargeProducts::library);
+  EXPECT_EQ(2 * launches_of(720), 3 * large) << "both sides are gathered and multiplied";
+  EXPECT_EQ(launches_of(300), small);
+}
+
 TYPED_TEST(CudaOuterProductsTest, ByTensorCoresOnlyWhereAskedForAndLarge) {
   const auto sum = [&](std::size_t n) { return this->check(160, 150, n, true); };
   static_assert(160 * 150 * 720 >= kLargeOuterProducts && 160 * 150 * 300 < kLargeOuterProducts);

@@ -229,6 +229,33 @@ TEST(CudaTrainingLoop, AMinibatchWaitsOnce) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-5) << i;
 }
 
+// Products of the library within a pass: the numbers of the project's own, but for rounding.
+TEST(CudaGradients, MayBeProductsOfTheLibrary) {
+  if (!has_cublas()) GTEST_SKIP() << "there is no cuBLAS";
+  const auto gradients_with = [](bool library) {
+    cuda()->set_large_products(library ? LargeProducts::library : LargeProducts::exact);
+    ParameterCollection model(1, DType::f32, cuda());
+    const Parameter w = model.add_parameters({256, 256});
+    GraphOptions options;
+    options.device = cuda();
+    ComputationGraph graph(options);
+    std::vector<Expression> losses;
+    Random random(1);
+    for (unsigned column = 0; column < 300; ++column) {
+      std::vector<float> x(256);
+      for (float& number : x) number = static_cast<float>(random.normal());
+      losses.push_back(sum_elems(square(parameter(graph, w) * input(graph, {256}, x))));
+    }
+    const Gradients& gradients = graph.backward(sum(losses));
+    return gradients.values(w);
+  };
+  const std::vector<float> own = gradients_with(false), library = gradients_with(true);
+  cuda()->set_large_products(LargeProducts::exact);
+  float largest = 0;
+  for (const float number : own) largest = std::max(largest, std::abs(number));
+  for (std::size_t i = 0; i < own.size(); ++i) ASSERT_NEAR(own[i], library[i], 1e-5f * largest);
+}
+
 // What a program writes into values() reaches the next run and the next update, and it sees what
 // the device has changed.
 TEST(CudaParameters, ValuesOfThisProcessTakePart) {

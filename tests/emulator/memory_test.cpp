@@ -70,6 +70,12 @@ TEST_F(DeviceMemoryTest, AForgottenCopyIsAnError) {
   EXPECT_THROW(runtime_.copy_to_host(there, there, sizeof(float)), DeviceError);
   EXPECT_THROW(runtime_.copy_to_host(&here, &here, sizeof(float)), DeviceError);
   EXPECT_THROW(runtime_.zero(there, 2 * sizeof(float)), DeviceError);
+  LibraryProduct product;
+  product.rows = product.columns = product.inner = 2;
+  product.a_stride = product.b_stride = product.c_stride = 2;
+  runtime_.open_products();
+  product.a = product.b = product.c = there;  // one number is no matrix of four
+  EXPECT_THROW(runtime_.multiply(product), DeviceError);
   runtime_.free(there);
   EXPECT_THROW(launch(runtime_, {}, Threads::independent, write_at, there, 0u), DeviceError);
 }

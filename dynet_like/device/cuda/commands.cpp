@@ -15,6 +15,10 @@ constexpr std::size_t kLargestList = std::size_t{1} << 20;
 Commands::Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory)
     : runtime_(runtime), stagings_(runtime), scratch_(std::move(memory)) {}
 
+void Commands::multiply(const LibraryProduct& product) {
+  append([product](Runtime& runtime) { runtime.multiply(product); });
+}
+
 void Commands::copy(void* to, const void* from, std::size_t size) {
   if (size == 0) return;
   append([=](Runtime& runtime) { runtime.copy(to, from, size); });

@@ -94,6 +94,7 @@ class Commands : public Workspace {
                           const Arguments&... arguments) {
     append_launch(shape, Threads::cooperating, kernel, static_cast<Parameters>(arguments)...);
   }
+  void multiply(const LibraryProduct& product);
   /// Counts a product whose threads have chains of so many terms. It does not launch anything.
   void count_terms(std::size_t terms) { product_terms_ += terms; }
   std::uint64_t product_terms() const { return product_terms_; }
@@ -199,7 +200,8 @@ class Commands : public Workspace {
 /// Launches sums that do not depend on each other.
 void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> segments,
                  std::span<const void* const> addends);
-/// A sum of outer products is large from so many multiply-adds on.
+/// A sum of outer products is large from so many multiply-adds on. Copying both sides to where a
+/// library can read them then takes a small part of the time.
 constexpr std::size_t kLargeOuterProducts = std::size_t{1} << 24;
 /// sum += dy x', or sum = dy x' if it is fresh. The lists of addends are in memory of this process.
 void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call);

@@ -111,6 +111,7 @@ class CudaDevice final : public Device {
   }
   void set_large_products(LargeProducts how) override {
     const Lock lock(shared_->mutex);
+    if (how == LargeProducts::library) shared_->runtime.open_products();
     shared_->commands.set_large_products(how);
   }
   void measure_busy_time(bool wanted) override {

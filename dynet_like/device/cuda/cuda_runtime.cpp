@@ -1,7 +1,8 @@
-// The functions of a GPU, over CUDA's runtime.
+// The functions of a GPU: CUDA's runtime and cuBLAS.
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <climits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/device/cuda/cublas.h"
 #include "dynet_like/device/cuda/language.h"
 #include "dynet_like/device/cuda/runtime.h"
 
@@ -16,6 +18,9 @@ namespace dynet_like::detail::cuda {
 
 namespace {
 
+// The size that CUDA's documentation recommends for Hopper. It is fixed, so that a product has the
+// same bits in every run.
+constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
 constexpr int kLeastCapability = 80, kEarlyCapability = 90;
 
 // Takes the result of a call: an error that is reported or ignored here is no longer the thread's
@@ -69,6 +74,11 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+int to_int(std::size_t number) {
+  if (number <= INT_MAX) return static_cast<int>(number);
+  throw DeviceError("[multiply] need sizes of at most 2^31 - 1; got " + std::to_string(number));
+}
+
 // How many blocks can wait for each other.
 struct Meetings {
   int multiprocessors = 0;                         ///< 0: none
@@ -89,6 +99,9 @@ struct Runtime::Implementation {
   std::vector<cudaEvent_t> marks;
   std::vector<MarkKind> kinds;      ///< of these marks
   std::vector<Mark> free_marks[2];  ///< by MarkKind, with room for all
+  Cublas cublas{};
+  cublasHandle_t products = nullptr;
+  void* workspace = nullptr;
   std::map<void*, std::size_t> sizes;
 
   explicit Implementation(unsigned index) : device(static_cast<int>(index)) {
@@ -119,10 +132,12 @@ struct Runtime::Implementation {
     return early == Early::yes;
   }
 
-  // Errors are ignored here: the process may be ending, and the driver with it.
+  // Errors are ignored here: the process may be ending, and the driver with it. cuBLAS may have
+  // ended before, so its handle is left.
   ~Implementation() {
     const CurrentDevice current(device);
     if (stream != nullptr) take(cudaStreamSynchronize(stream));
+    if (workspace != nullptr) take(cudaFree(workspace));
     for (const cudaEvent_t event : marks) take(cudaEventDestroy(event));
     if (stream != nullptr) take(cudaStreamDestroy(stream));
   }
@@ -289,6 +304,54 @@ unsigned Runtime::most_blocks_at_once(const void* kernel, unsigned threads) {
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads), 0),
       "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   return meetings.blocks_at_once[kernel] = static_cast<unsigned>(blocks * meetings.multiprocessors);
+}
+
+void Runtime::open_products(ProductMath math) {
+  Implementation& own = *implementation_;
+  if (own.products != nullptr) return;
+  const RuntimeUse use(*this);
+  own.cublas = Cublas::load();
+  const Cublas& cublas = own.cublas;
+  try {
+    own.workspace = allocate(kProductWorkspace);
+    cublas.check(cublas.create(&own.products), "cublasCreate");
+    cublas.check(cublas.set_stream(own.products, own.stream), "cublasSetStream");
+    cublas.check(cublas.set_workspace(own.products, own.workspace, kProductWorkspace),
+                 "cublasSetWorkspace");
+    // No TF32, whatever the environment allows.
+    const bool prescribed = math == ProductMath::prescribed;
+    cublas.check(
+        cublas.set_math_mode(own.products, prescribed ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH),
+        "cublasSetMathMode");
+  } catch (...) {
+    if (own.products != nullptr) cublas.destroy(own.products);
+    if (own.workspace != nullptr) free(own.workspace);
+    own.products = nullptr;
+    own.workspace = nullptr;
+    throw;
+  }
+}
+
+void Runtime::multiply(const LibraryProduct& p) {
+  const RuntimeUse use(*this);
+  const Cublas& cublas = implementation_->cublas;
+  const cublasHandle_t handle = implementation_->products;
+  if (handle == nullptr) throw DeviceError("[multiply] need open_products() before; got none");
+  const cublasOperation_t a_op = p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t b_op = p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const auto multiply = [&]<class T>(auto gemm, T one, T beta, const char* call) {
+    cublas.check(gemm(handle, a_op, b_op, to_int(p.rows), to_int(p.columns), to_int(p.inner), &one,
+                      static_cast<const T*>(p.a), to_int(p.a_stride), static_cast<const T*>(p.b),
+                      to_int(p.b_stride), &beta, static_cast<T*>(p.c), to_int(p.c_stride)),
+                 call);
+  };
+  if (p.dtype == DType::f32) {
+    multiply(cublas.sgemm, 1.0f, static_cast<float>(p.beta), "cublasSgemm");
+  } else {
+    multiply(cublas.dgemm, 1.0, p.beta, "cublasDgemm");
+  }
+  ++counts_.launches;
+  implementation_->is_busy = true;
 }
 
 void Runtime::wait() {

@@ -139,6 +139,34 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
   });
 }
 
+template <class T>
+__global__ void gather(Part part, const void* const* items, T* to) {
+  Place place;
+  if (!find_element(part, place)) return;
+  to[place.item * part.size + place.at] = static_cast<const T*>(items[place.item])[place.at];
+}
+
+template <class T>
+void multiply_by_library(Commands& commands, const OuterProducts& call) {
+  const std::size_t n = call.addends.n;
+  const auto gathered = [&](const void* const* items, std::size_t size) {
+    T* const to = commands.elements<T>(n * size);
+    launch_elements(commands, n, size, gather<T>, commands.stage(items, n), to);
+    return to;
+  };
+  LibraryProduct product;
+  product.dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+  product.rows = product.a_stride = product.c_stride = call.rows;
+  product.columns = product.b_stride = call.columns;
+  product.inner = n;
+  product.a = gathered(call.addends.dy, call.rows);
+  product.b = gathered(call.addends.x, call.columns);
+  product.b_transposed = true;
+  product.c = call.sum;
+  product.beta = call.fresh ? 0 : 1;
+  commands.multiply(product);
+}
+
 template <class Tile>
 void launch_tiles(Commands& commands, DType dtype, const OuterProducts& call) {
   using T = typename Tile::Element;
@@ -167,10 +195,11 @@ void launch_tiles(Commands& commands, DType dtype, const OuterProducts& call) {
 
 template <class T>
 void launch(Commands& commands, DType dtype, const OuterProducts& call) {
-  if constexpr (std::is_same_v<T, float>) {
-    const bool is_large = call.addends.n * call.rows * call.columns >= kLargeOuterProducts;
-    if (is_large && commands.large_products() == LargeProducts::tf32) {
-      return launch_tiles<TensorTile>(commands, dtype, call);
+  if (call.addends.n * call.rows * call.columns >= kLargeOuterProducts) {
+    const LargeProducts how = commands.large_products();
+    if (how == LargeProducts::library) return multiply_by_library<T>(commands, call);
+    if constexpr (std::is_same_v<T, float>) {
+      if (how == LargeProducts::tf32) return launch_tiles<TensorTile>(commands, dtype, call);
     }
   }
   launch_tiles<OuterTile<T>>(commands, dtype, call);

@@ -1,4 +1,4 @@
-// The few GPU functions that the library needs, over CUDA's runtime or the emulator's.
+// The few GPU functions that the library needs: over CUDA's runtime and cuBLAS, or on the CPU.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/dtype.h"
 #include "dynet_like/device/cuda/loans.h"
 #include "dynet_like/device/device_counts.h"
 
@@ -42,6 +43,26 @@ struct KernelCall {
 using Mark = unsigned;
 /// Whether a mark records when the device reached it, which takes the device a little time.
 enum class MarkKind : std::uint8_t { plain, timed };
+
+/// c = a b + beta c, column-major, computed by a library: a is [rows, inner], or [inner, rows] if
+/// it is transposed; b is [inner, columns], or [columns, inner].
+struct LibraryProduct {
+  DType dtype = DType::f32;
+  std::size_t rows = 0, columns = 0, inner = 0;
+  const void* a = nullptr;
+  std::size_t a_stride = 0;  ///< elements from column to column
+  bool a_transposed = false;
+  const void* b = nullptr;
+  std::size_t b_stride = 0;
+  bool b_transposed = false;
+  void* c = nullptr;
+  std::size_t c_stride = 0;
+  double beta = 0;
+};
+
+/// Whether a library's products are computed exactly as prescribed, or in its fastest way with as
+/// many digits: the one for results, the other to compare speeds with.
+enum class ProductMath : std::uint8_t { prescribed, fastest };
 
 /// One device with one stream, on which all work runs in the order of the calls. Only one thread at
 /// a time may use it. Errors of the driver throw DeviceError; they may belong to work that was
@@ -82,6 +103,9 @@ class Runtime {
   /// How many blocks of a kernel, with so many threads, can wait for each other. 0: this device
   /// cannot do that.
   unsigned most_blocks_at_once(const void* kernel, unsigned threads);
+  /// Prepares library products, which need it; once is enough.
+  void open_products(ProductMath math = ProductMath::prescribed);
+  void multiply(const LibraryProduct& product);
 
   /// Waits for all work that was begun.
   void wait();

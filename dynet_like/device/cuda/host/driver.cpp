@@ -198,11 +198,12 @@ bool stop_failing() {
 
 void set_device_count(int count) { Driver::get().device_count = count; }
 void work_at_random(bool wanted) { Driver::get().works_at_random = wanted; }
+void hide_cublas(bool hidden) { Driver::get().cublas_hidden = hidden; }
 void let_blocks_meet(bool may) { Driver::get().blocks_meet = may; }
 
 std::uint64_t live_objects() {
-  const auto& [streams, events, pinned] = Driver::get().objects;
-  return streams.size() + events.size() + pinned.size();
+  const auto& [streams, events, handles, pinned] = Driver::get().objects;
+  return streams.size() + events.size() + handles.size() + pinned.size();
 }
 std::uint64_t queued_work() {
   std::uint64_t count = 0;

@@ -1,4 +1,4 @@
-// The state of the stand-in for CUDA's runtime: devices, objects, queued work.
+// The state of the stand-ins for CUDA's runtime and cuBLAS: devices, objects, queued work.
 //
 // Work runs as late as possible: when the host waits for it. So a missing wait is found. A fault is
 // an error of the call itself or, if work ran late or nobody reads the result, of the next call.
@@ -92,6 +92,7 @@ struct Objects {
   using Set = std::set<T, std::less<>, OwnMemory<T>>;
   Set<cudaStream_t> streams;
   Set<cudaEvent_t> events;
+  Set<void*> handles;  ///< of cuBLAS
   std::map<void*, std::size_t, std::less<>, OwnMemory<std::pair<void* const, std::size_t>>> pinned;
 
   void need_stream(const char* what, cudaStream_t stream) const;
@@ -157,6 +158,7 @@ class Driver {
 
   Objects objects;
   int device_count = 1;
+  bool cublas_hidden = false;
   bool blocks_meet = true, works_at_random = false;
   std::string fault;  ///< reported by the next call
 

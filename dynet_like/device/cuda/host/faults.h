@@ -19,10 +19,12 @@ bool stop_failing();
 void set_device_count(int count);
 /// Whether queued work may run at any time, instead of as late as possible.
 void work_at_random(bool wanted);
+/// Whether cuBLAS appears not to be installed.
+void hide_cublas(bool hidden);
 /// Whether devices that are opened from now on support launches whose blocks wait for each other.
 void let_blocks_meet(bool may);
 
-/// The number of streams, events and pinned blocks that were not given back.
+/// The number of streams, events, cuBLAS handles and pinned blocks that were not given back.
 std::uint64_t live_objects();
 /// The number of queued pieces of work that have not run.
 std::uint64_t queued_work();
