@@ -41,7 +41,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynet_like-config-version
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
               ${PROJECT_BINARY_DIR}/dynet_like-config-version.cmake
-              cmake/FindHighway.cmake cmake/FindOniguruma.cmake cmake/FindUtf8proc.cmake
+              cmake/FindHighway.cmake cmake/FindLibzip.cmake cmake/FindOniguruma.cmake
+              cmake/FindUtf8proc.cmake
         DESTINATION ${package_folder})
 if(TARGET dynet_like_serve)
   install(TARGETS dynet_like_serve EXPORT dynet_like-targets

@@ -5,6 +5,7 @@ set(dynet_like_requirements
     "core|fmt|fmt::fmt|fmt|fmt|libfmt-dev"
     "core|Highway|Highway::highway|libhwy|hwy|libhwy-dev"
     "core|ZLIB|ZLIB::ZLIB|zlib|z|zlib1g-dev"
+    "core|Libzip 1.7|Libzip::libzip|libzip|zip|libzip-dev"
     "core|Boost COMPONENTS context|Boost::context|-|boost_context|libboost-context-dev"
     "nn|Utf8proc|Utf8proc::utf8proc|libutf8proc|utf8proc|libutf8proc-dev"
     "nn|Oniguruma 6.9.8|Oniguruma::oniguruma|oniguruma|onig|libonig-dev")

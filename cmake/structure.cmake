@@ -25,7 +25,7 @@ set(layers core ops device params tape program exec report graph train io distri
 set(first_batching_user program)
 set(program_folders examples tests bench)
 set(third_party "hwy/|Eigen/|unsupported/|fmt/|nlohmann/|spdlog/|boost/|gtest/|benchmark/"
-    "|zlib\\.h|utf8proc\\.h|oniguruma\\.h|[a-z]*mmintrin\\.h|immintrin\\.h|x86intrin\\.h|arm_neon\\.h|arm_sve\\.h|cuda|cublas|mpi\\.h")
+    "|zlib\\.h|zip\\.h|utf8proc\\.h|oniguruma\\.h|[a-z]*mmintrin\\.h|immintrin\\.h|x86intrin\\.h|arm_neon\\.h|arm_sve\\.h|cuda|cublas|mpi\\.h")
 string(JOIN "" third_party ${third_party})
 set_property(GLOBAL PROPERTY faults 0)
 

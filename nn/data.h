@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nn/data/bracketed_text.h"
-#include "nn/data/column_line.h"
 #include "nn/data/conllu.h"
 #include "nn/data/dependency_tree.h"
 #include "nn/data/listops.h"

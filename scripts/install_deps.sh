@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build ccache pkg-config libeigen3-dev libboost-dev
   libboost-context-dev libboost-program-options-dev libhwy-dev libfmt-dev nlohmann-json3-dev
-  zlib1g-dev libutf8proc-dev libonig-dev libgtest-dev libbenchmark-dev python3-venv)
+  zlib1g-dev libzip-dev libutf8proc-dev libonig-dev libgtest-dev libbenchmark-dev python3-venv)
 
 for option in "$@"; do
   case "$option" in
@@ -69,7 +69,7 @@ Not a Debian or Ubuntu system: please install these with your package manager.
   a C++20 compiler (g++ 12, clang 14 or later), CMake 3.25 or later, Ninja, pkg-config, ccache
   Google Highway 1.0, fmt 9, nlohmann-json 3.11, zlib  the library
   Eigen 3.4, Boost 1.74 (context)                      the library
-  utf8proc 2.8, Oniguruma 6.9.8                        the library
+  libzip 1.7, utf8proc 2.8, Oniguruma 6.9.8            the library
   Boost (Beast, headers)                               a server (not needed)
   Boost (program_options)                              examples and benchmarks
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks

@@ -134,8 +134,6 @@ void name_some_members() {
   nn::CharacterFilters{.width = 2};
   nn::SearchOptions{.beam = 2};
   nn::ListOpsFileOptions{.max_depth = 9};
-  nn::ListOpsGeneratorOptions{.max_depth = 9};
-  nn::ListOpsSizes{.train = 9};
   nn::CtcLabels{.log_probability = 1};
   nn::LabelledSpan{.end = 1};
   nn::TransitionSystem{.labels = 2};

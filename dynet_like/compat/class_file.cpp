@@ -26,39 +26,32 @@ std::string_view take_field(std::string_view& text, std::string_view blanks = kB
 
 }  // namespace
 
-std::vector<ClassedWord> read_class_file(std::istream& stream, const std::string& file,
-                                         FirstField first, Dict& words,
-                                         const dynet_like::nn::TextLimits& limits) {
-  dynet_like::nn::LineReader lines(stream, file, limits);
+std::vector<ClassedWord> read_class_file(dynet_like::nn::TextSource source, FirstField first,
+                                         Dict& words, const dynet_like::nn::TextLimits& limits) {
+  dynet_like::nn::LineReader lines(std::move(source), limits);
   std::vector<ClassedWord> result;
   std::unordered_set<int> known;
-  for (std::string_view line; lines.next(line);) {
-    if (line.find_first_not_of(kBlanks) == line.npos) continue;
-    std::string_view rest = line;
-    const bool whole_path = first == FirstField::path && line.find('\t') != line.npos;
+  while (const auto line = lines.next()) {
+    std::string_view rest = line->text;
+    if (rest.find_first_not_of(kBlanks) == rest.npos) continue;
+    const bool whole_path = first == FirstField::path && rest.find('\t') != rest.npos;
     const std::string_view name = take_field(rest, whole_path ? "\t" : kBlanks);
     const std::string word(take_field(rest));
     if (word.empty()) {
-      throw FileError(file, "need a class and a word; got " + quoted_text(line), lines.number());
+      line->fail("need a class and a word; got " + quoted_text(line->text));
     }
     if (words.is_frozen() && !words.contains(word)) {
       if (words.get_unk_id() >= 0) continue;
-      throw FileError(file, "need a word of the frozen dictionary; got " + quoted_text(word),
-                      lines.number());
+      line->fail("need a word of the frozen dictionary; got " + quoted_text(word));
     }
     const int id = words.convert(word);
     if (!known.insert(id).second) {
-      throw FileError(file, "need each word once; got again " + quoted_text(word), lines.number());
+      line->fail("need each word once; got again " + quoted_text(word));
     }
-    result.push_back({std::string(name), static_cast<unsigned>(id), lines.number()});
+    result.push_back({std::string(name), static_cast<unsigned>(id), line->number});
   }
-  if (result.empty()) throw FileError(file, "need words of the dictionary; got none");
+  if (result.empty()) throw FileError(lines.name(), "need words of the dictionary; got none");
   return result;
-}
-
-std::vector<ClassedWord> read_class_file(const std::string& path, FirstField first, Dict& words) {
-  std::ifstream stream = dynet_like::nn::open_text(path, kClassFileLimits);
-  return read_class_file(stream, path, first, words, kClassFileLimits);
 }
 
 std::vector<std::string> symbols_of(std::string_view path) {

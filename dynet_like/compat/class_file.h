@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <istream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +29,9 @@ struct ClassedWord {
 /// words to the dictionary. If it is frozen, words that it converts to its unknown word are
 /// skipped. Throws FileError for a malformed file, a file without words, a word that occurs twice,
 /// and a word that a frozen dictionary cannot convert.
-std::vector<ClassedWord> read_class_file(const std::string& path, FirstField first, Dict& words);
-std::vector<ClassedWord> read_class_file(std::istream& stream, const std::string& file,
-                                         FirstField first, Dict& words,
-                                         const dynet_like::nn::TextLimits& limits);
+std::vector<ClassedWord> read_class_file(
+    dynet_like::nn::TextSource source, FirstField first, Dict& words,
+    const dynet_like::nn::TextLimits& limits = kClassFileLimits);
 
 /// The symbols of a path: separated by spaces; or, of a string of bits, each bit.
 std::vector<std::string> symbols_of(std::string_view path);

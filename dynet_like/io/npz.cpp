@@ -71,47 +71,52 @@ std::string utf8_of(std::string_view text) {
 }  // namespace
 
 NumpyFile NumpyFile::read(const std::filesystem::path& path, std::uint64_t max_inflated_bytes) {
-  {  // Check the first bytes alone, since another kind of file may be large.
-    InputFile input(path, "npz");
-    is_npy(input.read(std::min<std::uint64_t>(input.size(), npy::kMagic.size())), path.string());
-  }
   InputFile input(path, "npz");
-  return parse(input.read(input.size()), path.string(), max_inflated_bytes);
+  // The first bytes alone, since another kind of file may be large.
+  std::vector<std::byte> bytes =
+      input.read(std::min<std::uint64_t>(input.size(), npy::kMagic.size()));
+  NumpyFile file(path.string());
+  if (is_npy(bytes, file.name())) {
+    const std::vector<std::byte> rest = input.read(input.size() - bytes.size());
+    bytes.insert(bytes.end(), rest.begin(), rest.end());
+    file.add("", std::move(bytes));
+  } else {
+    file.add(zip::read(path, max_inflated_bytes));
+  }
+  return file;
 }
 
 NumpyFile NumpyFile::parse(std::vector<std::byte> bytes, const std::string& name,
                            std::uint64_t max_inflated_bytes) {
   NumpyFile file(name);
-  file.storage_.push_back(std::move(bytes));
-  const std::span<const std::byte> all = file.storage_[0];
-  if (is_npy(all, name)) {
-    file.add("", all);
-    return file;
-  }
-  for (const zip::Member& member : zip::members(all, name, max_inflated_bytes)) {
-    if (!member.name.ends_with(kEnding)) {
-      throw FileError(
-          name, "[npz] need arrays, whose names end in \".npy\"; got " + quoted_text(member.name));
-    }
-    std::span<const std::byte> content = member.bytes;
-    if (member.deflated) {
-      file.storage_.push_back(zip::inflate(member, name));
-      content = file.storage_.back();
-    }
-    zip::check(member, content, name);
-    file.add(member.name.substr(0, member.name.size() - kEnding.size()), content);
+  if (is_npy(bytes, name)) {
+    file.add("", std::move(bytes));
+  } else {
+    file.add(zip::parse(bytes, name, max_inflated_bytes));
   }
   return file;
 }
 
-void NumpyFile::add(const std::string& name, std::span<const std::byte> bytes) {
-  npy::Header header = npy::parse_header(bytes, this->name(), name);
-  bytes = bytes.subspan(header.data_begin);
-  if (header.column_major && header.shape.size() > 1 && header.item_bytes > 0) {
-    std::vector<std::byte>& copy = storage_.emplace_back(bytes.size());
-    reorder(header.shape, header.item_bytes, bytes.data(), copy.data(), ElementOrder::row_major);
-    bytes = copy;
+void NumpyFile::add(std::vector<zip::Member> members) {
+  for (zip::Member& member : members) {
+    if (!member.name.ends_with(kEnding)) {
+      throw FileError(name(), "[npz] need arrays, whose names end in \".npy\"; got " +
+                                  quoted_text(member.name));
+    }
+    add(member.name.substr(0, member.name.size() - kEnding.size()), std::move(member.bytes));
   }
+}
+
+void NumpyFile::add(const std::string& name, std::vector<std::byte> file) {
+  npy::Header header = npy::parse_header(file, this->name(), name);
+  std::span<const std::byte> bytes = std::span(file).subspan(header.data_begin);
+  if (header.column_major && header.shape.size() > 1 && header.item_bytes > 0) {
+    std::vector<std::byte> copy(bytes.size());
+    reorder(header.shape, header.item_bytes, bytes.data(), copy.data(), ElementOrder::row_major);
+    file = std::move(copy);
+    bytes = file;
+  }
+  storage_.push_back(std::move(file));  // the bytes stay where they are
   index_.emplace(name, entries_.size());
   entries_.push_back({name, std::move(header.dtype), std::move(header.shape), bytes});
 }
@@ -139,14 +144,12 @@ void write_npz(const std::filesystem::path& path, std::span<const TensorEntry> e
   check_names(entries);
   std::vector<std::string> headers;
   for (const TensorEntry& entry : entries) headers.push_back(npy::header_text(entry));
-  AtomicFile file(path);
-  zip::Writer writer(file);
+  std::vector<zip::Parts> members;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    writer.add(entries[i].name + std::string(kEnding), std::as_bytes(std::span(headers[i])),
-               entries[i].bytes);
+    members.push_back({entries[i].name + std::string(kEnding),
+                       {std::as_bytes(std::span(headers[i])), entries[i].bytes}});
   }
-  writer.finish();
-  file.commit();
+  zip::write(path, members);
 }
 
 void write_npy(const std::filesystem::path& path, const TensorEntry& entry) {

@@ -12,6 +12,10 @@
 
 namespace dynet_like {
 
+namespace detail::zip {
+struct Member;
+}
+
 /// Deflated arrays (savez_compressed) can be a thousand times as large as their file. This limit
 /// keeps a small file from filling the memory.
 inline constexpr std::uint64_t kMaxInflatedBytes = std::uint64_t{1} << 32;
@@ -38,7 +42,8 @@ class NumpyFile : public TensorEntries {
 
  private:
   using TensorEntries::TensorEntries;
-  void add(const std::string& name, std::span<const std::byte> bytes);
+  void add(std::vector<detail::zip::Member> members);
+  void add(const std::string& name, std::vector<std::byte> file);
 };
 
 /// Writes arrays to an uncompressed .npz file, atomically (see AtomicFile). Throws FileError if it

@@ -144,7 +144,7 @@ int apply(Options& options) {
   ParameterCollection parameters;
   const Model model{parameters, options, {saved.vocabulary("words"), saved.vocabulary("labels")}};
   saved.load(parameters);
-  fmt::print("{}", nn::to_conllu(model.label(nn::read_conllu(std::cin, kStandardInput))));
+  fmt::print("{}", nn::to_conllu(model.label(nn::read_conllu({std::cin, kStandardInput}))));
   return 0;
 }
 

@@ -164,7 +164,7 @@ int apply(Options& options) {
   const Inputs inputs{parameters, options, TreeVocabularies(saved), encoder};
   const Parser parser{inputs};
   saved.load(parameters);
-  fmt::print("{}", nn::to_conllu(parser.parse(nn::read_conllu(std::cin, kStandardInput))));
+  fmt::print("{}", nn::to_conllu(parser.parse(nn::read_conllu({std::cin, kStandardInput}))));
   return 0;
 }
 

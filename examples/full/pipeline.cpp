@@ -197,7 +197,7 @@ class Output {
     });
   }
   void add_trees(std::istream& in, const std::string& file) const {
-    std::vector<nn::ConlluSentence> sentences = nn::read_conllu(in, file);
+    std::vector<nn::ConlluSentence> sentences = nn::read_conllu({in, file});
     pipeline_.annotate(sentences, run_);
     std::cout << nn::to_conllu(sentences);
   }
@@ -215,8 +215,9 @@ int apply(const po::variables_map& values) {
   const auto files = values["files"].as<Strings>();
   if (files.empty()) output.add(std::cin, kStandardInput, "");
   for (const std::string& file : files) {
-    std::ifstream in = nn::open_text(file, {.max_file_bytes = ~std::size_t{0}});
-    output.add(in, file, fs::path(file).filename().string());
+    nn::TextSource source(file);
+    output.add(source.open({.max_file_bytes = ~std::size_t{0}}), file,
+               fs::path(file).filename().string());
   }
   return 0;
 }

@@ -11,7 +11,7 @@
 #include "examples/full/support/program.h"
 #include "examples/full/support/word_vectors.h"
 #include "nn/data/bracketed_text.h"
-#include "nn/data/column_line.h"
+#include "nn/data/text_lines.h"
 #include "nn/nn.h"
 
 namespace {
@@ -136,7 +136,7 @@ int apply(Options& options) {
   const Model model{parameters, options, {saved.vocabulary("words"), saved.vocabulary("labels")}};
   saved.load(parameters);
   const auto parse = [&](const std::string& line, std::size_t number) {
-    const auto texts = nn::ColumnLine{line, kStandardInput, number}.columns(2);
+    const auto texts = nn::TextLine{line, kStandardInput, number}.columns(2);
     return parsed(texts[0], texts[1], "", kStandardInput, number);
   };
   return label_lines(parse, [&](const Pairs& pairs) { return model.labels(pairs); });

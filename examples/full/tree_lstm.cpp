@@ -12,6 +12,7 @@
 
 #include "examples/full/support/program.h"
 #include "examples/full/support/word_vectors.h"
+#include "examples/full/tree_lstm/listops.h"
 #include "nn/data/listops.h"
 #include "nn/data/treebank.h"
 #include "nn/nn.h"
@@ -53,8 +54,8 @@ nn::TreeSplits load(const Options& options) {
   const auto read = [](const std::string& file) { return nn::read_treebank(file); };
   if (options.is_special()) return *read_splits<nn::Tree>(options, read);
   const unsigned train = options.whole("train-trees"), test = options.whole("test-trees");
-  return nn::listops_splits(options.text("train"), options.text("test"),
-                            {train, test, test, options.whole("max-tokens")}, options.seed());
+  return listops_splits(options.text("train"), options.text("test"),
+                        {train, test, test, options.whole("max-tokens")}, options.seed());
 }
 
 /// Word vectors, a Tree-LSTM over them, and a linear classifier of its nodes.

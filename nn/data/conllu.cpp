@@ -7,9 +7,7 @@
 #include <utility>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
-#include "nn/data/column_line.h"
 
 namespace dynet_like::nn {
 
@@ -55,7 +53,7 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> parse_pair(std::string_vi
 /// Reads sentences, line by line.
 class SentenceParser {
  public:
-  void add(const ColumnLine& line) {
+  void add(const TextLine& line) {
     last_line_ = line.number;
     // A carriage return at the end of a line would be lost.
     if (line.text.find('\r') != line.text.npos) line.fail("need a line without carriage returns");
@@ -107,13 +105,13 @@ class SentenceParser {
  private:
   std::uint32_t next() const { return static_cast<std::uint32_t>(sentence_.words.size()) + 1; }
 
-  [[noreturn]] void fail_number(const ColumnLine& line, std::string_view id) const {
+  [[noreturn]] void fail_number(const TextLine& line, std::string_view id) const {
     line.fail(
         "need the number " + std::to_string(next()) + " of a word; got " + detail::quoted_text(id),
         id);
   }
 
-  void add_multiword(const ColumnLine& line, std::pair<std::uint32_t, std::uint32_t> range,
+  void add_multiword(const TextLine& line, std::pair<std::uint32_t, std::uint32_t> range,
                      const std::vector<std::string_view>& columns) {
     const bool overlaps =
         !sentence_.multiwords.empty() && sentence_.multiwords.back().last >= range.first;
@@ -126,7 +124,7 @@ class SentenceParser {
     multiword_line_ = line.number;
   }
 
-  void add_empty_node(const ColumnLine& line, std::pair<std::uint32_t, std::uint32_t> place,
+  void add_empty_node(const TextLine& line, std::pair<std::uint32_t, std::uint32_t> place,
                       const std::vector<std::string_view>& columns) {
     const std::uint32_t after = next() - 1;
     const bool again =
@@ -143,7 +141,7 @@ class SentenceParser {
     sentence_.empty_nodes.push_back({after, parse(line, columns, false)});
   }
 
-  static ConlluColumns parse(const ColumnLine& line, const std::vector<std::string_view>& columns,
+  static ConlluColumns parse(const TextLine& line, const std::vector<std::string_view>& columns,
                              bool is_word) {
     ConlluColumns result;
     for (const auto& [i, text] : kTexts) result.*text = columns[i];
@@ -309,27 +307,20 @@ std::optional<std::string_view> conllu_value(std::string_view column, std::strin
   return {};
 }
 
-std::vector<ConlluSentence> read_conllu(std::istream& stream, const std::string& file,
-                                        const TextLimits& limits) {
-  LineReader lines(stream, file, limits);
+std::vector<ConlluSentence> read_conllu(TextSource source, const TextLimits& limits) {
+  LineReader lines(std::move(source), limits);
   std::vector<ConlluSentence> sentences;
   SentenceParser parser;
-  std::string_view text;
-  while (lines.next(text)) {
-    if (text.find_first_not_of(" \t") == text.npos) {
-      parser.finish(file, sentences);
+  while (const auto line = lines.next()) {
+    if (line->text.find_first_not_of(" \t") == line->text.npos) {
+      parser.finish(lines.name(), sentences);
     } else {
-      parser.add({text, file, lines.number()});
+      parser.add(*line);
     }
   }
-  parser.finish(file, sentences);
-  if (sentences.empty()) throw FileError(file, "need at least one sentence; got none");
+  parser.finish(lines.name(), sentences);
+  if (sentences.empty()) throw FileError(lines.name(), "need at least one sentence; got none");
   return sentences;
-}
-
-std::vector<ConlluSentence> read_conllu(const std::string& path, const TextLimits& limits) {
-  std::ifstream stream = open_text(path, limits);
-  return read_conllu(stream, path, limits);
 }
 
 std::string to_conllu(std::span<const ConlluSentence> sentences) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,10 +76,8 @@ std::optional<std::string_view> conllu_value(std::string_view column, std::strin
 /// Reads a CoNLL-U file (Nivre et al. 2020; universaldependencies.org/format.html). Checks that
 /// there are ten columns, none of them empty, that numbers are in order, and that heads are words
 /// or 0; not that they make a tree. Throws FileError if the file is missing, without sentences, too
-/// large or malformed. For a stream, `file` is its name in messages.
-std::vector<ConlluSentence> read_conllu(const std::string& path, const TextLimits& limits = {});
-std::vector<ConlluSentence> read_conllu(std::istream& stream, const std::string& file,
-                                        const TextLimits& limits = {});
+/// large or malformed.
+std::vector<ConlluSentence> read_conllu(TextSource source, const TextLimits& limits = {});
 
 /// The text of a file. It has the bytes of the file that was read, if its lines ended in "\n" and
 /// its sentences in one blank line. Throws UsageError for sentences that the format does not allow:

@@ -8,8 +8,6 @@
 #include <span>
 #include <utility>
 
-#include "dynet_like/core/errors.h"
-
 namespace dynet_like::nn {
 
 namespace {
@@ -213,7 +211,7 @@ class ExpressionParser {
 
 Tree parse_listops(std::string_view line, const std::string& file, std::size_t line_number,
                    const ListOpsFileOptions& options) {
-  check_line_bytes(line, file, line_number, options.limits);
+  TextLine{line, file, line_number}.check_bytes(options.limits);
   if (line.ends_with('\r')) line.remove_suffix(1);
   const std::size_t tab = line.find('\t');
   if (tab == line.npos) throw FileError(file, "need a tab after the label; got none", line_number);
@@ -236,21 +234,10 @@ Tree parse_listops(std::string_view line, const std::string& file, std::size_t l
   return tree;
 }
 
-std::vector<Tree> read_listops(std::istream& stream, const std::string& file,
-                               const ListOpsFileOptions& options) {
-  LineReader lines(stream, file, options.limits);
-  std::vector<Tree> trees;
-  std::string_view line;
-  while (lines.next(line)) {
-    if (!is_blank(line)) trees.push_back(parse_listops(line, file, lines.number(), options));
-  }
-  if (trees.empty()) throw FileError(file, "need at least one expression; got none");
-  return trees;
-}
-
-std::vector<Tree> read_listops(const std::string& path, const ListOpsFileOptions& options) {
-  std::ifstream stream = open_text(path, options.limits);
-  return read_listops(stream, path, options);
+std::vector<Tree> read_listops(TextSource source, const ListOpsFileOptions& options) {
+  return parse_lines(std::move(source), options.limits, "expression", [&](const TextLine& line) {
+    return parse_listops(line.text, line.file, line.number, options);
+  });
 }
 
 std::vector<std::int32_t> listops_values(const Tree& tree) { return Evaluator(tree).values(); }

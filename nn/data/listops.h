@@ -1,20 +1,16 @@
-// ListOps: nested list operations over digits, read, written, evaluated and generated
+// ListOps: nested list operations over digits, read, written and evaluated
 // (Nangia and Bowman 2018, "ListOps: A Diagnostic Dataset for Latent Tree Learning").
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
-#include "dynet_like/core/random.h"
 #include "nn/data/text_lines.h"
 #include "nn/data/tree.h"
-#include "nn/data/tree_splits.h"
 
 namespace dynet_like::nn {
 
@@ -45,11 +41,7 @@ Tree parse_listops(std::string_view line, const std::string& file, std::size_t l
 
 /// Reads an original file, one expression per line; blank lines are skipped. Throws FileError if it
 /// is missing, without expressions, too large or malformed.
-std::vector<Tree> read_listops(const std::string& path, const ListOpsFileOptions& options = {});
-
-/// Reads expressions from a stream; `file` is its name in messages.
-std::vector<Tree> read_listops(std::istream& stream, const std::string& file,
-                               const ListOpsFileOptions& options = {});
+std::vector<Tree> read_listops(TextSource source, const ListOpsFileOptions& options = {});
 
 /// The expression in the original form, without its label. Throws as listops_values does.
 std::string listops_string(const Tree& tree);
@@ -65,58 +57,6 @@ std::int32_t evaluate_listops(const Tree& tree);
 std::uint32_t count_operators(const Tree& tree);
 
 /// How deep operators are nested: 1 for a digit; for an operator, 1 more than its deepest argument.
-/// The generator limits this, not the depth of the binary tree.
 std::uint32_t listops_depth(const Tree& tree);
-
-/// How expressions are drawn. The first three defaults are those of the original data.
-struct ListOpsGeneratorOptions {
-  /// The probability of a digit, where an operator is possible, too.
-  double digit_probability = 0.75;
-  /// The top of an expression has depth 1, and an argument 1 more than its operator. At max_depth
-  /// there are only digits. So 20 means at most 19 nested operators.
-  std::uint32_t max_depth = 20;
-  /// An operator has 2 to max_arguments arguments, each number with the same probability.
-  std::uint32_t max_arguments = 5;
-  /// Expressions with fewer operators or more tokens (operators, digits and "]") are drawn again.
-  std::uint32_t min_operators = 0;
-  std::uint32_t max_tokens = 10'000;
-};
-
-/// Draws random expressions.
-class ListOpsGenerator {
- public:
-  /// `random` must outlive the generator. Throws UsageError for options that no tree satisfies.
-  explicit ListOpsGenerator(Random& random, const ListOpsGeneratorOptions& options = {});
-
-  /// One labelled expression. Throws UsageError if a million draws in a row do not satisfy the
-  /// options.
-  Tree generate();
-
-  /// `count` expressions that differ from each other and from those in `seen`, which has
-  /// expressions in the form of listops_string. Adds the result to `seen`: with the same set,
-  /// training and test data are disjoint. Throws UsageError if a million draws in a row give
-  /// nothing new.
-  std::vector<Tree> generate_distinct(std::size_t count, std::unordered_set<std::string>& seen);
-  std::vector<Tree> generate_distinct(std::size_t count);
-
- private:
-  bool try_generate(Tree& tree);
-
-  Random& random_;
-  ListOpsGeneratorOptions options_;
-};
-
-/// How many expressions are generated, and how many tokens they may have.
-struct ListOpsSizes {
-  std::size_t train = 80'000, dev = 2'000, test = 2'000;
-  std::uint32_t max_tokens = 100;
-};
-
-/// The trees of the files. Without a file name, and always for dev, they are generated. Generated
-/// trees are all different, also across splits. Those for training have at least 1 operator, the
-/// others at least 3: smaller expressions are easy, and many. Throws FileError as read_listops
-/// does, and UsageError as the generator does.
-TreeSplits listops_splits(const std::string& train_file, const std::string& test_file,
-                          const ListOpsSizes& sizes, std::uint64_t seed);
 
 }  // namespace dynet_like::nn

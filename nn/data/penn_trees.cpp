@@ -155,18 +155,12 @@ std::uint32_t append_labels(std::string& text, const std::string& joined) {
 
 }  // namespace
 
-std::vector<Tree> read_penn_trees(std::istream& stream, const std::string& file, Vocabulary& labels,
+std::vector<Tree> read_penn_trees(TextSource source, Vocabulary& labels,
                                   const PennOptions& options) {
-  PennParser parser(file, labels, options);
-  LineReader lines(stream, file, options.limits);
-  for (std::string_view line; lines.next(line);) parser.add(line, lines.number());
+  LineReader lines(std::move(source), options.limits);
+  PennParser parser(lines.name(), labels, options);
+  while (const auto line = lines.next()) parser.add(line->text, line->number);
   return parser.finish();
-}
-
-std::vector<Tree> read_penn_trees(const std::string& path, Vocabulary& labels,
-                                  const PennOptions& options) {
-  std::ifstream stream = open_text(path, options.limits);
-  return read_penn_trees(stream, path, labels, options);
 }
 
 std::string to_penn(const Tree& tree, const Vocabulary& labels) {

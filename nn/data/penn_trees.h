@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <istream>
 #include <string>
 #include <vector>
 
@@ -27,10 +26,8 @@ struct PennOptions {
 /// of lines. A bracket without a label around one tree is dropped. Leaves have their tags as
 /// labels. Adds all labels to `labels`. Throws FileError, with line and column, if the file is
 /// missing, without trees, too large or malformed, and for a label that a frozen vocabulary without
-/// an unknown word lacks. For a stream, `file` is its name in messages.
-std::vector<Tree> read_penn_trees(const std::string& path, Vocabulary& labels,
-                                  const PennOptions& options = {});
-std::vector<Tree> read_penn_trees(std::istream& stream, const std::string& file, Vocabulary& labels,
+/// an unknown word lacks.
+std::vector<Tree> read_penn_trees(TextSource source, Vocabulary& labels,
                                   const PennOptions& options = {});
 
 /// The tree on one line, as evalb reads it. Throws UsageError for an empty tree, for labels that

@@ -4,9 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
-#include "nn/data/column_line.h"
 
 namespace dynet_like::nn {
 
@@ -15,13 +13,11 @@ namespace {
 /// The chosen columns, line by line.
 class Rows {
  public:
-  Rows(std::istream& stream, const std::string& file, const std::vector<Column>& columns,
-       const TabSeparatedOptions& options)
-      : file_(file),
-        columns_(columns),
+  Rows(TextSource source, const std::vector<Column>& columns, const TabSeparatedOptions& options)
+      : columns_(columns),
         is_ragged_(options.ragged),
         skipped_lines_(options.skipped_lines),
-        lines_(stream, file, options.limits) {
+        lines_(std::move(source), options.limits) {
     if (columns.empty()) throw UsageError("[tab-separated] need a column; got none");
     has_header_ = options.has_header ||
                   std::any_of(columns.begin(), columns.end(), [](auto& c) { return c.has_name(); });
@@ -55,7 +51,7 @@ class Rows {
   }
 
  private:
-  ColumnLine line() const { return {text_, file_, lines_.number()}; }
+  TextLine line() const { return {text_, lines_.name(), lines_.number()}; }
 
   void split() {
     if (places_.empty()) places_ = find_columns();
@@ -69,19 +65,18 @@ class Rows {
   }
 
   void check() const {
-    if (count_ == 0) throw FileError(file_, "need at least one line of columns; got none");
+    if (count_ == 0) throw FileError(lines_.name(), "need at least one line of columns; got none");
     const std::size_t last = *std::max_element(places_.begin(), places_.end());
     if (last < column_count_) return;
-    throw FileError(file_, "need a column with number " + std::to_string(last) +
-                               ", counted from 0, in some line; got at most " +
-                               detail::counted(column_count_, "column"));
+    throw FileError(lines_.name(), "need a column with number " + std::to_string(last) +
+                                       ", counted from 0, in some line; got at most " +
+                                       detail::counted(column_count_, "column"));
   }
 
   bool next_line() {
-    while (lines_.next(text_)) {
-      if (!is_blank(text_)) return true;
-    }
-    return false;
+    const auto line = lines_.next_filled();
+    if (line) text_ = line->text;
+    return line.has_value();
   }
 
   /// Finds the columns in the first line, which may be a header.
@@ -109,7 +104,6 @@ class Rows {
     return static_cast<std::size_t>(found - all.begin());
   }
 
-  const std::string& file_;
   const std::vector<Column>& columns_;
   const bool is_ragged_;
   std::uint64_t* const skipped_lines_;
@@ -128,40 +122,29 @@ void Column::throw_no_name() const {
                    std::to_string(number_));
 }
 
-std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
-                                                         const std::string& file,
+std::vector<std::vector<std::string>> read_tab_separated(TextSource source,
                                                          const std::vector<Column>& columns,
                                                          const TabSeparatedOptions& options) {
-  Rows rows(stream, file, columns, options);
+  Rows rows(std::move(source), columns, options);
   std::vector<std::vector<std::string>> result;
   rows.for_each([&] { result.emplace_back(rows.row().begin(), rows.row().end()); });
   return result;
 }
 
-std::vector<std::vector<std::string>> read_tab_separated(const std::string& path,
-                                                         const std::vector<Column>& columns,
-                                                         const TabSeparatedOptions& options) {
-  std::ifstream stream = open_text(path, options.limits);
-  return read_tab_separated(stream, path, columns, options);
-}
-
-std::vector<LabelledText> read_labelled_texts(const std::string& path,
-                                              const LabelledTextColumns& columns,
+std::vector<LabelledText> read_labelled_texts(TextSource source, const LabelledTextColumns& columns,
                                               const TabSeparatedOptions& options) {
-  std::ifstream stream = open_text(path, options.limits);
   const std::vector<Column> chosen = {columns.label, columns.text};
-  Rows rows(stream, path, chosen, options);
+  Rows rows(std::move(source), chosen, options);
   std::vector<LabelledText> texts;
   rows.for_each([&] { texts.push_back({std::string(rows.label(0)), std::string(rows.row()[1])}); });
   return texts;
 }
 
-std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairColumns& columns,
+std::vector<TextPair> read_text_pairs(TextSource source, const TextPairColumns& columns,
                                       const TabSeparatedOptions& options) {
-  std::ifstream stream = open_text(path, options.limits);
   std::vector<Column> chosen = {columns.first, columns.second};
   if (columns.label) chosen.push_back(*columns.label);
-  Rows rows(stream, path, chosen, options);
+  Rows rows(std::move(source), chosen, options);
   std::vector<TextPair> pairs;
   rows.for_each([&] {
     const std::string_view label = columns.label ? rows.label(2) : "";

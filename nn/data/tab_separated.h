@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,13 +50,8 @@ struct TabSeparatedOptions {
 
 /// The chosen columns of every line, in the order chosen. Blank lines are skipped; all others must
 /// have as many columns as the first, unless `ragged`. Throws FileError if the file is missing,
-/// without lines, too large or malformed, or lacks a column. For a stream, `file` is its name in
-/// messages.
-std::vector<std::vector<std::string>> read_tab_separated(const std::string& path,
-                                                         const std::vector<Column>& columns,
-                                                         const TabSeparatedOptions& options = {});
-std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
-                                                         const std::string& file,
+/// without lines, too large or malformed, or lacks a column.
+std::vector<std::vector<std::string>> read_tab_separated(TextSource source,
                                                          const std::vector<Column>& columns,
                                                          const TabSeparatedOptions& options = {});
 
@@ -73,7 +67,7 @@ struct LabelledTextColumns {
 };
 
 /// Texts with their classes. Throws as above, and if a label is empty; a text may be empty.
-std::vector<LabelledText> read_labelled_texts(const std::string& path,
+std::vector<LabelledText> read_labelled_texts(TextSource source,
                                               const LabelledTextColumns& columns = {},
                                               const TabSeparatedOptions& options = {});
 
@@ -83,7 +77,7 @@ struct TextPairColumns {
 };
 
 /// Pairs of texts. Throws as above, and if a label is empty; a text may be empty.
-std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairColumns& columns = {},
+std::vector<TextPair> read_text_pairs(TextSource source, const TextPairColumns& columns = {},
                                       const TabSeparatedOptions& options = {});
 
 }  // namespace dynet_like::nn

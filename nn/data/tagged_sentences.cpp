@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
-#include "nn/data/column_line.h"
 #include "nn/data/conllu.h"
 
 namespace dynet_like::nn {
@@ -27,7 +25,7 @@ class ColumnsParser {
                      std::to_string(columns.word) + " and " + std::to_string(columns.tag));
   }
 
-  void add(const ColumnLine& line) {
+  void add(const TextLine& line) {
     if (line.text.find_first_not_of(" \t") == line.text.npos) return finish();
     if (columns_.comments && sentence_.words.empty() && line.text.starts_with('#')) return;
     if (is_document(line.text)) return finish();
@@ -64,7 +62,7 @@ class ColumnsParser {
     return columns_.word == 0 && blanks.find(text.front()) != blanks.npos;
   }
 
-  std::vector<std::string_view> split(const ColumnLine& line) {
+  std::vector<std::string_view> split(const TextLine& line) {
     if (columns_.count > 0 && !columns_.by_spaces) return line.columns(columns_.count);
     std::vector<std::string_view> result = columns_.by_spaces ? line.words() : line.columns();
     if (columns_.count == 0 && result.size() > last_) columns_.count = result.size();
@@ -97,7 +95,7 @@ std::vector<TaggedSentence> tagged(std::vector<ConlluSentence> sentences) {
 constexpr std::string_view kColumns = "global.columns";
 
 // The names of the columns, from the first line of a CoNLL-U Plus file.
-std::vector<std::string_view> column_names(const ColumnLine& line) {
+std::vector<std::string_view> column_names(const TextLine& line) {
   std::vector<std::string_view> words = line.words();
   if (!words.empty() && words[0].starts_with('#')) words[0].remove_prefix(1);
   if (!words.empty() && words[0].empty()) words.erase(words.begin());
@@ -110,13 +108,10 @@ std::vector<std::string_view> column_names(const ColumnLine& line) {
 
 }  // namespace
 
-std::vector<TaggedSentence> read_conllu_plus(std::istream& stream, const std::string& file,
-                                             const std::string& tag, const std::string& word,
-                                             const TextLimits& limits) {
-  LineReader lines(stream, file, limits);
-  std::string_view text;
-  lines.next(text);
-  const ColumnLine first{text, file, lines.number()};
+std::vector<TaggedSentence> read_conllu_plus(TextSource source, const std::string& tag,
+                                             const std::string& word, const TextLimits& limits) {
+  LineReader lines(std::move(source), limits);
+  const TextLine first = lines.next().value_or(TextLine{"", lines.name(), 0});
   const std::vector<std::string_view> names = column_names(first);
   const auto place_of = [&](std::string_view name) {
     const auto found = std::ranges::find(names, name);
@@ -127,20 +122,14 @@ std::vector<TaggedSentence> read_conllu_plus(std::istream& stream, const std::st
   const TaggedColumns columns = {
       .count = names.size(), .word = place_of(word), .tag = place_of(tag), .comments = true};
   ColumnsParser parser(columns);
-  while (lines.next(text)) {
-    const ColumnLine line{text, file, lines.number()};
-    const bool has_id = !text.empty() && !text.starts_with('#');
+  while (const auto line = lines.next()) {
+    const bool has_id = !line->text.empty() && !line->text.starts_with('#');
     // Ranges "3-4" and empty nodes "5.1" are no words.
-    if (has_id && line.columns(names.size())[id].find_first_of("-.") != text.npos) continue;
-    parser.add(line);
+    const bool is_word =
+        !has_id || line->columns(columns.count)[id].find_first_of("-.") == std::string_view::npos;
+    if (is_word) parser.add(*line);
   }
-  return parser.take(file);
-}
-
-std::vector<TaggedSentence> read_conllu_plus(const std::string& path, const std::string& tag,
-                                             const std::string& word, const TextLimits& limits) {
-  std::ifstream stream = open_text(path, limits);
-  return read_conllu_plus(stream, path, tag, word, limits);
+  return parser.take(lines.name());
 }
 
 std::vector<std::uint32_t> sizes_of(std::span<const TaggedSentence> sentences) {
@@ -152,33 +141,22 @@ std::vector<std::uint32_t> sizes_of(std::span<const TaggedSentence> sentences) {
   return sizes;
 }
 
-std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
-                                             const TextLimits& limits) {
-  return tagged(read_conllu(stream, file, limits));
+std::vector<TaggedSentence> read_conllu_tags(TextSource source, const TextLimits& limits) {
+  return tagged(read_conllu(std::move(source), limits));
 }
 
-std::vector<TaggedSentence> read_conllu_tags(const std::string& path, const TextLimits& limits) {
-  return tagged(read_conllu(path, limits));
-}
-
-std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
-                                         const TaggedColumns& columns) {
+std::vector<TaggedSentence> read_columns(TextSource source, const TaggedColumns& columns) {
   ColumnsParser parser(columns);
-  LineReader lines(stream, file, columns.limits);
-  for (std::string_view text; lines.next(text);) {
+  LineReader lines(std::move(source), columns.limits);
+  while (const auto line = lines.next()) {
     try {
-      parser.add({text, file, lines.number()});
+      parser.add(*line);
     } catch (const FileError&) {
       if (columns.skipped_lines == nullptr) throw;
       ++*columns.skipped_lines;
     }
   }
-  return parser.take(file);
-}
-
-std::vector<TaggedSentence> read_columns(const std::string& path, const TaggedColumns& columns) {
-  std::ifstream stream = open_text(path, columns.limits);
-  return read_columns(stream, path, columns);
+  return parser.take(lines.name());
 }
 
 }  // namespace dynet_like::nn

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <istream>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,20 +22,13 @@ std::vector<std::uint32_t> sizes_of(std::span<const TaggedSentence> sentences);
 
 /// The columns FORM and UPOS of a CoNLL-U file. Throws as read_conllu does, which checks all
 /// columns (see conllu.h).
-std::vector<TaggedSentence> read_conllu_tags(const std::string& path,
-                                             const TextLimits& limits = {});
-std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
-                                             const TextLimits& limits = {});
+std::vector<TaggedSentence> read_conllu_tags(TextSource source, const TextLimits& limits = {});
 
 /// Two columns of a CoNLL-U Plus file, by the names that its first line gives, such as "FORM" and
 /// "PARSEME:MWE" in "# global.columns = ID FORM PARSEME:MWE". Words of multi-word tokens are read,
 /// empty nodes are not. Throws FileError if the file is missing, without such a line, such columns
-/// or sentences, too large or malformed. For a stream, `file` is its name in messages.
-std::vector<TaggedSentence> read_conllu_plus(const std::string& path, const std::string& tag,
-                                             const std::string& word = "FORM",
-                                             const TextLimits& limits = {});
-std::vector<TaggedSentence> read_conllu_plus(std::istream& stream, const std::string& file,
-                                             const std::string& tag,
+/// or sentences, too large or malformed.
+std::vector<TaggedSentence> read_conllu_plus(TextSource source, const std::string& tag,
                                              const std::string& word = "FORM",
                                              const TextLimits& limits = {});
 
@@ -59,11 +51,7 @@ inline constexpr TaggedColumns kConll2003 = {.count = 4, .word = 0, .tag = 3, .b
 /// Reads a file with a word and its tags in every line, and blank lines, which may have spaces and
 /// tabs, between sentences. Lines with the word "-DOCSTART-", whatever columns they have, end a
 /// sentence and are skipped. Throws FileError if the file is missing, without sentences, too large
-/// or malformed, and UsageError if the word or tag is not among the columns. For a stream, `file`
-/// is its name in messages.
-std::vector<TaggedSentence> read_columns(const std::string& path,
-                                         const TaggedColumns& columns = {});
-std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
-                                         const TaggedColumns& columns = {});
+/// or malformed, and UsageError if the word or tag is not among the columns.
+std::vector<TaggedSentence> read_columns(TextSource source, const TaggedColumns& columns = {});
 
 }  // namespace dynet_like::nn

@@ -44,17 +44,11 @@ std::size_t count_characters(std::string_view text) {
   return count;
 }
 
-Text read_text(const std::string& path, TextUnit unit, const TextLimits& limits) {
-  std::ifstream stream = open_text(path, limits);
-  return read_text(stream, path, unit, limits);
-}
-
-Text read_text(std::istream& stream, const std::string& file, TextUnit unit,
-               const TextLimits& limits) {
+Text read_text(TextSource source, TextUnit unit, const TextLimits& limits) {
   Text text;
-  LineReader lines(stream, file, limits);
-  for (std::string_view line; lines.next(line);) {
-    for (const std::string& word : split_line(line, unit)) {
+  LineReader lines(std::move(source), limits);
+  while (const auto line = lines.next()) {
+    for (const std::string& word : split_line(line->text, unit)) {
       text.units.push_back(text.vocabulary.add(word));
     }
     text.units.push_back(text.vocabulary.add(kLineEnd));

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,10 +32,7 @@ struct Text {
 
 /// Reads a text. If the last line has no end, one is added. Throws FileError for a file that is
 /// missing or larger than a limit.
-Text read_text(const std::string& path, TextUnit unit, const TextLimits& limits = {});
-/// The same from a stream; `file` is its name in messages.
-Text read_text(std::istream& stream, const std::string& file, TextUnit unit,
-               const TextLimits& limits = {});
+Text read_text(TextSource source, TextUnit unit, const TextLimits& limits = {});
 
 /// Joins units to a text, with one space between words. Throws UsageError for numbers that are not
 /// in the vocabulary.

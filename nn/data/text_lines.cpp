@@ -5,17 +5,17 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
-#include <utility>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 16;
+constexpr std::string_view kBlanks = " \t";
 
 void check_file_bytes(std::uintmax_t bytes, const std::string& file, const TextLimits& limits) {
   if (bytes > limits.max_file_bytes) {
@@ -33,38 +33,85 @@ void check_file_bytes(std::uintmax_t bytes, const std::string& file, const TextL
 
 }  // namespace
 
-std::ifstream open_text(const std::string& path, const TextLimits& limits) {
+TextSource::TextSource(std::istream& stream, std::string name)
+    : name_(std::move(name)), stream_(std::shared_ptr<void>(), &stream) {}
+
+TextSource TextSource::of(std::string text, std::string name) {
+  TextSource source(std::move(name));
+  source.stream_ = std::make_shared<std::istringstream>(std::move(text));
+  return source;
+}
+
+std::istream& TextSource::open(const TextLimits& limits) {
+  if (stream_) return *stream_;
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw FileError(path, "there is no such file");
-  if (std::filesystem::is_directory(status)) throw FileError(path, "need a file; got a directory");
+  const std::filesystem::file_status status = std::filesystem::status(name_, error);
+  if (!std::filesystem::exists(status)) throw FileError(name_, "there is no such file");
+  if (std::filesystem::is_directory(status)) throw FileError(name_, "need a file; got a directory");
   // A pipe's size is not known in advance: for pipes, the line reader counts.
-  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (!error) check_file_bytes(bytes, path, limits);
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw FileError(path, "the file cannot be opened");
-  return stream;
+  const std::uintmax_t bytes = std::filesystem::file_size(name_, error);
+  if (!error) check_file_bytes(bytes, name_, limits);
+  stream_ = std::make_shared<std::ifstream>(name_, std::ios::binary);
+  if (!*stream_) throw FileError(name_, "the file cannot be opened");
+  return *stream_;
 }
 
-void check_line_bytes(std::string_view line, const std::string& file, std::size_t line_number,
-                      const TextLimits& limits) {
-  if (line.size() > limits.max_line_bytes) fail_line_bytes(file, line_number, limits);
+void TextLine::fail(const std::string& what, std::string_view at) const {
+  const bool has_column = at.data() != nullptr;
+  throw FileError(file, what, number,
+                  has_column ? static_cast<std::size_t>(at.data() - text.data()) + 1 : 0);
 }
 
-LineReader::LineReader(std::istream& stream, std::string file, const TextLimits& limits)
-    : stream_(stream), file_(std::move(file)), limits_(limits), block_(kBlockBytes) {}
+void TextLine::check_bytes(const TextLimits& limits) const {
+  if (text.size() > limits.max_line_bytes) fail_line_bytes(file, number, limits);
+}
+
+std::vector<std::string_view> TextLine::columns() const {
+  std::vector<std::string_view> result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\t', begin), text.size());
+    result.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::vector<std::string_view> TextLine::columns(std::size_t count) const {
+  // Counts first, so that a line of nothing but tabs takes no memory.
+  const auto tabs = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\t'));
+  if (tabs + 1 != count) {
+    fail("need " + detail::counted(count, "column") + " with tabs between them; got " +
+         std::to_string(tabs + 1));
+  }
+  return columns();
+}
+
+std::vector<std::string_view> TextLine::words() const {
+  std::vector<std::string_view> result;
+  for (std::size_t end = 0, begin; (begin = text.find_first_not_of(kBlanks, end)) != text.npos;) {
+    end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    result.push_back(text.substr(begin, end - begin));
+  }
+  return result;
+}
+
+LineReader::LineReader(TextSource source, const TextLimits& limits)
+    : source_(std::move(source)),
+      limits_(limits),
+      stream_(source_.open(limits)),
+      block_(kBlockBytes) {}
 
 bool LineReader::fill() {
   stream_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
-  if (stream_.bad()) throw FileError(file_, "the file cannot be read", number_ + 1);
+  if (stream_.bad()) throw FileError(name(), "the file cannot be read", number_ + 1);
   end_ = static_cast<std::size_t>(stream_.gcount());
-  begin_ = file_bytes_ == 0 ? detail::byte_order_mark_bytes({block_.data(), end_}, file_) : 0;
+  begin_ = file_bytes_ == 0 ? detail::byte_order_mark_bytes({block_.data(), end_}, name()) : 0;
   file_bytes_ += end_;
-  check_file_bytes(file_bytes_, file_, limits_);
+  check_file_bytes(file_bytes_, name(), limits_);
   return begin_ != end_;
 }
 
-bool LineReader::next(std::string_view& line) {
+std::optional<TextLine> LineReader::next() {
   line_.clear();
   bool anything = false, ended = false;
   while (!ended && (begin_ != end_ || fill())) {
@@ -73,17 +120,23 @@ bool LineReader::next(std::string_view& line) {
     ended = newline != nullptr;
     const std::size_t length = ended ? static_cast<std::size_t>(newline - start) : end_ - begin_;
     if (length > limits_.max_line_bytes - line_.size()) {
-      fail_line_bytes(file_, number_ + 1, limits_);
+      fail_line_bytes(name(), number_ + 1, limits_);
     }
     line_.append(start, length);
     begin_ += length + (ended ? 1 : 0);
     anything = true;
   }
-  if (!anything) return false;
+  if (!anything) return {};
   ++number_;
   if (line_.ends_with('\r')) line_.pop_back();
-  line = line_;
-  return true;
+  return TextLine{line_, name(), number_};
+}
+
+std::optional<TextLine> LineReader::next_filled() {
+  while (const auto line = next()) {
+    if (!line->is_blank()) return line;
+  }
+  return {};
 }
 
 void BracketTokens::skip_spaces() {

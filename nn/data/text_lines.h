@@ -1,13 +1,18 @@
 // Reads text files that may be malicious: lines under limits, and the tokens of bracketed text.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <fstream>
 #include <istream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"  // quoted_text, for all readers
 
 namespace dynet_like::nn {
@@ -18,41 +23,89 @@ struct TextLimits {
   std::size_t max_file_bytes = std::size_t{1} << 28;
 };
 
-/// Opens a file. Throws FileError if it is missing, a directory, or larger than the limit.
-std::ifstream open_text(const std::string& path, const TextLimits& limits);
+/// What a reader reads: the file with a path, or a stream or text with a name for messages.
+class TextSource {
+ public:
+  template <std::convertible_to<std::string> Path>
+  TextSource(const Path& path) : name_(path) {}
+  /// The stream must outlive the reader.
+  TextSource(std::istream& stream, std::string name);
+  static TextSource of(std::string text, std::string name);
 
-/// Throws FileError if a line that is already in memory is longer than the limit.
-void check_line_bytes(std::string_view line, const std::string& file, std::size_t line_number,
-                      const TextLimits& limits);
+  const std::string& name() const { return name_; }
+  bool is_file() const { return stream_ == nullptr; }
+  /// The stream, or the file. Throws FileError if that is missing, a directory, or larger than the
+  /// limit.
+  std::istream& open(const TextLimits& limits);
 
-/// The lines of a stream, one at a time, so that a malicious file costs no more than its limits.
+ private:
+  std::string name_;
+  std::shared_ptr<std::istream> stream_;
+};
+
+/// Whether a line has nothing but spaces.
+inline bool is_blank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
+
+/// A line without its end, and its place. The name of the file must outlive it.
+struct TextLine {
+  std::string_view text;
+  const std::string& file;
+  std::size_t number;
+
+  /// Throws FileError for this line, and the column where `at`, a part of the text, begins.
+  [[noreturn]] void fail(const std::string& what, std::string_view at = {}) const;
+  /// Throws FileError if the text is longer than the limit.
+  void check_bytes(const TextLimits& limits) const;
+  bool is_blank() const { return nn::is_blank(text); }
+  /// The texts between the tabs.
+  std::vector<std::string_view> columns() const;
+  /// The same; throws FileError unless there are `count` columns.
+  std::vector<std::string_view> columns(std::size_t count) const;
+  /// The texts between spaces and tabs; any number of these may be anywhere.
+  std::vector<std::string_view> words() const;
+};
+
+/// The lines of a text, one at a time, so that a malicious file costs no more than its limits.
 /// Skips a byte order mark of UTF-8 at the beginning; refuses those of UTF-16 and UTF-32.
 class LineReader {
  public:
-  /// The stream must outlive the reader; `file` is its name in messages.
-  LineReader(std::istream& stream, std::string file, const TextLimits& limits);
+  /// Throws as TextSource::open() does.
+  LineReader(TextSource source, const TextLimits& limits);
 
-  /// Reads a line without its end ("\n" or "\r\n"). Returns false after the last line. The view is
-  /// valid until the next call. Throws FileError if a limit is exceeded or the stream cannot be
-  /// read.
-  bool next(std::string_view& line);
+  /// Reads a line, which ends in "\n" or "\r\n", or at the end of the text. Returns nothing after
+  /// the last line. The line is valid until the next call. Throws FileError if a limit is exceeded
+  /// or the text cannot be read.
+  std::optional<TextLine> next();
+  /// The same for the next line that is not blank.
+  std::optional<TextLine> next_filled();
 
   /// The number of the line that was read last, from 1.
   std::size_t number() const { return number_; }
+  const std::string& name() const { return source_.name(); }
 
  private:
   bool fill();
 
-  std::istream& stream_;
-  std::string file_;
+  TextSource source_;
   TextLimits limits_;
+  std::istream& stream_;
   std::vector<char> block_;
   std::size_t begin_ = 0, end_ = 0, file_bytes_ = 0, number_ = 0;
   std::string line_;
 };
 
-/// Whether a line has nothing but spaces.
-inline bool is_blank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
+/// What parse(line) makes of every line that is not blank. Throws FileError if there is none; `one`
+/// says what a line has: "tree".
+template <class Parse>
+auto parse_lines(TextSource source, const TextLimits& limits, const char* one, const Parse& parse) {
+  LineReader lines(std::move(source), limits);
+  std::vector<decltype(parse(*lines.next()))> all;
+  while (const auto line = lines.next_filled()) all.push_back(parse(*line));
+  if (all.empty()) {
+    throw FileError(lines.name(), std::string("need at least one ") + one + "; got none");
+  }
+  return all;
+}
 
 /// Splits bracketed text into "(", ")" and words. Only ASCII spaces and parentheses separate words:
 /// tabs and no-break spaces belong to words.

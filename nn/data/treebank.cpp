@@ -4,8 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "dynet_like/core/errors.h"
-
 namespace dynet_like::nn {
 
 namespace {
@@ -136,7 +134,7 @@ void check_writable(const Tree& tree, std::uint32_t node) {
 
 Tree parse_tree(std::string_view line, const std::string& file, std::size_t line_number,
                 const TreebankOptions& options) {
-  check_line_bytes(line, file, line_number, options.limits);
+  TextLine{line, file, line_number}.check_bytes(options.limits);
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (const std::size_t at = line.find('\n'); at != line.npos) {
     throw FileError(file, "need one line; got a line break", line_number, at + 1);
@@ -144,21 +142,10 @@ Tree parse_tree(std::string_view line, const std::string& file, std::size_t line
   return TreeParser(line, file, line_number, options).parse();
 }
 
-std::vector<Tree> read_treebank(std::istream& stream, const std::string& file,
-                                const TreebankOptions& options) {
-  LineReader lines(stream, file, options.limits);
-  std::vector<Tree> trees;
-  std::string_view line;
-  while (lines.next(line)) {
-    if (!is_blank(line)) trees.push_back(parse_tree(line, file, lines.number(), options));
-  }
-  if (trees.empty()) throw FileError(file, "need at least one tree; got none");
-  return trees;
-}
-
-std::vector<Tree> read_treebank(const std::string& path, const TreebankOptions& options) {
-  std::ifstream stream = open_text(path, options.limits);
-  return read_treebank(stream, path, options);
+std::vector<Tree> read_treebank(TextSource source, const TreebankOptions& options) {
+  return parse_lines(std::move(source), options.limits, "tree", [&](const TextLine& line) {
+    return parse_tree(line.text, line.file, line.number, options);
+  });
 }
 
 std::string to_string(const Tree& tree) {

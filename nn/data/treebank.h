@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <istream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,11 +28,7 @@ Tree parse_tree(std::string_view line, const std::string& file, std::size_t line
 
 /// Reads a file of one tree per line; blank lines are skipped and lines may end in "\r\n".
 /// Throws FileError if the file is missing, without trees, too large or malformed.
-std::vector<Tree> read_treebank(const std::string& path, const TreebankOptions& options = {});
-
-/// Reads trees from a stream; `file` is its name in messages.
-std::vector<Tree> read_treebank(std::istream& stream, const std::string& file,
-                                const TreebankOptions& options = {});
+std::vector<Tree> read_treebank(TextSource source, const TreebankOptions& options = {});
 
 /// The tree on one line; parse_tree reads it back. Throws UsageError for a tree that the format
 /// does not allow: empty, not binary, without labels, or with brackets in words.

@@ -1,14 +1,11 @@
 // Vocabularies: look-up, trimming, and the text file with its escapes.
 #include "nn/data/vocabulary.h"
 
+#include <algorithm>
 #include <charconv>
-#include <istream>
 #include <limits>
-#include <sstream>
 #include <system_error>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/checksum.h"
 #include "nn/data/text_lines.h"
@@ -19,6 +16,7 @@ namespace {
 
 // Any word of a text that was read with the default limits fits into a line, even escaped.
 constexpr TextLimits kLimits = {.max_line_bytes = 1 << 23, .max_file_bytes = 1 << 30};
+constexpr const char* kEmpty = "need at least one word; got an empty file";
 constexpr std::string_view kUnknownMark = "unknown";
 // These lines are not words: in a word, another letter follows a backslash.
 constexpr std::string_view kLowerCase = "\\lower-case", kDigits = "\\digits";
@@ -54,86 +52,63 @@ struct Entry {
   bool unknown = false;
 };
 
-class EntryParser {
- public:
-  EntryParser(std::string_view line, const std::string& file, std::size_t line_number)
-      : line_(line), file_(file), line_number_(line_number) {}
+char parse_byte(const TextLine& line, std::string_view digits, std::string_view at) {
+  unsigned value = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
+  if (digits.size() != 2 || error != std::errc{} || stop != end) {
+    line.fail("need two hexadecimal digits after \\x; got " + detail::quoted_text(digits), at);
+  }
+  return static_cast<char>(value);
+}
 
-  Entry parse() {
-    Entry entry;
-    // Zeros are a typical damage of disks, and may replace the line with the checksum. (Other
-    // damage of that line is malformed, but zeros would be a word.) In other lines they may belong
-    // to a word, as older versions wrote it.
-    if (line_number_ == 1 && line_.starts_with('\0')) fail("need text; got a zero byte");
-    unescape(field(), entry.word);
-    if (entry.word.empty()) fail("need a word; got an empty one");
-    if (more_) entry.count = read_count(field());
-    if (more_) {
-      if (const std::string_view mark = field(); mark != kUnknownMark) {
-        fail("need \"unknown\" or nothing after the count; got " + detail::quoted_text(mark));
+std::string unescaped(const TextLine& line, std::string_view text) {
+  std::string word;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      word += text[i];
+    } else if (text.substr(i + 1, 1) == "x") {
+      word += parse_byte(line, text.substr(i + 2, 2), text.substr(i));
+      i += 3;
+    } else {
+      const std::size_t which = i + 1 < text.size() ? kEscapeLetters.find(text[i + 1]) : text.npos;
+      if (which == text.npos) {
+        line.fail("need \\\\, \\t, \\n, \\r or \\x after a backslash", text.substr(i));
       }
-      entry.unknown = true;
-    }
-    if (more_) fail("need at most 3 fields; got more");
-    return entry;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what, std::size_t offset = 0) const {
-    throw FileError(file_, what, line_number_, start_ + offset + 1);
-  }
-
-  /// The text up to the next tab or the end of the line.
-  std::string_view field() {
-    start_ = next_;
-    const std::size_t tab = line_.find('\t', start_);
-    more_ = tab != line_.npos;
-    next_ = more_ ? tab + 1 : line_.size();
-    return line_.substr(start_, more_ ? tab - start_ : line_.npos);
-  }
-
-  void unescape(std::string_view text, std::string& word) const {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] != '\\') {
-        word += text[i];
-      } else if (text.substr(i + 1, 1) == "x") {
-        word += byte(text.substr(i + 2, 2), i);
-        i += 3;
-      } else {
-        const std::size_t which =
-            i + 1 < text.size() ? kEscapeLetters.find(text[i + 1]) : text.npos;
-        if (which == text.npos) fail("need \\\\, \\t, \\n, \\r or \\x after a backslash", i);
-        word += kEscaped[which];
-        ++i;
-      }
+      word += kEscaped[which];
+      ++i;
     }
   }
+  return word;
+}
 
-  char byte(std::string_view digits, std::size_t offset) const {
-    unsigned value = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
-    if (digits.size() != 2 || error != std::errc{} || stop != end) {
-      fail("need two hexadecimal digits after \\x; got " + detail::quoted_text(digits), offset);
-    }
-    return static_cast<char>(value);
+Entry parse_entry(const TextLine& line) {
+  // Zeros are a typical damage of disks, and may replace the line with the checksum. (Other damage
+  // of that line is malformed, but zeros would be a word.) In other lines they may belong to a
+  // word, as older versions wrote it.
+  if (line.number == 1 && line.text.starts_with('\0')) {
+    line.fail("need text; got a zero byte", line.text);
   }
-
-  std::uint64_t read_count(std::string_view text) const {
-    std::uint64_t count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (error != std::errc{} || end != text.data() + text.size()) {
-      fail("need a count below 2^64; got " + detail::quoted_text(text));
-    }
-    return count;
+  if (std::count(line.text.begin(), line.text.end(), '\t') > 2) {
+    line.fail("need at most 3 fields; got more");
   }
-
-  std::string_view line_;
-  const std::string& file_;
-  std::size_t line_number_;
-  std::size_t start_ = 0, next_ = 0;
-  bool more_ = true;
-};
+  const std::vector<std::string_view> fields = line.columns();
+  Entry entry = {.word = unescaped(line, fields[0])};
+  if (entry.word.empty()) line.fail("need a word; got an empty one", fields[0]);
+  if (fields.size() > 1) {
+    const char* const end = fields[1].data() + fields[1].size();
+    const auto [stop, error] = std::from_chars(fields[1].data(), end, entry.count);
+    if (error != std::errc{} || stop != end) {
+      line.fail("need a count below 2^64; got " + detail::quoted_text(fields[1]), fields[1]);
+    }
+  }
+  entry.unknown = fields.size() > 2;
+  if (entry.unknown && fields[2] != kUnknownMark) {
+    line.fail("need \"unknown\" or nothing after the count; got " + detail::quoted_text(fields[2]),
+              fields[2]);
+  }
+  return entry;
+}
 
 }  // namespace
 
@@ -239,83 +214,69 @@ void Vocabulary::save(const std::string& path) const {
   detail::write_atomically(path, std::string(kChecksum) + sum + '\n' + text);
 }
 
-Vocabulary Vocabulary::load(const std::string& path) {
-  std::ifstream stream = open_text(path, kLimits);
-  return read(stream, path);
-}
+Vocabulary Vocabulary::load(const std::string& path) { return read(path); }
 
 Vocabulary Vocabulary::from_text(std::string_view text, const std::string& file) {
-  std::istringstream stream{std::string(text)};
-  return read(stream, file);
+  return read(TextSource::of(std::string(text), file));
 }
 
-Vocabulary Vocabulary::load_list(const std::string& path) {
-  std::ifstream stream = open_text(path, kLimits);
-  return read_list(stream, path);
-}
+Vocabulary Vocabulary::load_list(const std::string& path) { return read_list(path); }
 
 Vocabulary Vocabulary::from_list(std::string_view text, const std::string& file) {
-  std::istringstream stream{std::string(text)};
-  return read_list(stream, file);
+  return read_list(TextSource::of(std::string(text), file));
 }
 
 /// Appends a normalised word of a file.
-void Vocabulary::append_new(const std::string& word, std::uint64_t count, const std::string& file,
-                            std::size_t line) {
-  if (contains(word)) {
-    throw FileError(file, "need each word once; got again " + detail::quoted_text(word), line);
-  }
+void Vocabulary::append_new(std::string_view word, std::uint64_t count, const TextLine& line) {
+  if (contains(word)) line.fail("need each word once; got again " + detail::quoted_text(word));
   append(word, count);
 }
 
-Vocabulary Vocabulary::read_list(std::istream& stream, const std::string& file) {
-  LineReader lines(stream, file, kLimits);
+Vocabulary Vocabulary::read_list(TextSource source) {
+  LineReader lines(std::move(source), kLimits);
   Vocabulary result;
-  for (std::string_view line; lines.next(line);) {
-    if (line.empty()) throw FileError(file, "need a word; got an empty line", lines.number());
-    result.append_new(std::string(line), 0, file, lines.number());
+  while (const auto line = lines.next()) {
+    if (line->text.empty()) line->fail("need a word; got an empty line");
+    result.append_new(line->text, 0, *line);
   }
-  if (result.size() == 0) throw FileError(file, "need at least one word; got an empty file");
+  if (result.size() == 0) throw FileError(lines.name(), kEmpty);
   result.freeze();
   return result;
 }
 
-Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
-  LineReader lines(stream, file, kLimits);
+Vocabulary Vocabulary::read(TextSource source) {
+  LineReader lines(std::move(source), kLimits);
   Vocabulary result;
   std::optional<std::string> said;  // the checksum of all other lines
   std::uint32_t sum = 0;
-  std::string_view line;
-  while (lines.next(line)) {
-    if (lines.number() == 1 && line.starts_with(kChecksum)) {
-      said = line.substr(kChecksum.size());
+  while (const auto line = lines.next()) {
+    const std::string_view text = line->text;
+    if (line->number == 1 && text.starts_with(kChecksum)) {
+      said = text.substr(kChecksum.size());
       continue;
     }
-    if (said) sum = detail::checksum("\n", detail::checksum(line, sum));
-    if (result.size() == 0 && (line == kLowerCase || line == kDigits)) {
-      (line == kDigits ? result.normalisation_.digits : result.normalisation_.lower_case) = true;
+    if (said) sum = detail::checksum("\n", detail::checksum(text, sum));
+    if (result.size() == 0 && (text == kLowerCase || text == kDigits)) {
+      (text == kDigits ? result.normalisation_.digits : result.normalisation_.lower_case) = true;
       continue;
     }
-    const Entry entry = EntryParser(line, file, lines.number()).parse();
+    const Entry entry = parse_entry(*line);
     if (const std::string form = normalised(entry.word, result.normalisation_);
         form != entry.word) {
-      throw FileError(file,
-                      "need words in the normal form that the first lines name, " +
-                          detail::quoted_text(form) + "; got " + detail::quoted_text(entry.word),
-                      lines.number());
+      line->fail("need words in the normal form that the first lines name, " +
+                 detail::quoted_text(form) + "; got " + detail::quoted_text(entry.word));
     }
-    result.append_new(entry.word, entry.count, file, lines.number());
-    if (entry.unknown && result.unknown_) {
-      throw FileError(file, "need at most one unknown word; got another", lines.number());
-    }
+    result.append_new(entry.word, entry.count, *line);
+    if (entry.unknown && result.unknown_) line->fail("need at most one unknown word; got another");
     if (entry.unknown) result.unknown_ = result.size() - 1;
   }
   if (said && detail::parse_checksum(*said) != sum) {
-    throw FileError(file, "need lines with the checksum " + detail::quoted_text(*said) + "; got " +
-                              detail::checksum_text(sum) +
-                              ": the file is damaged (without its first line it is read as it is)");
+    throw FileError(lines.name(),
+                    "need lines with the checksum " + detail::quoted_text(*said) + "; got " +
+                        detail::checksum_text(sum) +
+                        ": the file is damaged (without its first line it is read as it is)");
   }
-  if (result.size() == 0) throw FileError(file, "need at least one word; got an empty file");
+  if (result.size() == 0) throw FileError(lines.name(), kEmpty);
   result.freeze();
   return result;
 }

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,9 @@
 #include "nn/data/word_normalisation.h"
 
 namespace dynet_like::nn {
+
+class TextSource;
+struct TextLine;
 
 /// Words, numbered 0 to size() - 1 in the order in which they were added. A word is any sequence of
 /// bytes that is not empty. The size includes the unknown word.
@@ -106,10 +108,9 @@ class Vocabulary {
     }
   };
 
-  static Vocabulary read(std::istream& stream, const std::string& file);
-  static Vocabulary read_list(std::istream& stream, const std::string& file);
-  void append_new(const std::string& word, std::uint64_t count, const std::string& file,
-                  std::size_t line);
+  static Vocabulary read(TextSource source);
+  static Vocabulary read_list(TextSource source);
+  void append_new(std::string_view word, std::uint64_t count, const TextLine& line);
   std::uint32_t append(std::string_view word, std::uint64_t count);
   void check_id(std::uint32_t id) const;
 

@@ -5,9 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -15,7 +13,6 @@
 #include <fmt/ranges.h>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
 #include "dynet_like/io/tensor_file.h"
 
 namespace dynet_like::nn {
@@ -80,29 +77,18 @@ void check_rows(const Vocabulary& words, const LookupParameter& table) {
 
 }  // namespace
 
-WordVectorReader::WordVectorReader(const std::string& path, const WordVectorOptions& options)
-    : WordVectorReader(std::make_unique<std::ifstream>(open_text(path, options.limits)), path,
-                       options) {
-  if (path.ends_with(".npz")) take(NumpyFile::read(path));
+WordVectorReader::WordVectorReader(const TextSource& source, const WordVectorOptions& options)
+    : options_(options), lines_(source, options.limits) {
+  if (source.is_file() && source.name().ends_with(".npz")) take(NumpyFile::read(source.name()));
 }
 
 WordVectorReader::WordVectorReader(const NumpyFile& arrays, const WordVectorOptions& options)
-    : WordVectorReader(std::make_unique<std::istringstream>(), arrays.name(), options) {
+    : options_(options), lines_(TextSource::of("", arrays.name()), options.limits) {
   take(arrays);
 }
 
-WordVectorReader::WordVectorReader(std::istream& stream, const std::string& file,
-                                   const WordVectorOptions& options)
-    : file_(file), options_(options), lines_(stream, file, options.limits) {}
-
-WordVectorReader::WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
-                                   const WordVectorOptions& options)
-    : WordVectorReader(*stream, file, options) {
-  own_stream_ = std::move(stream);
-}
-
 void WordVectorReader::fail(const std::string& what) const {
-  throw FileError(file_, what, lines_.number());
+  throw FileError(lines_.name(), what, lines_.number());
 }
 
 // Checks the arrays of a file before it copies them.
@@ -151,11 +137,12 @@ bool WordVectorReader::next_key() {
 bool WordVectorReader::next() {
   if (count_ == options_.most_words) return false;
   if (arrays_) return next_key();
-  std::string_view line;
-  do {
-    if (!lines_.next(line)) return end();
-    if (lines_.number() == 1 && parse_header(line) && !lines_.next(line)) return end();
-  } while (!parse(line));
+  while (true) {
+    const auto line = lines_.next();
+    if (!line) return end();
+    if (line->number == 1 && parse_header(line->text)) continue;
+    if (parse(line->text)) break;
+  }
   ++count_;
   if (expected_ && count_ > *expected_) {
     fail("need " + detail::counted(*expected_, "word") + ", as the first line says; got more");

@@ -3,9 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <istream>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,10 +47,7 @@ struct WordVectorOptions {
 class WordVectorReader {
  public:
   /// Throws FileError, as next() does, if the file is missing, malformed or over a limit.
-  explicit WordVectorReader(const std::string& path, const WordVectorOptions& options = {});
-  /// The same for a stream, which must outlive the reader; `file` is its name in messages.
-  WordVectorReader(std::istream& stream, const std::string& file,
-                   const WordVectorOptions& options = {});
+  explicit WordVectorReader(const TextSource& source, const WordVectorOptions& options = {});
   /// The same for arrays in memory.
   explicit WordVectorReader(const NumpyFile& arrays, const WordVectorOptions& options = {});
   WordVectorReader(const WordVectorReader&) = delete;  // members refer to each other
@@ -76,8 +71,6 @@ class WordVectorReader {
     std::vector<float> vectors;     ///< one after the other
   };
 
-  WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
-                   const WordVectorOptions& options);
   [[noreturn]] void fail(const std::string& what) const;
   void take(const NumpyFile& file);
   bool next_key();
@@ -87,8 +80,6 @@ class WordVectorReader {
   void check_size(std::string_view word) const;
   bool refuse(std::string_view got) const;
 
-  std::unique_ptr<std::istream> own_stream_;
-  std::string file_;
   WordVectorOptions options_;
   LineReader lines_;
   std::optional<std::uint64_t> expected_;  // number of words, if the first line has it

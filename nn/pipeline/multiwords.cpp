@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "dynet_like/core/errors.h"
-#include "nn/data/column_line.h"
 #include "nn/data/text.h"
+#include "nn/data/text_lines.h"
 #include "nn/data/word_normalisation.h"
 
 namespace dynet_like::nn {
@@ -98,7 +98,7 @@ Multiwords Multiwords::from_text(std::string_view text, const std::string& file)
   Multiwords table;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t size = std::min(text.find('\n'), text.size());
-    const ColumnLine line = {text.substr(0, size), file, number};
+    const TextLine line = {text.substr(0, size), file, number};
     const std::vector<std::string_view> columns = line.columns();
     const bool is_whole = line.text.starts_with('='), is_ending = line.text.starts_with('*');
     const bool has_empty = std::ranges::any_of(columns, [](auto each) { return each.empty(); });

@@ -32,7 +32,7 @@ class DynetLike(ConanFile):
     def requirements(self):
         # The library's CMake package looks for them where it is used, too.
         for required in ("fmt/[>=9]", "highway/[>=1.0]", "boost/[>=1.74]", "zlib/[>=1.2]",
-                         "utf8proc/[>=2.8]", "oniguruma/[>=6.9.8]"):
+                         "libzip/[>=1.7]", "utf8proc/[>=2.8]", "oniguruma/[>=6.9.8]"):
             self.requires(required, transitive_headers=True, transitive_libs=True)
         for header_only in ("nlohmann_json/[>=3.11]", "eigen/[>=3.4 <6]"):
             self.requires(header_only, visible=False)

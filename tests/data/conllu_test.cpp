@@ -21,10 +21,7 @@ namespace {
 using Heads = std::vector<std::uint32_t>;
 using Sentences = std::vector<ConlluSentence>;
 
-Sentences conllu(const std::string& text, const TextLimits& limits = {}) {
-  std::istringstream stream(text);
-  return read_conllu(stream, "file", limits);
-}
+Sentences conllu(const std::string& text) { return read_conllu(TextSource::of(text, "file")); }
 
 void expect_error(const std::string& text, std::size_t line, std::size_t column,
                   const std::string& part) {
@@ -163,15 +160,6 @@ TEST(ConlluTest, Errors) {
   expect_error(token("1", "a\r"), 1, 0, "without carriage returns");
   expect_error("", 0, 0, "need at least one sentence; got none");
   expect_error(" \n\n", 0, 0, "need at least one sentence; got none");
-}
-
-TEST(ConlluTest, LimitsOfLinesAndFiles) {
-  const std::string line = token("1", "a");
-  EXPECT_NO_THROW(conllu(line, {line.size() - 1, line.size()}));
-  EXPECT_THROW(conllu(line, {line.size() - 2, line.size()}), FileError);
-  EXPECT_THROW(conllu(line, {line.size() - 1, line.size() - 1}), FileError);
-  EXPECT_THROW(read_conllu("there/is/no/such/file"), FileError);
-  EXPECT_THROW(read_conllu(testing::TempDir()), FileError);
 }
 
 TEST(ConlluTest, RefusesToWriteWhatNoFileCanHold) {

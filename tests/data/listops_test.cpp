@@ -1,12 +1,11 @@
-// ListOps: values of operators, the file format and its errors, the generator, the official data.
+// ListOps: values of operators, the file format and its errors, the official data.
 #include "nn/data/listops.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <sstream>
+#include <unordered_set>
 
 #include "dynet_like/core/errors.h"
 #include "tests/support/file_errors.h"
@@ -150,147 +149,10 @@ TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
 }
 
 TEST(ListOps, ReadsStreamsAndNamesLines) {
-  std::istringstream stream(std::string(kExample) + "\r\n\n3\t3\n");
-  EXPECT_EQ(read_listops(stream, "listops.tsv").size(), 2u);
-  std::istringstream wrong("3\t3\n4\t3\n");
-  expect_file_error([&] { read_listops(wrong, "listops.tsv"); }, 2, 1, "");
-  std::istringstream empty("\n");
-  EXPECT_THROW(read_listops(empty, "listops.tsv"), FileError);
-  EXPECT_THROW(read_listops("there/is/no/such/file"), FileError);
-}
-
-TEST(ListOpsGenerator, DrawsLabelledExpressionsWithinItsLimits) {
-  Random random(1);
-  const ListOpsGeneratorOptions options = {.digit_probability = 0.5,
-                                           .max_depth = 5,
-                                           .max_arguments = 4,
-                                           .min_operators = 2,
-                                           .max_tokens = 60};
-  ListOpsGenerator generator(random, options);
-  std::uint32_t deepest = 0, most_tokens = 0;
-  for (int i = 0; i < 3000; ++i) {
-    const Tree tree = generator.generate();
-    const std::string line = std::to_string(tree.label(tree.root())) + "\t" + listops_string(tree);
-    ASSERT_EQ(parse(line), tree) << line;
-    ASSERT_GE(count_operators(tree), 2u);
-    deepest = std::max(deepest, listops_depth(tree));
-    most_tokens = std::max(most_tokens, tree.leaf_count());
-  }
-  EXPECT_EQ(deepest, 5u);
-  EXPECT_LE(most_tokens, 60u);
-  EXPECT_GT(most_tokens, 55u);
-}
-
-TEST(ListOpsGenerator, HasTheProbabilitiesOfTheOriginal) {
-  Random random(2);
-  ListOpsGenerator generator(random);
-  constexpr int kDraws = 40'000;
-  int digits = 0;
-  std::vector<int> operators(4), arguments(6);
-  for (int i = 0; i < kDraws; ++i) {
-    const Tree tree = generator.generate();
-    if (tree.size() == 1) {
-      ++digits;
-      continue;
-    }
-    const auto found =
-        std::find(kListOpsOperators.begin(), kListOpsOperators.end(), tree.words().front());
-    ++operators[static_cast<std::size_t>(found - kListOpsOperators.begin())];
-    std::size_t count = 0;
-    for (std::uint32_t node = tree.left(tree.root()); !tree.is_leaf(node); node = tree.left(node)) {
-      ++count;
-    }
-    ++arguments[count];
-    ASSERT_LE(listops_depth(tree), 20u);
-  }
-  // Six standard deviations of the binomial distribution are about 520 and 290.
-  EXPECT_NEAR(digits, 0.75 * kDraws, 520);
-  for (const int count : operators) EXPECT_NEAR(count, 0.0625 * kDraws, 290);
-  for (int i = 2; i <= 5; ++i) EXPECT_NEAR(arguments[i], 0.0625 * kDraws, 290);
-  EXPECT_EQ(arguments[0] + arguments[1], 0);
-}
-
-TEST(ListOpsGenerator, IsAFunctionOfTheSeed) {
-  Random first(3), second(3), other(4);
-  const std::vector<Tree> trees = ListOpsGenerator(first).generate_distinct(100);
-  EXPECT_EQ(ListOpsGenerator(second).generate_distinct(100), trees);
-  EXPECT_NE(ListOpsGenerator(other).generate_distinct(100), trees);
-}
-
-TEST(ListOpsGenerator, KeepsSetsDisjoint) {
-  Random random(5);
-  ListOpsGenerator generator(random);
-  std::unordered_set<std::string> seen = {"4", "( ( ( [MAX 2 ) 9 ) ] )"};
-  const std::vector<Tree> train = generator.generate_distinct(2000, seen);
-  const std::vector<Tree> test = generator.generate_distinct(500, seen);
-  EXPECT_EQ(train.size(), 2000u);
-  EXPECT_EQ(test.size(), 500u);
-  EXPECT_EQ(seen.size(), 2502u) << "every expression is new";
-  for (const Tree& tree : train) EXPECT_NE(listops_string(tree), "4");
-}
-
-TEST(ListOpsGenerator, RejectsOptionsThatNothingSatisfies) {
-  Random random;
-  const auto make = [&](const ListOpsGeneratorOptions& options) {
-    ListOpsGenerator generator(random, options);
-  };
-  EXPECT_THROW(make({.digit_probability = -0.1}), UsageError);
-  EXPECT_THROW(make({.digit_probability = 1.1}), UsageError);
-  EXPECT_THROW(make({.digit_probability = std::nan("")}), UsageError);
-  EXPECT_THROW(make({.max_depth = 0}), UsageError);
-  EXPECT_THROW(make({.max_arguments = 1}), UsageError);
-  EXPECT_THROW(make({.max_tokens = 0}), UsageError);
-  EXPECT_THROW(make({.min_operators = 4, .max_tokens = 12}), UsageError);
-  EXPECT_THROW(make({.max_depth = 1, .min_operators = 1}), UsageError);
-  EXPECT_THROW(make({.digit_probability = 1, .min_operators = 1}), UsageError);
-  EXPECT_NO_THROW(make({.max_depth = 1}));
-}
-
-TEST(ListOpsGenerator, GivesUpWhereThereIsNothingNew) {
-  Random random(6);
-  ListOpsGenerator digits(random, {.max_depth = 1});
-  EXPECT_EQ(digits.generate_distinct(10).size(), 10u);
-  EXPECT_THROW(digits.generate_distinct(11), UsageError);
-  // Always operators, five levels of them: never as few tokens as asked for.
-  ListOpsGenerator large(random, {.digit_probability = 0, .max_depth = 5, .max_tokens = 12});
-  EXPECT_THROW(large.generate(), UsageError);
-}
-
-TEST(ListOpsSplits, AreDisjoint) {
-  const ListOpsSizes sizes = {.train = 300, .dev = 40, .test = 50, .max_tokens = 30};
-  const TreeSplits all = listops_splits("", "", sizes, 1);
-  EXPECT_EQ(all.train.size(), 300u);
-  EXPECT_EQ(all.dev.size(), 40u);
-  EXPECT_EQ(all.test.size(), 50u);
-  std::unordered_set<std::string> seen;
-  for (const auto* trees : {&all.train, &all.dev, &all.test}) {
-    for (const Tree& tree : *trees) {
-      EXPECT_TRUE(seen.insert(listops_string(tree)).second);
-      EXPECT_GE(count_operators(tree), trees == &all.train ? 1u : 3u);
-      EXPECT_LE(tree.leaf_count(), 30u);
-    }
-  }
-  EXPECT_EQ(listops_splits("", "", sizes, 1).train, all.train);
-  EXPECT_NE(listops_splits("", "", sizes, 2).train, all.train);
-}
-
-TEST(ListOpsSplits, AreThoseOfFiles) {
-  const ListOpsSizes sizes = {.train = 300, .dev = 40, .test = 50, .max_tokens = 30};
-  const TreeSplits all = listops_splits("", "", sizes, 1);
-  const std::string path = testing::TempDir() + "listops_splits.tsv";
-  std::ofstream file(path);
-  for (const Tree& tree : all.train) {
-    file << evaluate_listops(tree) << '\t' << listops_string(tree) << '\n';
-  }
-  file.close();
-  EXPECT_EQ(listops_splits(path, "", sizes, 1).train, all.train);
-  const TreeSplits other = listops_splits("", path, sizes, 1);
-  EXPECT_EQ(other.test, all.train);
-  EXPECT_EQ(other.train.size(), 300u);
-  for (const Tree& tree : other.train) {  // the same seed, and yet none of them
-    EXPECT_EQ(std::find(all.train.begin(), all.train.end(), tree), all.train.end());
-  }
-  EXPECT_THROW(listops_splits(path + ".missing", "", sizes, 1), FileError);
+  EXPECT_EQ(
+      read_listops(TextSource::of(std::string(kExample) + "\r\n\n3\t3\n", "listops.tsv")).size(),
+      2u);
+  expect_file_error([&] { read_listops(TextSource::of("3\t3\n4\t3\n", "listops.tsv")); }, 2, 1, "");
 }
 
 /// The official test data, where the machine has them.
@@ -315,9 +177,6 @@ TEST(ListOpsData, EvaluatesAllOfTheOfficialTestData) {
   EXPECT_EQ(deepest, 20u);
   EXPECT_EQ(most_tokens, 939u);
   EXPECT_EQ(seen.size(), 10'000u);
-  Random random(8);
-  EXPECT_EQ(ListOpsGenerator(random).generate_distinct(1000, seen).size(), 1000u);
-  EXPECT_EQ(seen.size(), 11'000u);
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ namespace {
 using Sentences = std::vector<TaggedSentence>;
 
 Sentences columns(const std::string& text, const TaggedColumns& columns = {}) {
-  std::istringstream stream(text);
-  return read_columns(stream, "file", columns);
+  return read_columns(TextSource::of(text, "file"), columns);
 }
 
 void expect_error(const std::string& text, std::size_t line, std::size_t column,
@@ -29,9 +28,9 @@ TEST(ConlluTagsTest, AreFormsAndTags) {
       "# text = We don't\n1\tWe\twe\tPRON\t_\t_\t2\tnsubj\t_\t_\n"
       "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n2\tdo\tdo\tAUX\t_\t_\t0\troot\t_\t_\n"
       "3\tn't\tnot\tPART\t_\t_\t2\tadvmod\t_\t_\n\n1\t10 000\t_\tNUM\t_\t_\t_\t_\t_\t_\n");
-  EXPECT_EQ(read_conllu_tags(stream, "file"),
+  EXPECT_EQ(read_conllu_tags({stream, "file"}),
             (Sentences{{{"We", "do", "n't"}, {"PRON", "AUX", "PART"}}, {{"10 000"}, {"NUM"}}}));
-  EXPECT_THROW(read_conllu_tags(stream, "file"), FileError) << "nothing is left";
+  EXPECT_THROW(read_conllu_tags({stream, "file"}), FileError) << "nothing is left";
 }
 
 TEST(ConlluPlusTest, HasItsColumnsByName) {
@@ -39,8 +38,7 @@ TEST(ConlluPlusTest, HasItsColumnsByName) {
       "# global.columns = ID FORM UPOS PARSEME:MWE\n# text = Let's go\n1-2\tLet's\t_\t*\n"
       "1\tLet\tVERB\t1:VID\n2\t's\tPRON\t*\n2.1\tus\t_\t*\n\n# again\n1\tgo\tVERB\t1\n";
   const auto read = [](const std::string& text, const std::string& tag) {
-    std::istringstream stream(text);
-    return read_conllu_plus(stream, "file", tag);
+    return read_conllu_plus(TextSource::of(text, "file"), tag);
   };
   EXPECT_EQ(read(text, "PARSEME:MWE"),
             (Sentences{{{"Let", "'s"}, {"1:VID", "*"}}, {{"go"}, {"1"}}}));
@@ -147,19 +145,6 @@ TEST(ColumnsTest, MalformedLinesMayBeSkipped) {
   expect_error("a\tX\nb\n", 2, 0, "need 2 columns");
   expect_error("abc\tX\n", 1, 0, "need at most 4 bytes in a line",
                {.skipped_lines = &skipped, .limits = {4, 100}});
-}
-
-TEST(TaggedSentencesTest, LimitsOfLinesAndFiles) {
-  EXPECT_THROW(columns("abcdefgh\tO\n", {.limits = {9, 100}}), FileError);
-  EXPECT_NO_THROW(columns("abcdefgh\tO\n", {.limits = {10, 100}}));
-  EXPECT_THROW(columns("a\tO\nb\tO\nc\tO\n", {.limits = {10, 11}}), FileError);
-}
-
-TEST(TaggedSentencesTest, FilesThatAreNotThere) {
-  for (const std::string& path : {std::string("there/is/no/such/file"), testing::TempDir()}) {
-    EXPECT_THROW(read_conllu_tags(path), FileError);
-    EXPECT_THROW(read_columns(path), FileError);
-  }
 }
 
 /// The number of sentences and words, and all tags.

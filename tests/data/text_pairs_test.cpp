@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "nn/data/tab_separated.h"
 #include "nn/data/text.h"
 #include "tests/support/file_errors.h"
@@ -18,19 +16,15 @@ using Table = std::vector<std::vector<std::string>>;
 
 Table table(const std::string& text, const std::vector<Column>& columns,
             const TabSeparatedOptions& options = {}) {
-  std::istringstream stream(text);
-  return read_tab_separated(stream, "file", columns, options);
+  return read_tab_separated(TextSource::of(text, "file"), columns, options);
 }
 
 Pairs parallel(const std::string& first, const std::string& second, const TextLimits& limits = {}) {
-  std::istringstream first_stream(first), second_stream(second);
-  return read_parallel_text(first_stream, "first", second_stream, "second", limits);
+  return read_parallel_text(TextSource::of(first, "first"), TextSource::of(second, "second"),
+                            limits);
 }
 
-Pairs scan(const std::string& text, const TextLimits& limits = {}) {
-  std::istringstream stream(text);
-  return read_scan(stream, "file", limits);
-}
+Pairs scan(const std::string& text) { return read_scan(TextSource::of(text, "file")); }
 
 using TabSeparatedTest = FolderTest;
 using ParallelTextTest = FolderTest;
@@ -59,9 +53,6 @@ TEST_F(TabSeparatedTest, Errors) {
   expect_error(" \n", {"a"}, 0, "need at least one line of columns; got none");
   expect_error("", {0}, 0, "need at least one line of columns; got none");
   EXPECT_THROW(table("a\n", {}), UsageError);
-  EXPECT_THROW(table("abc\n", {0}, {.limits = {2, 100}}), FileError);
-  EXPECT_THROW(table("a\nb\n", {0}, {.limits = {2, 3}}), FileError);
-  EXPECT_THROW(read_tab_separated("there/is/no/such/file", {0}), FileError);
 }
 
 TEST_F(TabSeparatedTest, LinesMayDifferInLength) {
@@ -139,8 +130,6 @@ TEST_F(ParallelTextTest, Errors) {
         parallel("a\nbb\n", "abc\na\n", {2, 100});
       },
       1, 0, "second:1: need at most");
-  EXPECT_THROW(parallel("a\n", "a\na\n", {2, 3}), FileError);
-  EXPECT_THROW(read_parallel_text("there/is/no/such/file", "nor/this"), FileError);
 }
 
 TEST(ScanTest, CommandsAndActions) {
@@ -156,8 +145,6 @@ TEST(ScanTest, Errors) {
   expect_file_error([] { scan("IN:   OUT: I_WALK\n"); }, 1, 5, "need a command; got nothing");
   expect_file_error([] { scan("IN: walk OUT: \n"); }, 1, 15, "need actions; got nothing");
   expect_file_error([] { scan("\n"); }, 0, 0, "need at least one line; got none");
-  EXPECT_THROW(scan("IN: walk OUT: I_WALK\n", {10, 100}), FileError);
-  EXPECT_THROW(read_scan("there/is/no/such/file"), FileError);
 }
 
 TEST(ScanTest, RealDataHasThePublishedCounts) {

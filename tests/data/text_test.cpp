@@ -14,9 +14,8 @@ namespace {
 
 using Units = std::vector<std::string>;
 
-Text read(const std::string& text, TextUnit unit, const TextLimits& limits = {}) {
-  std::istringstream stream(text);
-  return read_text(stream, "text", unit, limits);
+Text read(const std::string& text, TextUnit unit) {
+  return read_text(TextSource::of(text, "text"), unit);
 }
 
 TEST(DataTextTest, CharactersAreThoseOfUtf8) {
@@ -50,13 +49,6 @@ TEST(DataTextTest, TextComesBack) {
   const Text characters = read(text, TextUnit::character), words = read(text, TextUnit::word);
   EXPECT_EQ(join_units(characters.vocabulary, characters.units, TextUnit::character), text);
   EXPECT_EQ(join_units(words.vocabulary, words.units), "To be, or not\n\nto be:\nthat\n");
-}
-
-TEST(DataTextTest, LimitsHold) {
-  EXPECT_THROW(read("123456\n", TextUnit::word, {5, 100}), FileError);
-  EXPECT_THROW(read("1234\n1234\n1234\n", TextUnit::character, {5, 12}), FileError);
-  EXPECT_THROW(read_text("no_such_file.txt", TextUnit::word), FileError);
-  expect_file_error([] { read("12\n123456\n", TextUnit::word, {5, 100}); }, 2, 0, "");
 }
 
 TEST(DataTextTest, ShakespearesPlaysAreReadWhole) {

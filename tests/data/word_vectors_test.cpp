@@ -14,11 +14,11 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
-#include "dynet_like/io/zip.h"
 #include "dynet_like/params/parameter_collection.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
+#include "tests/support/zip_archive.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -27,8 +27,7 @@ using Floats = std::vector<float>;
 using Words = std::vector<std::pair<std::string, Floats>>;
 
 Words read(const std::string& text, const WordVectorOptions& options = {}) {
-  std::istringstream stream(text);
-  WordVectorReader reader(stream, "vectors", options);
+  WordVectorReader reader(TextSource::of(text, "vectors"), options);
   Words words;
   while (reader.next()) {
     words.emplace_back(reader.word(), Floats(reader.vector().begin(), reader.vector().end()));
@@ -103,8 +102,7 @@ TEST(WordVectorReader, GivesAWordThatComesAgain) {
 }
 
 TEST(WordVectorReader, KnowsItsLineAndSize) {
-  std::istringstream stream("1 2\na 1 2\n");
-  WordVectorReader reader(stream, "vectors");
+  WordVectorReader reader(TextSource::of("1 2\na 1 2\n", "vectors"));
   EXPECT_EQ(reader.size(), 0u);
   ASSERT_TRUE(reader.next());
   EXPECT_EQ(reader.size(), 2u);
@@ -167,18 +165,18 @@ std::string bytes_of(const std::vector<Number>& numbers) {
 }
 
 void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
-  detail::AtomicFile file(path);
-  detail::zip::Writer writer(file);
+  std::vector<ZipMember> members;
   for (const auto& [name, type, shape, bytes] : arrays) {
     const std::string dictionary =
         "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + "}\n";
-    const std::string header = "\x93NUMPY" + std::string("\1\0", 2) +
-                               static_cast<char>(dictionary.size()) + std::string(1, '\0') +
-                               dictionary;
-    writer.add(name + ".npy", std::as_bytes(std::span(header)), std::as_bytes(std::span(bytes)));
+    members.push_back({.name = name + ".npy",
+                       .bytes = "\x93NUMPY" + little_endian(1, 2) +
+                                little_endian(dictionary.size(), 2) + dictionary + bytes});
   }
-  writer.finish();
-  file.commit();
+  const std::vector<std::byte> archive = archive_of(members);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(archive.data()),
+             static_cast<std::streamsize>(archive.size()));
 }
 
 struct WordVectorFile : FolderTest {

@@ -90,7 +90,7 @@ void use_samples(Types& types) {
     if (column.has_name()) ATTEMPT(column.name());
     std::istringstream text("label\ttext\n1\ta\n");
     try {
-      nn::read_tab_separated(text, "text", {column});
+      nn::read_tab_separated({text, "text"}, {column});
     } catch (const FileError&) {
     }
   });
@@ -126,16 +126,17 @@ void use_data(Types& types) {
   use_samples(types);
 
   const std::string file = "file";
-  types.use("ColumnLine", nn::ColumnLine{"a\tb", file, 1}, [](const nn::ColumnLine& line) {
+  types.use("TextLine", nn::TextLine{"a\tb", file, 1}, [](const nn::TextLine& line) {
     ATTEMPT(line.columns());
     ATTEMPT(line.words());
     EXPECT_THROW(line.fail("what"), FileError);
     EXPECT_THROW(line.columns(9), FileError);
   });
-  std::istringstream text("a\nb\n");
-  types.use("LineReader", nn::LineReader(text, "text", {}), [](nn::LineReader& reader) {
-    std::string_view line;
-    ATTEMPT(reader.next(line));
+  const auto text = nn::TextSource::of("a\nb\n", "text");
+  types.use("TextSource", text, [](nn::TextSource& source) { ATTEMPT(source.open({})); });
+  types.use("LineReader", nn::LineReader(text, {}), [](nn::LineReader& reader) {
+    ATTEMPT(reader.next());
+    ATTEMPT(reader.next_filled());
     ATTEMPT(reader.number());
   });
   types.use("BracketTokens", nn::BracketTokens("(a)"), [](nn::BracketTokens& tokens) {
@@ -143,13 +144,6 @@ void use_data(Types& types) {
     ATTEMPT(tokens.next());
     ATTEMPT(tokens.column());
   });
-  Random random;
-  types.use("ListOpsGeneratorOptions", nn::ListOpsGeneratorOptions(),
-            [&](const nn::ListOpsGeneratorOptions& options) {
-              ATTEMPT(nn::ListOpsGenerator(random, options));
-            });
-  types.use("ListOpsGenerator", nn::ListOpsGenerator(random),
-            [](nn::ListOpsGenerator& generator) { ATTEMPT(generator.generate()); });
 }
 
 }  // namespace dynet_like

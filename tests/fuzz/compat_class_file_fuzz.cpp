@@ -1,20 +1,16 @@
 // Fuzzes the reader of word classes: every word once, and paths that survive a round trip.
-#include <cstdint>
-#include <cstdlib>
 #include <set>
-#include <sstream>
 #include <string>
+#include <vector>
 
 #include "dynet_like/compat/class_file.h"
-#include "dynet_like/core/errors.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
 
 using namespace dynet::detail;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void check_path(const std::string& path) {
   const std::vector<std::string> symbols = symbols_of(path);
@@ -29,28 +25,26 @@ void check_path(const std::string& path) {
 }
 
 void check(const std::string& text, FirstField first, dynet::Dict& words) {
-  std::istringstream stream(text);
-  try {
+  may_refuse([&] {
     std::set<unsigned> known;
-    for (const ClassedWord& line : read_class_file(stream, "fuzz", first, words, {200, 2000})) {
+    for (const ClassedWord& line :
+         read_class_file(nn::TextSource::of(text, "fuzz"), first, words, {200, 2000})) {
       require(known.insert(line.word).second && line.word < words.size() && line.line > 0);
       require(words.convert(static_cast<int>(line.word)).find_first_of(" \t\n") == text.npos);
       check_path(line.name);
     }
-  } catch (const dynet_like::FileError& error) {
-    require(error.file() == "fuzz");
-  }
+  });
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);
+void run(const std::string& input) {
   dynet::Dict names, paths;
-  check(text, FirstField::name, names);
-  check(text, FirstField::path, paths);
+  check(input, FirstField::name, names);
+  check(input, FirstField::path, paths);
   names.freeze();
   names.set_unk("<unk>");
-  check(text, FirstField::path, names);
-  return 0;
+  check(input, FirstField::path, names);
 }
+
+}  // namespace dynet_like::fuzz

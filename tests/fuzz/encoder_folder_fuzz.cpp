@@ -1,22 +1,20 @@
 // Fuzzes the small files of an encoder's folder: the input is cut at zero bytes, a file each.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 
-#include "dynet_like/core/errors.h"
 #include "nn/encoders/python_json.h"
 #include "nn/encoders/sentence_folder.h"
 #include "nn/encoders/tokenizer_folder.h"
 #include "nn/text/tokenizer.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
 
-using namespace dynet_like;
 namespace fs = std::filesystem;
 
 constexpr const char* kFiles[] = {"tokenizer_config.json",
@@ -30,10 +28,6 @@ constexpr const char* kFiles[] = {"tokenizer_config.json",
                                   "vocab.json",
                                   "merges.txt",
                                   "config.json"};
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 fs::path make_folder() {
   std::string pattern = (fs::temp_directory_path() / "encoder_folder_fuzz_XXXXXX").string();
@@ -61,9 +55,8 @@ void write(const fs::path& folder, std::string_view input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::string& input) {
   static const fs::path folder = make_folder();
-  const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::string once = nn::encoders::standard_json(input);
   require(nn::encoders::standard_json(once) == once);
   write(folder, input);
@@ -81,5 +74,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(nn::encoders::SentenceConfig::from_text(text, "fuzz").to_text() == text);
   } catch (const FileError&) {
   }
-  return 0;
 }
+
+}  // namespace dynet_like::fuzz

@@ -1,20 +1,16 @@
 // Fuzzes the reader of learning curves: what it reads must be written and read again as the same,
 // and drawn without coordinates that are no numbers.
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "dynet_like/core/errors.h"
 #include "nn/train/learning_curve.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
 
-using dynet_like::nn::LearningCurve;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using nn::LearningCurve;
 
 void check(std::string_view text) {
   const LearningCurve read = LearningCurve::from_csv(text, "fuzz");
@@ -30,11 +26,8 @@ void check(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
-    check({reinterpret_cast<const char*>(data), size});
-  } catch (const dynet_like::FileError& error) {
-    require(error.file() == "fuzz");
-  }
-  return 0;
+void run(const std::string& input) {
+  may_refuse([&] { check(input); });
 }
+
+}  // namespace dynet_like::fuzz

@@ -1,31 +1,18 @@
 // Fuzzes regular expressions: an expression up to a zero byte, which may be refused, and a text,
 // which may need too many steps. Matches must be characters of the text, one behind the other.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "nn/text/regex.h"
+#include "tests/fuzz/fuzz.h"
 
-namespace {
-
-using namespace dynet_like;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view input(reinterpret_cast<const char*>(data), size);
+void dynet_like::fuzz::run(const std::string& all) {
+  const std::string_view input = all;
   const std::size_t end = input.find('\0');
   const std::string_view text = end == input.npos ? "" : input.substr(end + 1);
-  if (!detail::is_utf8(text)) return 0;
+  if (!detail::is_utf8(text)) return;
   const auto begins_character = [&](std::size_t at) {
     return at == text.size() || (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
   };
@@ -40,5 +27,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   } catch (const UsageError&) {  // refused
   }
-  return 0;
 }

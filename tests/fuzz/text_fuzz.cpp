@@ -1,24 +1,19 @@
 // Fuzzes the reader of plain text: what it reads must come back, and be read again as the same.
-#include <cstdint>
-#include <cstdlib>
-#include <sstream>
 #include <string>
 
-#include "dynet_like/core/errors.h"
 #include "nn/data/text.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
 
-using namespace dynet_like::nn;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using namespace nn;
 
 Text read(const std::string& text, TextUnit unit) {
-  std::istringstream stream(text);
   // Narrow limits, so that short inputs reach them.
-  return read_text(stream, "fuzz", unit, {.max_line_bytes = 1000, .max_file_bytes = 3000});
+  return read_text(TextSource::of(text, "fuzz"), unit,
+                   {.max_line_bytes = 1000, .max_file_bytes = 3000});
 }
 
 const std::string kMark = "\xEF\xBB\xBF";
@@ -40,14 +35,10 @@ void check(const std::string& file, TextUnit unit) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);
+void run(const std::string& input) {
   for (const TextUnit unit : {TextUnit::character, TextUnit::word}) {
-    try {
-      check(text, unit);
-    } catch (const dynet_like::FileError& error) {
-      require(error.file() == "fuzz");
-    }
+    may_refuse([&] { check(input, unit); });
   }
-  return 0;
 }
+
+}  // namespace dynet_like::fuzz

@@ -1,23 +1,16 @@
 // Fuzzes tokenizers: a file up to a zero byte, which may be refused, and a text, whose pieces must
 // be within it and decode to UTF-8. Files that lack a model get one that has a piece for each byte.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "nn/text/tokenizer.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
-
-using namespace dynet_like;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 std::string byte_model() {
   constexpr const char* kDigits = "0123456789ABCDEF";
@@ -46,14 +39,14 @@ void check(const nn::Tokenizer& tokenizer, const nn::EncodedText& encoded,
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::string& all) {
   static const std::string model = byte_model();
-  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::string_view input = all;
   const std::size_t end = input.find('\0');
   std::string json(input.substr(0, end));
   const std::string_view text = end == input.npos ? "" : input.substr(end + 1);
   if (json.ends_with("*}")) json.replace(json.size() - 2, 1, model);
-  try {
+  may_refuse([&] {
     const nn::Tokenizer tokenizer = nn::Tokenizer::from_text(json, "fuzz");
     try {
       check(tokenizer, tokenizer.encode(text), {text});
@@ -63,8 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(detail::is_utf8(text));
     } catch (const UsageError&) {  // not UTF-8, or text that is too hard for an expression
     }
-  } catch (const FileError& error) {
-    require(error.file() == "fuzz");
-  }
-  return 0;
+  });
 }
+
+}  // namespace dynet_like::fuzz

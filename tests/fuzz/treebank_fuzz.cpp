@@ -1,19 +1,14 @@
 // Fuzzes the reader of sentiment trees: what it accepts must be a tree and survive a round trip.
-#include <cstdint>
-#include <cstdlib>
-#include <sstream>
 #include <string>
 
-#include "dynet_like/core/errors.h"
 #include "nn/data/treebank.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
 
-using dynet_like::nn::Tree;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using nn::Tree;
 
 void check_tree(const Tree& tree) {
   require(tree.size() == 2 * tree.leaf_count() - 1);
@@ -31,20 +26,17 @@ void check_tree(const Tree& tree) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::string& input) {
   // Narrow limits, so that short inputs reach them.
-  const dynet_like::nn::TreebankOptions options = {
-      .label_count = 5, .max_depth = 50, .limits = {1000, 3000}};
-  std::istringstream stream(std::string(reinterpret_cast<const char*>(data), size));
-  try {
-    for (const Tree& tree : dynet_like::nn::read_treebank(stream, "fuzz", options)) {
+  const nn::TreebankOptions options = {.label_count = 5, .max_depth = 50, .limits = {1000, 3000}};
+  nn::TreebankOptions wide = options;
+  wide.limits.max_line_bytes = 10'000;  // Brackets without spaces gain some when written.
+  may_refuse([&] {
+    for (const Tree& tree : nn::read_treebank(nn::TextSource::of(input, "fuzz"), options)) {
       check_tree(tree);
-      dynet_like::nn::TreebankOptions wide = options;
-      wide.limits.max_line_bytes = 10'000;  // Brackets without spaces gain some when written.
-      require(dynet_like::nn::parse_tree(to_string(tree), "again", 1, wide) == tree);
+      require(nn::parse_tree(to_string(tree), "again", 1, wide) == tree);
     }
-  } catch (const dynet_like::FileError& error) {
-    require(error.file() == "fuzz");
-  }
-  return 0;
+  });
 }
+
+}  // namespace dynet_like::fuzz

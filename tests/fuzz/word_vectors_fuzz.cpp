@@ -2,23 +2,18 @@
 // words than are announced or wanted, and skipped lines are counted.
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <sstream>
 #include <string>
 
-#include "dynet_like/core/errors.h"
 #include "nn/data/word_vectors.h"
-#include "tests/fuzz/archive.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/support/zip_archive.h"
+
+namespace dynet_like::fuzz {
 
 namespace {
 
 constexpr std::size_t kRefused = std::numeric_limits<std::size_t>::max();
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 bool is_word(std::string_view word) {
   const bool is_blank = word == " " || word == "\t";
@@ -29,14 +24,13 @@ bool is_word(std::string_view word) {
 /// How many words there are, or kRefused.
 std::size_t words_of(const std::string& text, std::uint64_t* skipped, std::uint64_t most) {
   // Narrow limits, so that short inputs reach them.
-  const dynet_like::nn::WordVectorOptions options = {
+  const nn::WordVectorOptions options = {
       .most_words = most,
       .skipped_lines = skipped,
       .limits = {.max_line_bytes = 1000, .max_file_bytes = 3000}};
-  std::istringstream stream(text);
   std::size_t words = 0;
   try {
-    dynet_like::nn::WordVectorReader reader(stream, "fuzz", options);
+    nn::WordVectorReader reader(nn::TextSource::of(text, "fuzz"), options);
     std::size_t length = 0;
     for (; reader.next(); ++words) {
       require(words < most && is_word(reader.word()));
@@ -47,7 +41,7 @@ std::size_t words_of(const std::string& text, std::uint64_t* skipped, std::uint6
     }
     require(!reader.next());
     return words;
-  } catch (const dynet_like::FileError& error) {
+  } catch (const FileError& error) {
     require(error.file() == "fuzz");
     return kRefused;
   }
@@ -55,34 +49,32 @@ std::size_t words_of(const std::string& text, std::uint64_t* skipped, std::uint6
 
 /// Reads arrays. Each is a length of two bytes, and then a file of numpy.
 void read_arrays(std::string_view data) {
-  std::vector<std::pair<std::string, dynet_like::fuzz::Bytes>> arrays;
+  std::vector<ZipMember> arrays;
   for (const char* name : {"keys.npy", "vectors.npy", "rows.npy"}) {
     if (data.size() < 2) break;
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(data[i]); };
     const std::size_t size = std::min<std::size_t>(byte(0) | byte(1) << 8, data.size() - 2);
-    const auto bytes = std::as_bytes(std::span(data.substr(2, size)));
-    arrays.emplace_back(name, dynet_like::fuzz::Bytes(bytes.begin(), bytes.end()));
+    arrays.push_back({.name = name, .bytes = std::string(data.substr(2, size))});
     data.remove_prefix(2 + size);
   }
   try {
-    const auto file = dynet_like::NumpyFile::parse(dynet_like::fuzz::archive_of(arrays), "fuzz", 0);
+    const auto file = NumpyFile::parse(archive_of(arrays), "fuzz", 0);
     std::size_t words = 0;
-    dynet_like::nn::WordVectorReader reader(file);
+    nn::WordVectorReader reader(file);
     for (; reader.next(); ++words) {
       require(!reader.word().empty() && reader.size() > 0);
       require(reader.vector().size() == reader.size());
       for (const float number : reader.vector()) require(std::isfinite(number));
     }
     require(words == file.find("keys")->shape[0]);
-  } catch (const dynet_like::FileError& error) {
+  } catch (const FileError& error) {
     require(error.file() == "fuzz");
   }
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);
+void run(const std::string& text) {
   read_arrays(text);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   std::uint64_t skipped = 0, ignored = 0;
@@ -91,5 +83,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(most == kRefused || most + skipped <= lines);
   const std::size_t first = words_of(text, &ignored, 1);
   require(most == kRefused || first == std::min<std::size_t>(most, 1));
-  return 0;
 }
+
+}  // namespace dynet_like::fuzz

@@ -35,11 +35,15 @@ TEST(RequirementsTest, AreThoseOfTheBuild) {
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with(" the library")) script += line + '\n';
   }
-  const std::map<std::string, std::string> names = {
-      {"fmt", "fmt"},           {"nlohmann_json", "nlohmann-json"},
-      {"Highway", "Highway"},   {"Eigen3", "Eigen"},
-      {"ZLIB", "zlib"},         {"Boost", "Boost"},
-      {"Utf8proc", "utf8proc"}, {"Oniguruma", "Oniguruma"}};
+  const std::map<std::string, std::string> names = {{"fmt", "fmt"},
+                                                    {"nlohmann_json", "nlohmann-json"},
+                                                    {"Highway", "Highway"},
+                                                    {"Eigen3", "Eigen"},
+                                                    {"ZLIB", "zlib"},
+                                                    {"Libzip", "libzip"},
+                                                    {"Boost", "Boost"},
+                                                    {"Utf8proc", "utf8proc"},
+                                                    {"Oniguruma", "Oniguruma"}};
   // "core|Boost COMPONENTS context|...", or "Eigen3|libeigen3-dev".
   const std::regex package(
       R"re("(?:(?:core|nn)\|)?([A-Z]?\w+)( [0-9.]+)?( COMPONENTS (\w+))?\|[^"]*")re");

@@ -78,8 +78,7 @@ TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
   EXPECT_FALSE(pipeline.segmenter().spaces());
   EXPECT_GE(pipeline.segmentation_scores(gold, run_by_predict(1)).mean(), 0.99);
   const std::string text = text_of(gold), conllu = annotated(pipeline, text);
-  std::istringstream stream(conllu);
-  const std::vector<ConlluSentence> found = read_conllu(stream, "output");
+  const std::vector<ConlluSentence> found = read_conllu(TextSource::of(conllu, "output"));
   EXPECT_EQ(text_of(found), text);
   ASSERT_EQ(found.size(), gold.size());
   EXPECT_EQ(found[0].multiwords.size(), 1u);
@@ -108,7 +107,7 @@ TEST_F(PipelineTest, LearnsAToyLanguageAndIsAFile) {
   Random random(4);
   for (const std::string& hostile : {random_text(random, 2000), std::string(3000, 'x')}) {
     std::istringstream output(annotated(loaded, hostile + "x"));
-    EXPECT_EQ(text_of(read_conllu(output, "output")), hostile + "x");
+    EXPECT_EQ(text_of(read_conllu({output, "output"})), hostile + "x");
   }
   EXPECT_EQ(annotated(loaded, ""), "");
 }
@@ -149,8 +148,8 @@ TEST_F(PipelineTest, LearnsWordsWithSpaces) {
   const Pipeline loaded{SavedModel(path("model.safetensors"))};
   for (const std::string end : {"", "\n", " ", "\n\n"}) {
     const std::string text = "tôi hà\u00A0nội." + end;
-    std::istringstream conllu(annotated(loaded, text));
-    const std::vector<ConlluSentence> found = read_conllu(conllu, "output");
+    const std::vector<ConlluSentence> found =
+        read_conllu(TextSource::of(annotated(loaded, text), "output"));
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].column(&ConlluColumns::form),
               (std::vector<std::string>{"tôi", "hà nội", "."}));

@@ -118,8 +118,7 @@ TEST(RawTextTest, MiscHasNoSpaceItself) {
 
 TEST(RawTextTest, TextOfATreebank) {
   const auto text = [](const std::string& conllu) {
-    std::istringstream stream(conllu);
-    return text_of(read_conllu(stream, "treebank"));
+    return text_of(read_conllu(TextSource::of(conllu, "treebank")));
   };
   const std::string rest = "\t_\t_\t_\t_\t_\t_\t_\t";
   EXPECT_EQ(text("# newdoc\n1-2\tdon't" + rest + "_\n1\tdo" + rest + "_\n2\tn't" + rest +
@@ -133,11 +132,14 @@ TEST(RawTextTest, TextOfATreebank) {
 }
 
 TEST(RawTextTest, TheEndsOfTokensInTheText) {
-  std::istringstream stream(
-      "1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\t_\t_\t_\t_\t_\t_\t_\t_\n"
-      "2\tn't\t_\t_\t_\t_\t_\t_\t_\t_\n3\tgo\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n");
   std::vector<std::size_t> ends;
-  EXPECT_EQ(text_of(read_conllu(stream, "treebank"), &ends), "don't go");
+  EXPECT_EQ(
+      text_of(read_conllu(TextSource::of(
+                  "1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n1\tdo\t_\t_\t_\t_\t_\t_\t_\t_\n"
+                  "2\tn't\t_\t_\t_\t_\t_\t_\t_\t_\n3\tgo\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n",
+                  "treebank")),
+              &ends),
+      "don't go");
   EXPECT_EQ(ends, (std::vector<std::size_t>{5, 8}));
 }
 

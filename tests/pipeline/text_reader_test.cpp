@@ -76,16 +76,14 @@ TEST_F(ReaderTest, GivesBackEveryByteOfTheText) {
         std::istringstream stream(text);
         const std::vector<ConlluSentence> sentences = sentences_of(*by, stream, {.lines = lines});
         EXPECT_EQ(text_of(sentences), text);
-        std::istringstream conllu(to_conllu(sentences));
-        EXPECT_EQ(read_conllu(conllu, "output"), sentences);
+        EXPECT_EQ(read_conllu(TextSource::of(to_conllu(sentences), "output")), sentences);
       }
     }
   }
 }
 
 std::vector<ConlluSentence> conllu(const std::string& text) {
-  std::istringstream stream(text);
-  return read_conllu(stream, "treebank");
+  return read_conllu(TextSource::of(text, "treebank"));
 }
 
 std::string line(const std::string& id, const std::string& form, const std::string& misc) {

@@ -21,8 +21,7 @@ constexpr unsigned kNone = 0;
 
 /// A tree from brackets, with chains of phrases joined.
 Tree tree_of(const std::string& text, Vocabulary& labels, bool join_unary = true) {
-  std::istringstream stream(text);
-  return read_penn_trees(stream, "text", labels, {.join_unary = join_unary}).at(0);
+  return read_penn_trees(TextSource::of(text, "text"), labels, {.join_unary = join_unary}).at(0);
 }
 
 std::vector<std::uint32_t> tags_of(const Tree& tree) {

@@ -100,8 +100,7 @@ GrammarText grammar_text(unsigned sentences, Random& random) {
 Task generated_task(unsigned sentences, std::uint64_t seed, nn::TextUnit unit, unsigned min_count) {
   Random random(seed);
   const GrammarText generated = grammar_text(sentences, random);
-  std::istringstream stream(generated.text);
-  const nn::Text text = nn::read_text(stream, "generated", unit);
+  const nn::Text text = nn::read_text(nn::TextSource::of(generated.text, "generated"), unit);
   Task task = make_task(text, "generated", unit, min_count);
   task.least_nats =
       generated.nats / static_cast<double>(task.train_characters + task.held_out_characters);

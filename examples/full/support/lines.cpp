@@ -1,7 +1,6 @@
 // Lines in minibatches.
 #include "examples/full/support/lines.h"
 
-#include <string_view>
 #include <vector>
 
 #include "examples/full/support/program.h"
@@ -20,10 +19,10 @@ void answer_lines(std::istream& in, std::ostream& out, std::size_t together,
     lines.clear();
     bytes = 0;
   };
-  nn::LineReader reader(in, kStandardInput, limits);
-  for (std::string_view line; reader.next(line);) {
-    lines.emplace_back(line);
-    bytes += line.size();
+  nn::LineReader reader({in, kStandardInput}, limits);
+  while (const auto line = reader.next()) {
+    lines.emplace_back(line->text);
+    bytes += line->text.size();
     if (lines.size() == together || bytes >= kBytesTogether) finish();
   }
   if (!lines.empty()) finish();

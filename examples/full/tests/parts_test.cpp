@@ -2,10 +2,13 @@
 // streams of text, and what data mean.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
@@ -14,6 +17,8 @@
 #include "examples/full/seq2seq/pairs.h"
 #include "examples/full/support/generated.h"
 #include "examples/full/tagger/sentences.h"
+#include "examples/full/tree_lstm/listops.h"
+#include "nn/data/listops.h"
 
 namespace dynet_like::examples {
 namespace {
@@ -133,12 +138,13 @@ TEST(LanguageModelTest, ThreadsAndProcessesReadTheSameStreams) {
 TEST(LanguageModelTest, RareWordsAreUnknownButTheirCharactersCount) {
   std::string lines;
   for (int i = 0; i < 10; ++i) lines += "to be or\n";
-  std::istringstream stream(lines + "not to be\n"), tiny("too short\n");
-  const Task task =
-      make_task(nn::read_text(stream, "text", nn::TextUnit::word), "text", nn::TextUnit::word, 2);
+  const Task task = make_task(
+      nn::read_text(nn::TextSource::of(lines + "not to be\n", "text"), nn::TextUnit::word), "text",
+      nn::TextUnit::word, 2);
   EXPECT_EQ(task.encoding.vocabulary.size(), 5u);  // to, be, or, the end of a line, unknown
   EXPECT_EQ(task.train_characters + task.held_out_characters, 100u);
-  const nn::Text text = nn::read_text(tiny, "tiny", nn::TextUnit::word);
+  const nn::Text text =
+      nn::read_text(nn::TextSource::of("too short\n", "tiny"), nn::TextUnit::word);
   EXPECT_THROW(make_task(text, "tiny", nn::TextUnit::word, 1), FileError);
 }
 
@@ -198,6 +204,36 @@ TEST(SentencesTest, FilesAreWhatTheirNamesSay) {
   const TaggedData tags = load(bank, bank);
   EXPECT_EQ(tags.score_name, "upos_accuracy");
   EXPECT_EQ(tags.train, (std::vector<nn::TaggedSentence>{{{"a"}, {"DET"}}}));
+}
+
+TEST(ListOpsTest, GeneratedExpressionsAreDistinctAndFit) {
+  const ListOpsSizes sizes = {.train = 300, .dev = 40, .test = 50, .max_tokens = 30};
+  const nn::TreeSplits all = listops_splits("", "", sizes, 1);
+  std::set<std::string> seen;
+  const fs::path file = fs::path(testing::TempDir()) / "listops.tsv";
+  std::ofstream lines(file);
+  for (const auto* trees : {&all.train, &all.dev, &all.test}) {
+    for (const nn::Tree& tree : *trees) {
+      const std::string text = nn::listops_string(tree);
+      EXPECT_TRUE(seen.insert(text).second);
+      EXPECT_GE(nn::count_operators(tree), trees == &all.train ? 1u : 3u);
+      EXPECT_LE(tree.leaf_count(), 30u);
+      if (trees == &all.train) lines << nn::evaluate_listops(tree) << '\t' << text << '\n';
+    }
+  }
+  lines.close();
+  EXPECT_EQ(seen.size(), 390u);
+  EXPECT_EQ(listops_splits("", "", sizes, 1).train, all.train);
+  EXPECT_NE(listops_splits("", "", sizes, 2).train, all.train);
+  EXPECT_EQ(listops_splits(file, "", sizes, 2).train, all.train);  // as labels and words
+  const nn::TreeSplits others = listops_splits("", file, sizes, 1);
+  EXPECT_EQ(others.test, all.train);
+  for (const nn::Tree& tree : others.train) {  // the same seed, and yet none of the test data
+    EXPECT_EQ(std::ranges::count(all.train, tree), 0);
+  }
+  EXPECT_THROW(listops_splits(file.string() + ".missing", "", sizes, 1), FileError);
+  EXPECT_THROW(listops_splits("", "", {.max_tokens = 9}, 1),
+               UsageError);  // three operators need 10
 }
 
 }  // namespace
