@@ -16,7 +16,7 @@
 #include "nn/encoders/family.h"
 #include "nn/encoders/python_json.h"
 #include "nn/encoders/relative_positions.h"
-#include "nn/text/entry.h"
+#include "dynet_like/io/json_entry.h"
 
 namespace dynet_like::nn {
 
@@ -25,7 +25,6 @@ using namespace encoders;
 namespace {
 
 using Json = nlohmann::json;
-using text::Entry;
 
 constexpr unsigned kMostLayers = 1000;
 constexpr std::uint64_t kMostConfigBytes = 1 << 26;
@@ -40,18 +39,18 @@ const Family& family_of(std::string_view model_type) {
 class ConfigReader {
  public:
   ConfigReader(std::string_view json, const std::string& file)
-      : all_(Entry::parse(standard_json(json), file)), file_(file) {}
+      : all_(JsonEntry::parse(standard_json(json), file)), file_(file) {}
 
   // Of the key model_type or, in old files, of the first class that the file names.
   const Family& family() const {
-    if (const std::optional<Entry> type = value("model_type")) {
+    if (const std::optional<JsonEntry> type = value("model_type")) {
       if (const Family* const found = find_family(type->text())) return *found;
       fail("model_type to be one of " + family_names(), type->json());
     }
     std::string classes;
-    if (const std::optional<Entry> list = value("architectures")) {
+    if (const std::optional<JsonEntry> list = value("architectures")) {
       const Family* found = nullptr;
-      list->each_item([&](const Entry& name) {
+      list->each_item([&](const JsonEntry& name) {
         if (found == nullptr) found = family_of_architecture(name.text());
       });
       if (found != nullptr) return *found;
@@ -61,13 +60,13 @@ class ConfigReader {
   }
 
   void set(const ConfigKey& key, EncoderConfig& config) const {
-    const std::optional<Entry> own = value(key.name);
+    const std::optional<JsonEntry> own = value(key.name);
     if (!own && key.is_required) fail("the key " + key.name, "none");
     if (own) std::visit([&](auto member) { set(key, *own, config.*member); }, key.member);
   }
 
   void check(const FixedKey& key) const {
-    const std::optional<Entry> own = value(key.name);
+    const std::optional<JsonEntry> own = value(key.name);
     const std::string text = own ? own->json() : "null";
     if (std::ranges::count(key.values, text) == 0)
       fail(key.name + " to be " + key.values.front(), text);
@@ -75,10 +74,10 @@ class ConfigReader {
 
   // The list of kinds of layers, in place of global_attn_every_n_layers.
   void set_global_every(EncoderConfig& config) const {
-    const std::optional<Entry> types = value("layer_types");
+    const std::optional<JsonEntry> types = value("layer_types");
     if (!types) return;
     std::vector<std::string> kinds;
-    types->each_item([&](const Entry& kind) { kinds.push_back(kind.json()); });
+    types->each_item([&](const JsonEntry& kind) { kinds.push_back(kind.json()); });
     std::size_t every = 1;
     while (every < kinds.size() && kinds[every] != "\"full_attention\"") ++every;
     for (std::size_t layer = 0; layer < kinds.size(); ++layer) {
@@ -91,8 +90,8 @@ class ConfigReader {
 
  private:
   // The value of a key, if there is one; the keys of a path lie one in the other.
-  std::optional<Entry> value(std::string_view path) const {
-    std::optional<Entry> found = all_;
+  std::optional<JsonEntry> value(std::string_view path) const {
+    std::optional<JsonEntry> found = all_;
     while (found && !path.empty()) {
       const std::size_t end = std::min(path.find('/'), path.size());
       found = found->find(std::string(path.substr(0, end)));
@@ -106,7 +105,7 @@ class ConfigReader {
     throw FileError(file_, "[EncoderConfig] need " + need + "; got " + got.substr(0, kShown));
   }
 
-  void set(const ConfigKey& key, const Entry& value, unsigned& number) const {
+  void set(const ConfigKey& key, const JsonEntry& value, unsigned& number) const {
     const std::string text = value.json();
     const bool is_whole = text.find_first_not_of("-0123456789") == std::string::npos;
     if (is_whole && key.or_negative && text.starts_with('-')) {
@@ -118,17 +117,17 @@ class ConfigReader {
       fail(key.name + " to be a whole number from 0 to 4294967295", text);
     }
   }
-  void set(const ConfigKey& key, const Entry& value, float& number) const {
+  void set(const ConfigKey& key, const JsonEntry& value, float& number) const {
     const std::string text = value.json();
     if (text.find_first_of("-0123456789") != 0) fail(key.name + " to be a number", text);
     number = static_cast<float>(value.real());
   }
-  void set(const ConfigKey& key, const Entry& value, std::string& text) const {
+  void set(const ConfigKey& key, const JsonEntry& value, std::string& text) const {
     if (!value.is_text()) fail(key.name + " to be text", value.json());
     text = value.text();
   }
 
-  Entry all_;
+  JsonEntry all_;
   std::string file_;
 };
 

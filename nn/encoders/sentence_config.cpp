@@ -10,7 +10,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "nn/encoders/sentence_names.h"
-#include "nn/text/entry.h"
+#include "dynet_like/io/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 
@@ -25,7 +25,7 @@ constexpr std::array<std::pair<Kind, const char*>, 4> kKinds = {{{Kind::pooling,
 
 constexpr unsigned kMostSize = 1 << 16;  // of a vector
 
-unsigned size_of(const text::Entry& entry) {
+unsigned size_of(const JsonEntry& entry) {
   if (entry.number() == 0 || entry.number() > kMostSize) {
     entry.need(fmt::format("a size from 1 to {}", kMostSize));
   }
@@ -38,7 +38,7 @@ std::string pooling_name(Pooling pooling) {
   return std::ranges::find(kPoolings, pooling, &PoolingName::pooling)->name;
 }
 
-Pooling read_pooling(const text::Entry& name) {
+Pooling read_pooling(const JsonEntry& name) {
   std::string names;
   for (const PoolingName& each : kPoolings) {
     if (name.text() == each.name) return each.pooling;
@@ -48,10 +48,10 @@ Pooling read_pooling(const text::Entry& name) {
 }
 
 SentenceConfig SentenceConfig::from_text(std::string_view json, const std::string& file) {
-  const text::Entry all = text::Entry::parse(json, file);
+  const JsonEntry all = JsonEntry::parse(json, file);
   SentenceConfig config;
   config.prompt = all.at("prompt").text();
-  all.at("modules").each_item([&](const text::Entry& entry) {
+  all.at("modules").each_item([&](const JsonEntry& entry) {
     SentenceModule own;
     own.kind = entry.at("type").choice<Kind>({{"Pooling", Kind::pooling},
                                               {"Dense", Kind::dense},
@@ -60,7 +60,7 @@ SentenceConfig SentenceConfig::from_text(std::string_view json, const std::strin
     own.inputs = size_of(entry.at("inputs"));
     own.outputs = size_of(entry.at("outputs"));
     if (own.kind == Kind::pooling) {
-      entry.at("poolings").each_item([&](const text::Entry& name) {
+      entry.at("poolings").each_item([&](const JsonEntry& name) {
         own.poolings.push_back(read_pooling(name));
       });
     }

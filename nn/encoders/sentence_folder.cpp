@@ -24,21 +24,20 @@ namespace fs = std::filesystem;
 namespace {
 
 using detail::counted;
-using text::Entry;
 using Kind = SentenceModule::Kind;
 
 constexpr std::uint64_t kMostModuleBytes = 1 << 20;
 constexpr std::size_t kMostModules = 16;
 
-std::optional<Entry> read_module_file(const fs::path& path) {
+std::optional<JsonEntry> read_module_file(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   const std::string text = dynet_like::detail::read_text(path, "SentenceFolder", kMostModuleBytes);
-  return Entry::parse(standard_json(text), path.string());
+  return JsonEntry::parse(standard_json(text), path.string());
 }
 
 // The last name of a Python class in the package of Sentence Transformers.
-std::string class_of(const Entry& type) {
+std::string class_of(const JsonEntry& type) {
   const std::string& name = type.text();
   if (!name.starts_with("sentence_transformers.")) {
     type.need("a class of sentence_transformers, since others are programs of their own");
@@ -46,24 +45,24 @@ std::string class_of(const Entry& type) {
   return name.substr(name.rfind('.') + 1);
 }
 
-unsigned size_of_module(const Entry& entry) {
+unsigned size_of_module(const JsonEntry& entry) {
   if (entry.id() == 0) entry.need("a size from 1");
   return entry.id();
 }
 
-void check_input(const Entry& config) {
+void check_input(const JsonEntry& config) {
   for (const char* const key : {"module_input_name", "module_output_name"}) {
-    const std::optional<Entry> name = config.find(key);
+    const std::optional<JsonEntry> name = config.find(key);
     if (name && name->text() != "sentence_embedding") name->need("sentence_embedding");
   }
 }
 
-SentenceModule read_pooling_module(const Entry& config) {
+SentenceModule read_pooling_module(const JsonEntry& config) {
   SentenceModule module = {.kind = Kind::pooling};
-  const std::optional<Entry> renamed = config.find("embedding_dimension");
+  const std::optional<JsonEntry> renamed = config.find("embedding_dimension");
   module.inputs = size_of_module(renamed ? *renamed : config.at("word_embedding_dimension"));
-  if (const std::optional<Entry> mode = config.find("pooling_mode")) {
-    const auto add = [&](const Entry& name) { module.poolings.push_back(read_pooling(name)); };
+  if (const std::optional<JsonEntry> mode = config.find("pooling_mode")) {
+    const auto add = [&](const JsonEntry& name) { module.poolings.push_back(read_pooling(name)); };
     if (mode->is_text()) {
       add(*mode);
     } else {
@@ -71,7 +70,7 @@ SentenceModule read_pooling_module(const Entry& config) {
     }
   }
   const bool has_modes = !module.poolings.empty();
-  config.each_member([&](const std::string& key, const Entry& value) {
+  config.each_member([&](const std::string& key, const JsonEntry& value) {
     constexpr std::string_view kOthers[] = {"embedding_dimension", "word_embedding_dimension",
                                             "pooling_mode", "include_prompt"};
     const auto* const flag = std::ranges::find(kPoolings, key, &PoolingName::flag);
@@ -87,17 +86,17 @@ SentenceModule read_pooling_module(const Entry& config) {
   return module;
 }
 
-SentenceModule read_dense(const Entry& config) {
+SentenceModule read_dense(const JsonEntry& config) {
   config.allow({"in_features", "out_features", "bias", "activation_function", "module_input_name",
                 "module_output_name", "use_residual"});
   check_input(config);
-  const std::optional<Entry> residual = config.find("use_residual");
+  const std::optional<JsonEntry> residual = config.find("use_residual");
   if (residual && residual->flag()) residual->need("false");
   SentenceModule module = {.kind = Kind::dense,
                            .inputs = size_of_module(config.at("in_features")),
                            .outputs = size_of_module(config.at("out_features")),
                            .has_bias = config.flag_or("bias", true)};
-  if (const std::optional<Entry> name = config.find("activation_function")) {
+  if (const std::optional<JsonEntry> name = config.find("activation_function")) {
     module.activation = name->text().substr(name->text().rfind('.') + 1);
     if (!name->text().starts_with("torch.nn.") ||
         find_sentence_activation(module.activation) == nullptr) {
@@ -107,9 +106,9 @@ SentenceModule read_dense(const Entry& config) {
   return module;
 }
 
-SentenceModule read_module(const Entry& entry, const fs::path& folder, unsigned size) {
+SentenceModule read_module(const JsonEntry& entry, const fs::path& folder, unsigned size) {
   const std::string type = class_of(entry.at("type"));
-  const std::optional<Entry> config = read_module_file(folder / "config.json");
+  const std::optional<JsonEntry> config = read_module_file(folder / "config.json");
   if (type == "Normalize") {
     if (config) check_input(*config);
     return {.kind = Kind::normalize, .inputs = size, .outputs = size};
@@ -166,8 +165,8 @@ std::vector<SafetensorsFile> read_weights(const SentenceModule& module, const fs
 }
 
 // A folder inside the folder, "" for itself.
-std::string path_of(const Entry& module) {
-  const Entry path = module.at("path");
+std::string path_of(const JsonEntry& module) {
+  const JsonEntry path = module.at("path");
   const std::string& name = path.text();
   if (name.find_first_of("/\\:") != name.npos || name.starts_with('.')) {
     path.need("a folder in this one");
@@ -176,8 +175,9 @@ std::string path_of(const Entry& module) {
 }
 
 std::string read_prompt(const fs::path& folder) {
-  const std::optional<Entry> all = read_module_file(folder / "config_sentence_transformers.json");
-  const std::optional<Entry> name = all ? all->find("default_prompt_name") : std::nullopt;
+  const std::optional<JsonEntry> all =
+      read_module_file(folder / "config_sentence_transformers.json");
+  const std::optional<JsonEntry> name = all ? all->find("default_prompt_name") : std::nullopt;
   return name ? all->at("prompts").at(name->text()).text() : "";
 }
 
@@ -196,11 +196,11 @@ Activation find_sentence_activation(std::string_view name) {
 }
 
 SentenceFolder::SentenceFolder(const std::string& folder) : encoder(folder) {
-  const std::optional<Entry> list = read_module_file(fs::path(folder) / "modules.json");
+  const std::optional<JsonEntry> list = read_module_file(fs::path(folder) / "modules.json");
   if (!list) return;
   config.prompt = read_prompt(folder);
   std::size_t place = 0;
-  list->each_item([&](const Entry& entry) {
+  list->each_item([&](const JsonEntry& entry) {
     const fs::path path = fs::path(folder) / path_of(entry);
     if (place++ == 0) {
       if (class_of(entry.at("type")) != "Transformer") entry.at("type").need("a Transformer first");
@@ -211,8 +211,8 @@ SentenceFolder::SentenceFolder(const std::string& folder) : encoder(folder) {
     const unsigned size = config.modules.empty() ? 0 : config.modules.back().outputs;
     config.modules.push_back(read_module(entry, path, size));
     weights.push_back(read_weights(config.modules.back(), path));
-    const std::optional<Entry> own = read_module_file(path / "config.json");
-    const std::optional<Entry> prompt = own ? own->find("include_prompt") : std::nullopt;
+    const std::optional<JsonEntry> own = read_module_file(path / "config.json");
+    const std::optional<JsonEntry> prompt = own ? own->find("include_prompt") : std::nullopt;
     if (prompt && !prompt->flag() && !config.prompt.empty()) {
       prompt->need("true, since a prompt is put in front of texts");
     }

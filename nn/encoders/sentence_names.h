@@ -6,7 +6,7 @@
 
 #include "nn/activation.h"
 #include "nn/encoders/pooling.h"
-#include "nn/text/entry.h"
+#include "dynet_like/io/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 
@@ -26,7 +26,7 @@ inline constexpr std::array<PoolingName, 6> kPoolings = {
      {Pooling::last, "lasttoken", "pooling_mode_lasttoken"}}};
 
 /// Throws FileError for an unknown name.
-Pooling read_pooling(const text::Entry& name);
+Pooling read_pooling(const JsonEntry& name);
 /// By the name of PyTorch's class, such as "Tanh"; null for an unknown one.
 Activation find_sentence_activation(std::string_view name);
 

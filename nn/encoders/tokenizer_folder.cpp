@@ -185,7 +185,7 @@ void add_tokens(Json& tokenizer, const TokenizerSettings& settings) {
 }
 
 Json parse(const std::string& json, const std::string& file) {
-  text::Entry::parse(json, file);  // refuses what is too deep or has too many values
+  JsonEntry::parse(json, file);  // refuses what is too deep or has too many values
   return Json::parse(json);
 }
 

@@ -14,8 +14,6 @@
 
 namespace dynet_like::nn::encoders {
 
-using text::Entry;
-
 namespace {
 
 constexpr std::uint64_t kMostSettingsBytes = 1 << 26;
@@ -25,17 +23,17 @@ constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token",
                                           "pad_token", "cls_token", "mask_token"};
 constexpr const char* kMoreSpecialTokens[] = {"additional_special_tokens", "extra_special_tokens"};
 
-std::optional<Entry> read(const std::string& folder, const char* name) {
+std::optional<JsonEntry> read(const std::string& folder, const char* name) {
   const auto path = std::filesystem::path(folder) / name;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   const std::string text =
       dynet_like::detail::read_text(path, "TokenizerSettings", kMostSettingsBytes);
-  return Entry::parse(standard_json(text), path.string());
+  return JsonEntry::parse(standard_json(text), path.string());
 }
 
 // A text, or an object with the options of a token.
-SettingsToken read_token(const Entry& entry, bool is_special) {
+SettingsToken read_token(const JsonEntry& entry, bool is_special) {
   SettingsToken token;
   token.special = is_special;
   if (entry.is_text()) {
@@ -88,7 +86,7 @@ TokenizerSettings::TokenizerSettings(const std::string& folder)
   for (const auto& [name, kind] : kClasses) {
     if (name == class_name_) kind_ = kind;
   }
-  const std::optional<Entry> sentences = read(folder, "sentence_bert_config.json");
+  const std::optional<JsonEntry> sentences = read(folder, "sentence_bert_config.json");
   lowers_texts_ = sentences && sentences->flag_or("do_lower_case", false);
   if (flag("split_special_tokens").value_or(false)) {
     fail("split_special_tokens", "false: special tokens in a text are found; got true");
@@ -97,14 +95,14 @@ TokenizerSettings::TokenizerSettings(const std::string& folder)
 
 // Of tokenizer_config.json, otherwise of config.json, otherwise the family's.
 std::string TokenizerSettings::class_of(const std::string& folder) const {
-  const std::optional<Entry> encoder = read(folder, "config.json");
-  const auto text_of = [](const std::optional<Entry>& file, const char* key) {
-    const std::optional<Entry> found = file ? file->find(key) : std::nullopt;
+  const std::optional<JsonEntry> encoder = read(folder, "config.json");
+  const auto text_of = [](const std::optional<JsonEntry>& file, const char* key) {
+    const std::optional<JsonEntry> found = file ? file->find(key) : std::nullopt;
     return found ? found->text() : std::string();
   };
   const Family* const family = find_family(text_of(encoder, "model_type"));
   if (family != nullptr && family->tokenizer.empty()) return "";
-  for (const std::optional<Entry>* const file : {&config_, &encoder}) {
+  for (const std::optional<JsonEntry>* const file : {&config_, &encoder}) {
     const std::string name = text_of(*file, "tokenizer_class");
     if (!name.empty()) return without_fast(name);
   }
@@ -115,9 +113,9 @@ bool TokenizerSettings::lists_tokens() const {
   return config_ && config_->find("added_tokens_decoder").has_value();
 }
 
-std::optional<Entry> TokenizerSettings::find(const std::string& key) const {
+std::optional<JsonEntry> TokenizerSettings::find(const std::string& key) const {
   if (tokens_map_ && !lists_tokens()) {
-    if (std::optional<Entry> found = tokens_map_->find(key)) return found;
+    if (std::optional<JsonEntry> found = tokens_map_->find(key)) return found;
   }
   return config_ ? config_->find(key) : std::nullopt;
 }
@@ -127,29 +125,30 @@ void TokenizerSettings::fail(const std::string& key, const std::string& need) co
 }
 
 std::optional<bool> TokenizerSettings::flag(const std::string& key) const {
-  const std::optional<Entry> found = find(key);
+  const std::optional<JsonEntry> found = find(key);
   return found ? std::optional(found->flag()) : std::nullopt;
 }
 
 std::optional<SettingsToken> TokenizerSettings::special(const std::string& key) const {
-  const std::optional<Entry> found = find(key);
+  const std::optional<JsonEntry> found = find(key);
   return found ? std::optional(read_token(*found, true)) : std::nullopt;
 }
 
 std::vector<SettingsToken> TokenizerSettings::tokens_with_ids() const {
   std::vector<SettingsToken> all;
   if (lists_tokens()) {
-    config_->at("added_tokens_decoder").each_member([&](const std::string& id, const Entry& entry) {
-      SettingsToken token = read_token(entry, false);
-      const char* const end = id.data() + id.size();
-      std::uint64_t number = 0;
-      const auto [rest, error] = std::from_chars(id.data(), end, number);
-      if (error != std::errc() || rest != end) entry.need("an id as its key");
-      token.id = number;
-      all.push_back(std::move(token));
-    });
+    config_->at("added_tokens_decoder")
+        .each_member([&](const std::string& id, const JsonEntry& entry) {
+          SettingsToken token = read_token(entry, false);
+          const char* const end = id.data() + id.size();
+          std::uint64_t number = 0;
+          const auto [rest, error] = std::from_chars(id.data(), end, number);
+          if (error != std::errc() || rest != end) entry.need("an id as its key");
+          token.id = number;
+          all.push_back(std::move(token));
+        });
   } else if (added_tokens_) {
-    added_tokens_->each_member([&](const std::string& content, const Entry& id) {
+    added_tokens_->each_member([&](const std::string& content, const JsonEntry& id) {
       SettingsToken token = {.content = content, .id = id.number()};
       token.normalized = true;
       all.push_back(std::move(token));
@@ -165,13 +164,13 @@ std::vector<SettingsToken> TokenizerSettings::tokens() const {
     if (const auto token = special(key)) specials.push_back(*token);
   }
   for (const char* const key : kMoreSpecialTokens) {
-    const std::optional<Entry> list = find(key);
+    const std::optional<JsonEntry> list = find(key);
     if (!list) continue;
-    const auto add = [&](const Entry& entry) { specials.push_back(read_token(entry, true)); };
+    const auto add = [&](const JsonEntry& entry) { specials.push_back(read_token(entry, true)); };
     if (list->json().starts_with('[')) {
       list->each_item(add);
     } else {
-      list->each_member([&](const std::string&, const Entry& entry) { add(entry); });
+      list->each_member([&](const std::string&, const JsonEntry& entry) { add(entry); });
     }
   }
   std::vector<SettingsToken> all = tokens_with_ids();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/text/entry.h"
+#include "dynet_like/io/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 
@@ -42,7 +42,7 @@ class TokenizerSettings {
   TokenizerKind kind() const { return kind_; }
 
   /// The value of a key; empty if it is absent or null.
-  std::optional<text::Entry> find(const std::string& key) const;
+  std::optional<JsonEntry> find(const std::string& key) const;
   /// Fails with the file and the key.
   [[noreturn]] void fail(const std::string& key, const std::string& need) const;
   std::optional<bool> flag(const std::string& key) const;
@@ -56,7 +56,7 @@ class TokenizerSettings {
   std::vector<SettingsToken> tokens_with_ids() const;
   bool lists_tokens() const;
 
-  std::optional<text::Entry> config_, tokens_map_, added_tokens_;
+  std::optional<JsonEntry> config_, tokens_map_, added_tokens_;
   std::string file_, class_name_;
   TokenizerKind kind_ = TokenizerKind::file;
   bool lowers_texts_ = false;

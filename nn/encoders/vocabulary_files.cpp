@@ -15,7 +15,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/input_file.h"
-#include "nn/text/entry.h"
+#include "dynet_like/io/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 
@@ -149,7 +149,7 @@ Json read_merges(const std::string& text, const std::string& file) {
 
 Json roberta(const Vocabulary& files) {
   const std::string file = files.path("vocab.json"), json = files.read("vocab.json");
-  text::Entry::parse(json, file).each_member([](const std::string&, const text::Entry& id) {
+  JsonEntry::parse(json, file).each_member([](const std::string&, const JsonEntry& id) {
     id.id();  // refuses all but ids
   });
   const Json ids = Json::parse(json);

@@ -27,7 +27,7 @@ class Merges {
       : entries_(std::bit_ceil(2 * count + 1)), shift_(64 - std::countr_zero(entries_.size())) {}
 
   void set(std::uint32_t left, std::uint32_t right, Merge merge) {
-    Entry& entry = entries_[place(key(left, right))];
+    JsonEntry& entry = entries_[place(key(left, right))];
     entry = {key(left, right), merge};
   }
   /// The rank is kNone if the pair is not in the list.
@@ -36,7 +36,7 @@ class Merges {
   }
 
  private:
-  struct Entry {
+  struct JsonEntry {
     std::uint64_t key = kFree;
     Merge merge;
   };
@@ -52,7 +52,7 @@ class Merges {
     return at;
   }
 
-  std::vector<Entry> entries_;
+  std::vector<JsonEntry> entries_;
   int shift_;
 };
 

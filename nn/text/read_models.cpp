@@ -11,18 +11,18 @@ namespace dynet_like::nn::text {
 namespace {
 
 using OwnedModel = std::unique_ptr<const Model>;
-using ReadModel = OwnedModel (*)(const Entry&);
+using ReadModel = OwnedModel (*)(const JsonEntry&);
 using MergeList = std::vector<std::pair<std::string, std::string>>;
 
-Pieces read_pieces(const Entry& vocab) {
+Pieces read_pieces(const JsonEntry& vocab) {
   Pieces pieces;
-  vocab.each_member([&](const std::string& piece, const Entry& id) {
+  vocab.each_member([&](const std::string& piece, const JsonEntry& id) {
     id.checked([&] { pieces.add(piece, id.number()); });
   });
   return pieces;
 }
 
-OwnedModel read_word_piece(const Entry& entry) {
+OwnedModel read_word_piece(const JsonEntry& entry) {
   entry.allow(
       {"type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"});
   WordPieceOptions options;
@@ -34,9 +34,9 @@ OwnedModel read_word_piece(const Entry& entry) {
 }
 
 /// A merge is "a b" or ["a", "b"].
-MergeList read_merges(const Entry& entry) {
+MergeList read_merges(const JsonEntry& entry) {
   MergeList merges;
-  entry.each_item([&](const Entry& item) {
+  entry.each_item([&](const JsonEntry& item) {
     std::vector<std::string> pair;
     if (item.is_text()) {
       const std::string& text = item.text();
@@ -46,7 +46,7 @@ MergeList read_merges(const Entry& entry) {
       if (space != text.npos) pair.push_back(text.substr(space + 1));
       if (pair.back().find(' ') != text.npos) pair.clear();
     } else {
-      item.each_item([&](const Entry& part) { pair.push_back(part.text()); });
+      item.each_item([&](const JsonEntry& part) { pair.push_back(part.text()); });
     }
     if (pair.size() != 2) item.need("two pieces, with one space between");
     merges.emplace_back(pair[0], pair[1]);
@@ -54,7 +54,7 @@ MergeList read_merges(const Entry& entry) {
   return merges;
 }
 
-OwnedModel read_byte_pair(const Entry& entry) {
+OwnedModel read_byte_pair(const JsonEntry& entry) {
   entry.allow({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
   if (const auto dropout = entry.find("dropout"); dropout && dropout->real() != 0) {
@@ -72,7 +72,7 @@ OwnedModel read_byte_pair(const Entry& entry) {
   options.byte_fallback = entry.flag_or("byte_fallback", false);
   options.ignore_merges = entry.flag_or("ignore_merges", false);
   Pieces pieces = read_pieces(entry.at("vocab"));
-  const Entry list = entry.at("merges");
+  const JsonEntry list = entry.at("merges");
   const MergeList merges = read_merges(list);
   return list.checked([&] { return make_byte_pair(std::move(pieces), merges, options); });
 }
@@ -111,20 +111,20 @@ double rounded_twice(double number) {
       exponent < 0 ? whole / power_of_ten(-exponent) : whole * power_of_ten(exponent), number);
 }
 
-OwnedModel read_unigram(const Entry& entry) {
+OwnedModel read_unigram(const JsonEntry& entry) {
   entry.allow({"type", "unk_id", "vocab", "byte_fallback"});
   Pieces pieces;
   std::vector<double> scores;
-  entry.at("vocab").each_item([&](const Entry& item) {
+  entry.at("vocab").each_item([&](const JsonEntry& item) {
     std::size_t place = 0;
-    item.each_item([&](const Entry& part) {
+    item.each_item([&](const JsonEntry& part) {
       if (place == 0) part.checked([&] { pieces.add(part.text(), scores.size()); });
       if (place == 1) scores.push_back(rounded_twice(part.real()));
       ++place;
     });
     if (place != 2) item.need("a piece and its log-probability");
   });
-  const std::optional<Entry> unknown = entry.find("unk_id");
+  const std::optional<JsonEntry> unknown = entry.find("unk_id");
   return entry.checked([&] {
     return make_unigram(std::move(pieces), std::move(scores),
                         unknown ? std::optional(unknown->number()) : std::nullopt,
@@ -132,13 +132,13 @@ OwnedModel read_unigram(const Entry& entry) {
   });
 }
 
-OwnedModel read_word_level(const Entry& entry) {
+OwnedModel read_word_level(const JsonEntry& entry) {
   entry.allow({"type", "unk_token", "vocab"});
   return make_word_level(read_pieces(entry.at("vocab")), entry.at("unk_token").text());
 }
 
 /// Files of before 2020 do not say the type; the reference tells models by their keys.
-ReadModel by_keys(const Entry& entry) {
+ReadModel by_keys(const JsonEntry& entry) {
   if (entry.find("merges")) return read_byte_pair;
   if (entry.find("max_input_chars_per_word")) return read_word_piece;
   return entry.at("vocab").is_list() ? read_unigram : read_word_level;
@@ -146,7 +146,7 @@ ReadModel by_keys(const Entry& entry) {
 
 }  // namespace
 
-std::unique_ptr<const Model> read_model(const Entry& entry) {
+std::unique_ptr<const Model> read_model(const JsonEntry& entry) {
   if (!entry.find("type")) return by_keys(entry)(entry);
   return component<ReadModel>(entry, {{"WordPiece", read_word_piece},
                                       {"BPE", read_byte_pair},

@@ -10,21 +10,21 @@ namespace dynet_like::nn::text {
 
 namespace {
 
-using ReadNormalizer = Normalizer (*)(const Entry&);
+using ReadNormalizer = Normalizer (*)(const JsonEntry&);
 
 template <void (*change)(AlignedText&)>
-Normalizer read_plain(const Entry& entry) {
+Normalizer read_plain(const JsonEntry& entry) {
   entry.allow({"type"});
   return change;
 }
 
 template <UnicodeForm form>
-Normalizer read_form(const Entry& entry) {
+Normalizer read_form(const JsonEntry& entry) {
   entry.allow({"type"});
   return [](AlignedText& aligned) { bring_into(form, aligned); };
 }
 
-Normalizer read_bert_normalizer(const Entry& entry) {
+Normalizer read_bert_normalizer(const JsonEntry& entry) {
   entry.allow({"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
   BertNormalizerOptions options;
   options.clean_text = entry.flag_or("clean_text", true);
@@ -34,34 +34,34 @@ Normalizer read_bert_normalizer(const Entry& entry) {
   return bert_normalizer(options);
 }
 
-Normalizer read_strip(const Entry& entry) {
+Normalizer read_strip(const JsonEntry& entry) {
   entry.allow({"type", "strip_left", "strip_right"});
   return strip(entry.at("strip_left").flag(), entry.at("strip_right").flag());
 }
 
-Normalizer read_prepend(const Entry& entry) {
+Normalizer read_prepend(const JsonEntry& entry) {
   entry.allow({"type", "prepend"});
   return prepend(entry.at("prepend").text());
 }
 
-Normalizer read_replace(const Entry& entry) {
+Normalizer read_replace(const JsonEntry& entry) {
   entry.allow({"type", "pattern", "content"});
   return replace_matches(read_pattern(entry.at("pattern")), entry.at("content").text());
 }
 
-Normalizer read_charsmap(const Entry& entry) {
+Normalizer read_charsmap(const JsonEntry& entry) {
   entry.allow({"type", "precompiled_charsmap"});
-  const Entry map = entry.at("precompiled_charsmap");
+  const JsonEntry map = entry.at("precompiled_charsmap");
   return map.checked([&]() -> Normalizer {
     const auto charsmap = std::make_shared<const Charsmap>(map.text());
     return [charsmap](AlignedText& aligned) { charsmap->normalise(aligned); };
   });
 }
 
-Normalizer read_normalizers(const Entry& entry) {
+Normalizer read_normalizers(const JsonEntry& entry) {
   entry.allow({"type", "normalizers"});
   std::vector<Normalizer> all;
-  entry.at("normalizers").each_item([&](const Entry& item) {
+  entry.at("normalizers").each_item([&](const JsonEntry& item) {
     all.push_back(read_normalizer(item));
   });
   return [all](AlignedText& aligned) {
@@ -71,7 +71,7 @@ Normalizer read_normalizers(const Entry& entry) {
 
 }  // namespace
 
-const std::string& read_sought(const Entry& entry) {
+const std::string& read_sought(const JsonEntry& entry) {
   constexpr std::size_t kMostBytes = 1000;
   const std::string& text = entry.text();
   if (text.size() > kMostBytes) {
@@ -81,17 +81,17 @@ const std::string& read_sought(const Entry& entry) {
   return text;
 }
 
-Pattern read_pattern(const Entry& entry) {
+Pattern read_pattern(const JsonEntry& entry) {
   entry.allow({"String", "Regex"});
-  if (const std::optional<Entry> string = entry.find("String")) {
+  if (const std::optional<JsonEntry> string = entry.find("String")) {
     const std::string& text = read_sought(*string);
     return text.empty() ? each_regex("") : each_string(text);
   }
-  const Entry regex = entry.at("Regex");
+  const JsonEntry regex = entry.at("Regex");
   return regex.checked([&] { return each_regex(regex.text()); });
 }
 
-Normalizer read_normalizer(const Entry& entry) {
+Normalizer read_normalizer(const JsonEntry& entry) {
   return component<ReadNormalizer>(entry, {{"BertNormalizer", read_bert_normalizer},
                                            {"Lowercase", read_plain<lower_case>},
                                            {"NFC", read_form<UnicodeForm::nfc>},

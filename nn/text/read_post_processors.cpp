@@ -5,12 +5,12 @@ namespace dynet_like::nn::text {
 
 namespace {
 
-using ReadPostProcessor = void (*)(const Entry&, PostProcessor&, bool&);
+using ReadPostProcessor = void (*)(const JsonEntry&, PostProcessor&, bool&);
 
-void add_post_processor(const Entry& entry, PostProcessor& processor, bool& has_template);
+void add_post_processor(const JsonEntry& entry, PostProcessor& processor, bool& has_template);
 
-void set_template(const Entry& entry, PostProcessor& processor, bool& has_template, Template single,
-                  Template pair) {
+void set_template(const JsonEntry& entry, PostProcessor& processor, bool& has_template,
+                  Template single, Template pair) {
   if (has_template) entry.fail("need at most one component that adds tokens");
   has_template = true;
   processor.single = std::move(single);
@@ -18,17 +18,17 @@ void set_template(const Entry& entry, PostProcessor& processor, bool& has_templa
 }
 
 /// ["[SEP]", 102]
-TemplateItem read_token(const Entry& entry, std::uint32_t segment) {
+TemplateItem read_token(const JsonEntry& entry, std::uint32_t segment) {
   TemplateItem item = {-1, {}, segment};
   std::size_t place = 0;
-  entry.each_item([&](const Entry& part) {
+  entry.each_item([&](const JsonEntry& part) {
     if (place++ == 1) item.ids.push_back(part.id());
   });
   if (place != 2) entry.need("a token and its id");
   return item;
 }
 
-void read_bert(const Entry& entry, PostProcessor& processor, bool& has_template) {
+void read_bert(const JsonEntry& entry, PostProcessor& processor, bool& has_template) {
   entry.allow({"type", "sep", "cls"});
   const TemplateItem cls = read_token(entry.at("cls"), 0), sep = read_token(entry.at("sep"), 0);
   const TemplateItem last = {-1, sep.ids, 1};
@@ -36,7 +36,7 @@ void read_bert(const Entry& entry, PostProcessor& processor, bool& has_template)
                {cls, {0, {}, 0}, sep, {1, {}, 1}, last});
 }
 
-void read_roberta(const Entry& entry, PostProcessor& processor, bool& has_template) {
+void read_roberta(const JsonEntry& entry, PostProcessor& processor, bool& has_template) {
   entry.allow({"type", "sep", "cls", "trim_offsets", "add_prefix_space"});
   const TemplateItem cls = read_token(entry.at("cls"), 0), sep = read_token(entry.at("sep"), 0);
   if (entry.at("trim_offsets").flag()) {
@@ -46,17 +46,17 @@ void read_roberta(const Entry& entry, PostProcessor& processor, bool& has_templa
                {cls, {0, {}, 0}, sep, sep, {1, {}, 0}, sep});
 }
 
-void read_byte_level(const Entry& entry, PostProcessor& processor, bool&) {
+void read_byte_level(const JsonEntry& entry, PostProcessor& processor, bool&) {
   entry.allow({"type", "add_prefix_space", "trim_offsets", "use_regex"});
   if (entry.at("trim_offsets").flag()) {
     processor.trimmings.push_back({entry.at("add_prefix_space").flag()});
   }
 }
 
-Template read_template(const Entry& list, const Entry& tokens, bool is_pair) {
+Template read_template(const JsonEntry& list, const JsonEntry& tokens, bool is_pair) {
   Template items;
   std::size_t texts = 0;
-  list.each_item([&](const Entry& item) {
+  list.each_item([&](const JsonEntry& item) {
     item.allow({"Sequence", "SpecialToken"});
     if (const auto text = item.find("Sequence")) {
       const int which = text->at("id").choice<int>({{"A", 0}, {"B", is_pair ? 1 : -1}});
@@ -66,9 +66,9 @@ Template read_template(const Entry& list, const Entry& tokens, bool is_pair) {
       items.push_back({which, {}, text->at("type_id").id()});
       return;
     }
-    const Entry token = item.at("SpecialToken");
+    const JsonEntry token = item.at("SpecialToken");
     TemplateItem added = {-1, {}, token.at("type_id").id()};
-    tokens.at(token.at("id").text()).at("ids").each_item([&](const Entry& id) {
+    tokens.at(token.at("id").text()).at("ids").each_item([&](const JsonEntry& id) {
       added.ids.push_back(id.id());
     });
     items.push_back(std::move(added));
@@ -76,21 +76,21 @@ Template read_template(const Entry& list, const Entry& tokens, bool is_pair) {
   return items;
 }
 
-void read_templates(const Entry& entry, PostProcessor& processor, bool& has_template) {
+void read_templates(const JsonEntry& entry, PostProcessor& processor, bool& has_template) {
   entry.allow({"type", "single", "pair", "special_tokens"});
-  const Entry tokens = entry.at("special_tokens");
+  const JsonEntry tokens = entry.at("special_tokens");
   set_template(entry, processor, has_template, read_template(entry.at("single"), tokens, false),
                read_template(entry.at("pair"), tokens, true));
 }
 
-void read_sequence(const Entry& entry, PostProcessor& processor, bool& has_template) {
+void read_sequence(const JsonEntry& entry, PostProcessor& processor, bool& has_template) {
   entry.allow({"type", "processors"});
-  entry.at("processors").each_item([&](const Entry& item) {
+  entry.at("processors").each_item([&](const JsonEntry& item) {
     add_post_processor(item, processor, has_template);
   });
 }
 
-void add_post_processor(const Entry& entry, PostProcessor& processor, bool& has_template) {
+void add_post_processor(const JsonEntry& entry, PostProcessor& processor, bool& has_template) {
   component<ReadPostProcessor>(entry, {{"BertProcessing", read_bert},
                                        {"RobertaProcessing", read_roberta},
                                        {"ByteLevel", read_byte_level},
@@ -101,7 +101,7 @@ void add_post_processor(const Entry& entry, PostProcessor& processor, bool& has_
 
 }  // namespace
 
-PostProcessor read_post_processor(const Entry& entry) {
+PostProcessor read_post_processor(const JsonEntry& entry) {
   PostProcessor processor;
   bool has_template = false;
   add_post_processor(entry, processor, has_template);

@@ -13,11 +13,11 @@ namespace {
 
 /// Reads added tokens, and adds to `pieces` those that the model lacks, with the next ids. Of
 /// tokens with the same id, the last counts.
-std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
+std::vector<AddedToken> read_added_tokens(const JsonEntry& list, Pieces& pieces) {
   std::vector<AddedToken> tokens;
   std::unordered_map<std::uint32_t, std::size_t> places;  // by id
   std::uint64_t next = pieces.count();
-  list.each_item([&](const Entry& entry) {
+  list.each_item([&](const JsonEntry& entry) {
     entry.allow({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
     AddedToken token;
     token.content = entry.at("content").text();
@@ -29,7 +29,7 @@ std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
     token.special = entry.at("special").flag();
     const std::optional<std::uint32_t> known = pieces.find(token.content);
     const std::uint64_t id = known ? *known : next++;
-    if (const Entry said = entry.at("id"); said.number() != id) {
+    if (const JsonEntry said = entry.at("id"); said.number() != id) {
       said.need("the id " + std::to_string(id) + " of " + detail::quoted_text(token.content) +
                 (known ? ", as in the model" : ", the next one"));
     }
@@ -46,7 +46,7 @@ std::vector<AddedToken> read_added_tokens(const Entry& list, Pieces& pieces) {
 }
 
 /// All pieces that a template adds must be there.
-void check_ids(const Template& items, const Pieces& pieces, const Entry& entry) {
+void check_ids(const Template& items, const Pieces& pieces, const JsonEntry& entry) {
   for (const TemplateItem& item : items) {
     for (const std::uint32_t id : item.ids) {
       if (id < pieces.size()) continue;
@@ -58,7 +58,7 @@ void check_ids(const Template& items, const Pieces& pieces, const Entry& entry) 
 
 /// Other programs have files of the same name. That of Keras is an object, or a text with one in
 /// it.
-void check_kind(const Entry& root) {
+void check_kind(const JsonEntry& root) {
   constexpr const char* kNeed =
       "need a tokenizer of Hugging Face's library, with the key \"model\"; ";
   const bool is_text = root.is_text();
@@ -77,7 +77,7 @@ std::string read_tokenizer_file(const std::string& path) {
 
 std::shared_ptr<const TokenizerParts> parse_tokenizer(std::string_view json,
                                                       const std::string& file) {
-  const Entry root = Entry::parse(json, file);
+  const JsonEntry root = JsonEntry::parse(json, file);
   check_kind(root);
   root.allow({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
               "post_processor", "decoder", "model"});

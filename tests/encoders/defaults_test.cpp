@@ -7,7 +7,7 @@
 #include <string>
 
 #include "nn/encoders/family.h"
-#include "nn/text/entry.h"
+#include "dynet_like/io/json_entry.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/source_text.h"
 
@@ -17,7 +17,6 @@ namespace {
 using encoders::ConfigKey;
 using encoders::Family;
 using encoders::FixedKey;
-using text::Entry;
 
 // Keys that change no output of an encoder: heads, what generates text, and how a program calls it.
 const std::vector<std::string> kHarmless = {"_name_or_path",
@@ -58,23 +57,23 @@ const std::vector<std::string> kHarmless = {"_name_or_path",
                                             "tie_word_embeddings",
                                             "use_cache"};
 
-Entry reference(const std::string& family) {
+JsonEntry reference(const std::string& family) {
   const char* const source = std::getenv("DYNET_LIKE_SOURCE_DIR");
   const std::string file =
       std::string(source != nullptr ? source : ".") + "/tests/encoders/defaults.json";
-  return Entry::parse(source_text(file), file).at(family);
+  return JsonEntry::parse(source_text(file), file).at(family);
 }
 
 class DefaultsTest : public ::testing::TestWithParam<std::string> {
  protected:
-  const Entry reference_ = reference(GetParam());
+  const JsonEntry reference_ = reference(GetParam());
   const Family& family_ = *encoders::find_family(GetParam());
 };
 
 INSTANTIATE_TEST_SUITE_P(Families, DefaultsTest, ::testing::ValuesIn(kFamilies), family_name);
 
 TEST_P(DefaultsTest, AreThoseOfTransformers) {
-  const Entry own = Entry::parse(family_.defaults.to_text(), "own");
+  const JsonEntry own = JsonEntry::parse(family_.defaults.to_text(), "own");
   unsigned compared = 0;
   for (const ConfigKey& key : family_.keys) {
     const auto expected = reference_.find(key.name);
@@ -105,7 +104,7 @@ TEST_P(DefaultsTest, OfFixedKeysAreSupportedIfAbsentKeysAre) {
 
 // A key of a later version of transformers is looked at by somebody.
 TEST_P(DefaultsTest, EveryKeyIsReadOrHarmless) {
-  reference_.each_member([&](const std::string& name, const Entry&) {
+  reference_.each_member([&](const std::string& name, const JsonEntry&) {
     const auto is_name = [&](const auto& key) {
       return key.name == name || key.name.starts_with(name + '/');
     };
@@ -118,12 +117,12 @@ TEST_P(DefaultsTest, EveryKeyIsReadOrHarmless) {
 
 // Which layers of ModernBERT are global, and its rotary positions, are in nested keys there.
 TEST(ModernBertDefaultsTest, AreThoseOfTransformers) {
-  const Entry expected = reference("modernbert"), rope = expected.at("rope_parameters");
+  const JsonEntry expected = reference("modernbert"), rope = expected.at("rope_parameters");
   const EncoderConfig config = EncoderConfig::of("modernbert");
   EXPECT_EQ(rope.at("full_attention").at("rope_theta").real(), config.global_theta);
   EXPECT_EQ(rope.at("sliding_attention").at("rope_theta").real(), config.local_theta);
   unsigned layer = 0;
-  expected.at("layer_types").each_item([&](const Entry& kind) {
+  expected.at("layer_types").each_item([&](const JsonEntry& kind) {
     EXPECT_EQ(kind.text() == "full_attention", layer++ % config.global_every == 0);
   });
   EXPECT_EQ(layer, config.layers);

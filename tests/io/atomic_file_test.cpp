@@ -85,6 +85,19 @@ TEST_F(AtomicFileTest, ReplacesAFileAtCommitOnly) {
   EXPECT_THROW(write_atomically(folder_ / "none" / "file", "new"), FileError);
 }
 
+TEST_F(AtomicFileTest, KeepsPermissionsAndFollowsLinks) {
+  const fs::path real = folder_ / "real", link = folder_ / "link";
+  write_atomically(real, "old");
+  fs::permissions(real, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("real", link);
+  write_atomically(link, "new");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(contents("real"), "new");
+  EXPECT_EQ(fs::status(real).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_THROW(write_atomically("/dev/null", "new"), FileError);
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
 // Else a computer that loses its power may find a name without the bytes.
 TEST_F(AtomicFileTest, BytesAreOnTheDiskBeforeTheNameIs) {
   for (const std::size_t size : {0u, 4u, 100'000u}) {

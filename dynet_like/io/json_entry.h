@@ -1,4 +1,4 @@
-// Values of a JSON file with their keys, so that messages say where a fault is.
+// Values of a JSON file with their keys, so that messages say where a fault is; for all readers.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,25 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::nn::text {
+namespace dynet_like {
 
 /// A value of a JSON file and its key, such as "model.vocab". All functions throw FileError with
 /// the key for a value of another kind.
-class Entry {
+class JsonEntry {
  public:
+  /// Whether an object may have a key again, whose last value then counts.
+  enum class Keys { any, unique };
+
   /// Parses a file whose depth and number of values are bounded. Throws FileError.
-  static Entry parse(std::string_view json, const std::string& file);
+  static JsonEntry parse(std::string_view json, const std::string& file, Keys keys = Keys::any);
 
   [[noreturn]] void fail(const std::string& what) const;
   /// Fails with the value.
   [[noreturn]] void need(const std::string& kind) const;
 
   /// The value of a key; empty if it is missing or null.
-  std::optional<Entry> find(const std::string& key) const;
-  Entry at(const std::string& key) const;
+  std::optional<JsonEntry> find(const std::string& key) const;
+  JsonEntry at(const std::string& key) const;
   bool flag_or(const std::string& key, bool otherwise) const;
   /// Fails if there are more values in it: the work for a text grows with its components.
   void check_values(std::size_t most) const;
@@ -45,8 +48,8 @@ class Entry {
   char32_t character() const;  ///< a text of one
   std::string json() const;    ///< the value as JSON without spaces
 
-  void each_item(const std::function<void(const Entry&)>& f) const;
-  void each_member(const std::function<void(const std::string&, const Entry&)>& f) const;
+  void each_item(const std::function<void(const JsonEntry&)>& f) const;
+  void each_member(const std::function<void(const std::string&, const JsonEntry&)>& f) const;
 
   /// Calls f, and adds file and key to its errors.
   template <class F>
@@ -71,12 +74,12 @@ class Entry {
 
  private:
   struct Document;
-  Entry(std::shared_ptr<const Document> document, const void* value, std::string key);
-  Entry child(const void* value, const std::string& key) const;
+  JsonEntry(std::shared_ptr<const Document> document, const void* value, std::string key);
+  JsonEntry child(const void* value, const std::string& key) const;
 
   std::shared_ptr<const Document> document_;
   const void* value_;  // of the library that parses
   std::string key_;
 };
 
-}  // namespace dynet_like::nn::text
+}  // namespace dynet_like
