@@ -347,38 +347,6 @@ TEST_F(ModelFileTest, ACheckpointThatDoesNotFitChangesNothing) {
             std::string::npos);
 }
 
-TEST_F(ModelFileTest, ATruncatedFileChangesNothing) {
-  Training training(1, DType::f32, adam_);
-  training.step();
-  save_checkpoint(path("whole"), training.model, *training.trainer, training.random);
-  training.step();
-  const Snapshot before(training);
-  const std::string whole = contents("whole");
-  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 50) {
-    std::ofstream(path(), std::ios::binary) << whole.substr(0, size);
-    EXPECT_THROW(load_parameters(path(), training.model), FileError) << size;
-    EXPECT_THROW(load_checkpoint(path(), training.model, *training.trainer, training.random),
-                 FileError)
-        << size;
-  }
-  EXPECT_THROW(load_parameters(path("missing"), training.model), FileError);
-  EXPECT_TRUE(Snapshot(training) == before);
-}
-
-TEST_F(ModelFileTest, ACorruptedHeaderChangesNothing) {
-  Training training(1, DType::f32, sgd_);
-  save_parameters(path("whole"), training.model);
-  const Snapshot before(training);
-  const std::string text = contents("whole");
-  for (std::size_t i = 0; i <= text.find('}'); ++i) {
-    std::string corrupted = text;
-    corrupted[i] = static_cast<char>(corrupted[i] ^ 0x04);
-    std::ofstream(path(), std::ios::binary) << corrupted;
-    EXPECT_THROW(load_parameters(path(), training.model), FileError) << i;
-  }
-  EXPECT_TRUE(Snapshot(training) == before);
-}
-
 // A child process with a limit on file sizes, which stands for a full disk or a kill. It cannot use
 // a GPU that its parent has opened.
 TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
