@@ -41,6 +41,8 @@ class RunningServer {
 
   unsigned short port() const { return server_.port(); }
   void stop() { server_.stop(); }
+  /// Waits until so many requests wait to be run. False if they do not.
+  bool has_waiting(double count) const;
   /// Throws what `run` throws.
   void wait() { ended_.get(); }
   bool has_ended() { return ended_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
@@ -126,6 +128,18 @@ bool eventually(Condition condition) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return true;
+}
+
+inline bool RunningServer::has_waiting(double count) const {
+  return eventually([&] { return metric(port(), "dynet_like_queue_length") == count; });
+}
+
+/// The answer to a text, which a thread of its own asks for.
+template <class AnyServer>
+std::future<std::string> ask(const AnyServer& server, std::string text) {
+  return std::async(std::launch::async, [port = server.port(), text = std::move(text)] {
+    return post(port, text).body();
+  });
 }
 
 /// Handlers wait at it until the test opens it; it is open when it is destroyed.

@@ -88,7 +88,7 @@ TEST_F(ProtocolTest, WhereABodyEnds) {
   }
   for (const std::string length :
        {"-2", "+2", "0x2", "2 2", "2,3", "2\r\nContent-Length: 3", "", "2;", "18446744073709551618",
-        "2\r\n 2", "2.0", "2\r\nTransfer-Encoding: chunked"}) {
+        "99999999999999999999999", "2\r\n 2", "2.0", "2\r\nTransfer-Encoding: chunked"}) {
     cases.push_back({post_with(kHost + "Content-Length: " + length + "\r\n"), 400, false, ""});
   }
   cases.push_back(
@@ -132,6 +132,7 @@ TEST_F(ProtocolTest, Chunks) {
           {kChunked + " 2\r\nhi\r\n0\r\n\r\n", 400, false, ""},
           {kChunked + "-1\r\nhi\r\n0\r\n\r\n", 400, false, ""},
           {kChunked + "\r\nhi\r\n0\r\n\r\n", 400, false, ""},
+          {kChunked + "xyz\r\n", 400, false, ""},
           {kChunked + "10000000000000002\r\nhi\r\n0\r\n\r\n", 400, false, ""},
           {kChunked + "0\r\nX : y\r\n\r\n", 400, false, ""},
           {kChunked + "0\r\nContent-Length: 3\r\n\r\n", 400, false, ""},
@@ -160,6 +161,10 @@ TEST_F(ProtocolTest, LinesAndVersions) {
           {"\n" + good, 400, false, ""},
           {"\r" + good, 400, false, ""},
           {"\x16\x03\x01 a greeting of TLS", 400, false, ""},
+          {std::string("\0\1\2\3\r\n\r\n", 8), 400, false, ""},
+          {"hello\r\n\r\n", 400, false, ""},
+          {"POST / HTTP\r\n\r\n", 400, false, ""},
+          {post_with(kHost + "no colon\r\n"), 400, false, ""},
           {"POST / HTTP/1.1\n" + kHost + "Content-Length: 2\n\nhi", 400, false, ""},
           {post_with(kHost + "X: a\nContent-Length: 2\r\n"), 400, false, ""},
           {post_with(kHost + "X: a\rContent-Length: 2\r\n"), 400, false, ""},

@@ -55,16 +55,13 @@ void expect_batches_of_the_same_bits(unsigned threads) {
         return walk(walker, graph, text);
       },
       options);
-  auto first = std::async(std::launch::async, [&] { return post(server.port(), "gate").body(); });
+  auto first = ask(server, "gate");
   gate.wait_until_reached();
   std::vector<std::future<std::string>> answers;
   for (unsigned i = 0; i < kRequests; ++i) {
-    answers.push_back(std::async(std::launch::async, [&server, i] {
-      return post(server.port(), std::to_string(i)).body();
-    }));
+    answers.push_back(ask(server, std::to_string(i)));
   }
-  EXPECT_TRUE(
-      eventually([&] { return metric(server.port(), "dynet_like_queue_length") == kRequests; }));
+  EXPECT_TRUE(server.has_waiting(kRequests));
   gate.open();
   for (unsigned i = 0; i < kRequests; ++i) EXPECT_EQ(answers[i].get(), expected[i]) << i;
   EXPECT_EQ(first.get(), "gate");
@@ -89,7 +86,7 @@ TEST(ServerTest, ARequestJoinsOthersThatRun) {
       if (second_has_run) return text;
     }
   });
-  auto first = std::async(std::launch::async, [&] { return post(server.port(), "first").body(); });
+  auto first = ask(server, "first");
   begun.wait_until_reached();
   EXPECT_EQ(post(server.port(), "second").body(), "second");
   EXPECT_EQ(first.get(), "first");
@@ -109,8 +106,7 @@ TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
       options);
   std::vector<std::future<std::string>> answers;
   for (int i = 0; i < 12; ++i) {
-    answers.push_back(
-        std::async(std::launch::async, [&] { return post(server.port(), "x").body(); }));
+    answers.push_back(ask(server, "x"));
   }
   for (auto& answer : answers) EXPECT_EQ(answer.get(), "x");
   EXPECT_LE(most, 3);
@@ -134,8 +130,7 @@ TEST(ServerTest, ManyThatWaitComeInGroups) {
   std::vector<std::future<std::string>> answers;
   const auto ask = [&](int count) {
     for (int i = 0; i < count; ++i) {
-      answers.push_back(
-          std::async(std::launch::async, [&] { return post(server.port(), "x").body(); }));
+      answers.push_back(ask(server, "x"));
     }
   };
   const auto waiting = [&] { return metric(server.port(), "dynet_like_queue_length"); };
@@ -173,7 +168,7 @@ TEST(ServerTest, AnExceptionIsTheAnswerOfItsRequestOnly) {
     answers.push_back(
         std::async(std::launch::async, [&, text] { return post(server.port(), text); }));
   }
-  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 6; }));
+  EXPECT_TRUE(server.has_waiting(6));
   gate.open();
   const std::vector<unsigned> statuses = {500, 200, 400, 500, 500, 200};
   const std::vector<std::string> parts = {"my message",       "9.0",    "no such word",
@@ -192,11 +187,11 @@ TEST(ServerTest, AFullQueueRefuses) {
   options.queue_length = 2;
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
-  auto first = std::async(std::launch::async, [&] { return post(server.port(), "a").body(); });
+  auto first = ask(server, "a");
   gate.wait_until_reached();
-  auto second = std::async(std::launch::async, [&] { return post(server.port(), "b").body(); });
-  auto third = std::async(std::launch::async, [&] { return post(server.port(), "c").body(); });
-  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 2; }));
+  auto second = ask(server, "b");
+  auto third = ask(server, "c");
+  EXPECT_TRUE(server.has_waiting(2));
   const auto refused = post(server.port(), "d");
   EXPECT_EQ(refused.result_int(), 503u);
   EXPECT_EQ(refused[http::field::retry_after], "1");
@@ -213,7 +208,7 @@ TEST(ServerTest, WhatWaitsTooLongIsNeverComputed) {
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return ++runs, gate.pass(), text; },
       options);
-  auto first = std::async(std::launch::async, [&] { return post(server.port(), "a").body(); });
+  auto first = ask(server, "a");
   gate.wait_until_reached();
   EXPECT_EQ(post(server.port(), "b").result_int(), 504u);  // while the first one still runs
   EXPECT_EQ(metric(server.port(), "dynet_like_queue_length"), 0);
@@ -312,8 +307,7 @@ TEST(ServerTest, ABatchThatFailedKeepsNoPlaces) {
   ask("gate");
   gate.wait_until_reached();
   for (std::size_t i = 0; i < kRequests; ++i) ask("x");
-  EXPECT_TRUE(
-      eventually([&] { return metric(server.port(), "dynet_like_queue_length") == kRequests; }));
+  EXPECT_TRUE(server.has_waiting(kRequests));
   {
     const LimitedAddressSpace limited(2 * kStack + kStack / 2);
     gate.open();

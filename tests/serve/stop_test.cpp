@@ -23,14 +23,11 @@ TEST(ServerStopTest, WhatWaitsIsAnswered) {
   Client idle(server.port()), unfinished(server.port()), open(server.port());
   unfinished.send("POST / HT");
   std::vector<std::future<std::string>> answers;
-  const auto ask = [&] {
-    answers.push_back(
-        std::async(std::launch::async, [&] { return post(server.port(), "x").body(); }));
-  };
+  const auto ask = [&] { answers.push_back(ask(server, "x")); };
   ask();
   gate.wait_until_reached();
   for (int i = 0; i < 7; ++i) ask();
-  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 7; }));
+  EXPECT_TRUE(server.has_waiting(7));
   server.stop();
   server.stop();
   EXPECT_TRUE(eventually([&] {
@@ -57,11 +54,11 @@ TEST(ServerStopTest, WhatWaitsBeyondTheLimitIsRefused) {
   options.stop_timeout = std::chrono::milliseconds(50);
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
-  auto first = std::async(std::launch::async, [&] { return post(server.port(), "a").body(); });
+  auto first = ask(server, "a");
   gate.wait_until_reached();
   auto second =
       std::async(std::launch::async, [&] { return post(server.port(), "b").result_int(); });
-  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 1; }));
+  EXPECT_TRUE(server.has_waiting(1));
   server.stop();
   EXPECT_EQ(second.get(), 503u);
   gate.open();
@@ -80,7 +77,7 @@ TEST(ServerStopTest, AHandlerMayStopIt) {
       },
       options);
   itself = &server;
-  auto answer = std::async(std::launch::async, [&] { return post(server.port(), "last").body(); });
+  auto answer = ask(server, "last");
   server.run();
   EXPECT_EQ(answer.get(), "last");
   EXPECT_THROW(server.run(), UsageError);
