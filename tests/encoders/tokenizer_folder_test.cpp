@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "nn/text/tokenizer.h"
 #include "tests/encoders/small_encoders.h"
@@ -66,185 +68,120 @@ std::string unigram_json() {
   return json.text();
 }
 
+// A line of kCases: the test's name, the model_type, a text, its ids, and the files of the folder.
 struct Case {
   std::string name, model_type, text;
-  std::map<std::string, std::string> files;
   std::vector<std::uint32_t> ids;
+  std::map<std::string, std::string> files;
 };
 
-// Expected: AutoTokenizer of transformers 5.24, where no comment says otherwise.
+// Expected: AutoTokenizer of transformers 5.24, where no comment says otherwise. Without settings
+// the file says all; AutoTokenizer would take the class's defaults for NoSettingsCased. "bert" and
+// so on behind tokenizer.json and the files of pieces stand for the texts of `contents_of`. A line
+// that begins with blanks goes on with the one before.
+constexpr char kCases[] = R"(
+NoSettings | bert | A Cat | 2 5 6 3 | tokenizer.json=bert lower
+NoSettingsCased | bert | A Cat | 2 8 9 3 | tokenizer.json=bert
+Cased | bert | A Cat | 2 8 9 3 | tokenizer.json=bert lower | config={"do_lower_case":false}
+CasedDistil | distilbert | A Cat | 2 8 9 3 | tokenizer.json=bert lower
+    | config={"do_lower_case":false,"tokenizer_class":"DistilBertTokenizer"}
+CasedElectra | electra | A Cat | 2 8 9 3 | tokenizer.json=bert lower
+    | config={"do_lower_case":false,"tokenizer_class":"ElectraTokenizerFast"}
+LowerCase | bert | A Cat | 2 5 6 3 | tokenizer.json=bert | config={"do_lower_case":true}
+DefaultOfTheClass | bert | A Cat | 2 5 6 3 | tokenizer.json=bert | config={}
+ClassOfTheConfig | modernbert | A Cat | 2 5 6 3 | tokenizer.json=bert lower
+    | config={"do_lower_case":false}
+ClassWithoutSettings | bert | A Cat | 2 5 6 3 | tokenizer.json=bert lower
+    | config={"do_lower_case":false,"tokenizer_class":"PreTrainedTokenizerFast"}
+Accents | bert | á | 2 5 3 | tokenizer.json=bert lower | config={}
+AccentsStay | bert | á | 2 10 3 | tokenizer.json=bert lower | config={"strip_accents":false}
+Ideographs | bert | a中 | 2 5 1 3 | tokenizer.json=bert lower | config={}
+IdeographsStay | bert | a中 | 2 11 3 | tokenizer.json=bert lower
+    | config={"tokenize_chinese_chars":false}
+AddedTokens | bert | cat<NEW> | 2 6 12 3 | tokenizer.json=bert lower | added={"<new>":12}
+AddedTokensOfTheConfig | bert | cat<new> | 2 6 12 3 | tokenizer.json=bert lower
+    | config={"added_tokens_decoder":{"12":{"content":"<new>","special":true}}}
+AddedTokensAreNotNormalised | bert | cat<NEW> | 2 6 1 1 1 3 | tokenizer.json=bert lower
+    | config={"added_tokens_decoder":{"12":{"content":"<new>","special":true}}}
+AddedTokensWithOptions | bert | a <new>a | 2 5 1 1 1 5 3 | tokenizer.json=bert lower
+    | config={"added_tokens_decoder":{"12":{"content":"<new>","single_word":true,"special":true}}}
+OptionsOfKnownTokens | bert | a[SEP]a | 2 5 1 1 1 5 3 | tokenizer.json=bert lower
+    | config={"added_tokens_decoder":{"3":{"content":"[SEP]","single_word":true,
+   "normalized":false,"special":true}}}
+AdditionalTokens | bert | cat<new> | 2 6 12 3 | tokenizer.json=bert lower
+    | config={"additional_special_tokens":["<new>"]}
+AdditionalTokensOfTheMap | bert | cat<new> | 2 6 12 3 | tokenizer.json=bert lower
+    | map={"additional_special_tokens":["<new>"]}
+AListMakesTheMapVoid | bert | cat<new> | 2 6 1 1 1 3 | tokenizer.json=bert lower
+    | config={"added_tokens_decoder":{}}
+    | map={"additional_special_tokens":["<new>"]}
+Vocabulary | bert | A Cats [SEP] | 2 5 6 7 3 3 | vocab.txt=bert
+VocabularyCased | electra | A Cats | 2 8 9 7 3 | vocab.txt=bert | config={"do_lower_case":false}
+VocabularyOfWindows | distilbert | A Cats | 2 5 6 7 3 | vocab.txt=windows | added={"<new>":8}
+VocabularyWithAddedTokens | bert | a<new> | 2 5 10 3 | vocab.txt=bert | added={"<new>":10}
+Roberta | roberta | a b | 0 2 6 1 | tokenizer.json=roberta
+RobertaPrefix | roberta | a b | 0 5 6 1 | tokenizer.json=roberta | config={"add_prefix_space":true}
+RobertaNoPrefix | roberta | a b | 0 2 6 1 | tokenizer.json=roberta prefix | config={}
+Merges | roberta | a b | 0 2 6 1 | vocab.json=roberta | merges.txt=roberta
+MergesWithPrefix | roberta | a b | 0 5 6 1 | vocab.json=roberta
+    | merges.txt=windows
+    | config={"add_prefix_space":true}
+Deberta | deberta-v2 | A! | 1 3 7 | tokenizer.json=unigram | config={"do_lower_case":false}
+DebertaLowerCase | deberta-v2 | A! | 1 2 7 | tokenizer.json=unigram | config={"do_lower_case":true}
+DebertaPunctuation | deberta-v2 | a!a | 1 2 8 2 | tokenizer.json=unigram
+    | config={"split_by_punct":true}
+UnigramNoPrefix | xlm-roberta | a A | 1 5 3 | tokenizer.json=unigram
+    | config={"add_prefix_space":false}
+LowerCaseOfSentences | modernbert | A | 1 2 | tokenizer.json=unigram
+    | sentence_bert_config.json={"do_lower_case":true}
+)";
+
+std::string contents_of(const std::string& file, const std::string& name) {
+  if (file == "vocab.txt") {
+    const std::string end = name == "windows" ? "\r\n" : "\n";
+    std::string text;
+    for (const char* piece : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "cat", "##s"}) {
+      text += piece + end;
+    }
+    return name == "windows" ? text : text + "A\nCat\n";
+  }
+  if (file == "vocab.json") return R"({"<s>":0,"</s>":1,"a":2,"b":3,"Ġ":4,"Ġa":5,"Ġb":6})";
+  if (file == "merges.txt") {
+    return name == "windows" ? "Ġ a\r\nĠ b" : "#version: 0.2\nĠ a\nĠ b\n";
+  }
+  if (file != "tokenizer.json") return name;
+  if (name == "unigram") return unigram_json();
+  return name.starts_with("bert") ? bert_json(name == "bert lower")
+                                  : roberta_json(name == "roberta prefix");
+}
+
 std::vector<Case> cases() {
-  const std::string config = "tokenizer_config.json", added = "added_tokens.json",
-                    map = "special_tokens_map.json", json = "tokenizer.json";
-  const std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\ncat\n##s\nA\nCat\n";
-  const std::string pieces = R"({"<s>":0,"</s>":1,"a":2,"b":3,"Ġ":4,"Ġa":5,"Ġb":6})";
-  const auto decoder = [](const std::string& options) {
-    return R"({"added_tokens_decoder":{"12":{"content":"<new>",)" + options + "}}}";
-  };
-  return {
-      {"NoSettings", "bert", "A Cat", {{json, bert_json(true)}}, {2, 5, 6, 3}},
-      // Without settings the file says all. AutoTokenizer would take the class's defaults.
-      {"NoSettingsCased", "bert", "A Cat", {{json, bert_json(false)}}, {2, 8, 9, 3}},
-      {"Cased",
-       "bert",
-       "A Cat",
-       {{json, bert_json(true)}, {config, R"({"do_lower_case":false})"}},
-       {2, 8, 9, 3}},
-      {"CasedDistil",
-       "distilbert",
-       "A Cat",
-       {{json, bert_json(true)},
-        {config, R"({"do_lower_case":false,"tokenizer_class":"DistilBertTokenizer"})"}},
-       {2, 8, 9, 3}},
-      {"CasedElectra",
-       "electra",
-       "A Cat",
-       {{json, bert_json(true)},
-        {config, R"({"do_lower_case":false,"tokenizer_class":"ElectraTokenizerFast"})"}},
-       {2, 8, 9, 3}},
-      {"LowerCase",
-       "bert",
-       "A Cat",
-       {{json, bert_json(false)}, {config, R"({"do_lower_case":true})"}},
-       {2, 5, 6, 3}},
-      {"DefaultOfTheClass",
-       "bert",
-       "A Cat",
-       {{json, bert_json(false)}, {config, "{}"}},
-       {2, 5, 6, 3}},
-      {"ClassOfTheConfig",
-       "modernbert",
-       "A Cat",
-       {{json, bert_json(true)}, {config, R"({"do_lower_case":false})"}},
-       {2, 5, 6, 3}},
-      {"ClassWithoutSettings",
-       "bert",
-       "A Cat",
-       {{json, bert_json(true)},
-        {config, R"({"do_lower_case":false,"tokenizer_class":"PreTrainedTokenizerFast"})"}},
-       {2, 5, 6, 3}},
-      {"Accents", "bert", "á", {{json, bert_json(true)}, {config, "{}"}}, {2, 5, 3}},
-      {"AccentsStay",
-       "bert",
-       "á",
-       {{json, bert_json(true)}, {config, R"({"strip_accents":false})"}},
-       {2, 10, 3}},
-      {"Ideographs", "bert", "a中", {{json, bert_json(true)}, {config, "{}"}}, {2, 5, 1, 3}},
-      {"IdeographsStay",
-       "bert",
-       "a中",
-       {{json, bert_json(true)}, {config, R"({"tokenize_chinese_chars":false})"}},
-       {2, 11, 3}},
-      {"AddedTokens",
-       "bert",
-       "cat<NEW>",
-       {{json, bert_json(true)}, {added, R"({"<new>":12})"}},
-       {2, 6, 12, 3}},
-      {"AddedTokensOfTheConfig",
-       "bert",
-       "cat<new>",
-       {{json, bert_json(true)}, {config, decoder(R"("special":true)")}},
-       {2, 6, 12, 3}},
-      {"AddedTokensAreNotNormalised",
-       "bert",
-       "cat<NEW>",
-       {{json, bert_json(true)}, {config, decoder(R"("special":true)")}},
-       {2, 6, 1, 1, 1, 3}},
-      {"AddedTokensWithOptions",
-       "bert",
-       "a <new>a",
-       {{json, bert_json(true)}, {config, decoder(R"("single_word":true,"special":true)")}},
-       {2, 5, 1, 1, 1, 5, 3}},
-      {"OptionsOfKnownTokens",
-       "bert",
-       "a[SEP]a",
-       {{json, bert_json(true)},
-        {config, R"({"added_tokens_decoder":{"3":{"content":"[SEP]","single_word":true,
-          "normalized":false,"special":true}}})"}},
-       {2, 5, 1, 1, 1, 5, 3}},
-      {"AdditionalTokens",
-       "bert",
-       "cat<new>",
-       {{json, bert_json(true)}, {config, R"({"additional_special_tokens":["<new>"]})"}},
-       {2, 6, 12, 3}},
-      {"AdditionalTokensOfTheMap",
-       "bert",
-       "cat<new>",
-       {{json, bert_json(true)}, {map, R"({"additional_special_tokens":["<new>"]})"}},
-       {2, 6, 12, 3}},
-      {"AListMakesTheMapVoid",
-       "bert",
-       "cat<new>",
-       {{json, bert_json(true)},
-        {config, R"({"added_tokens_decoder":{}})"},
-        {map, R"({"additional_special_tokens":["<new>"]})"}},
-       {2, 6, 1, 1, 1, 3}},
-      {"Vocabulary", "bert", "A Cats [SEP]", {{"vocab.txt", vocabulary}}, {2, 5, 6, 7, 3, 3}},
-      {"VocabularyCased",
-       "electra",
-       "A Cats",
-       {{"vocab.txt", vocabulary}, {config, R"({"do_lower_case":false})"}},
-       {2, 8, 9, 7, 3}},
-      {"VocabularyOfWindows",
-       "distilbert",
-       "A Cats",
-       {{"vocab.txt", "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\n[MASK]\r\na\r\ncat\r\n##s\r\n"},
-        {added, R"({"<new>":8})"}},
-       {2, 5, 6, 7, 3}},
-      {"VocabularyWithAddedTokens",
-       "bert",
-       "a<new>",
-       {{"vocab.txt", vocabulary}, {added, R"({"<new>":10})"}},
-       {2, 5, 10, 3}},
-      {"Roberta", "roberta", "a b", {{json, roberta_json(false)}}, {0, 2, 6, 1}},
-      {"RobertaPrefix",
-       "roberta",
-       "a b",
-       {{json, roberta_json(false)}, {config, R"({"add_prefix_space":true})"}},
-       {0, 5, 6, 1}},
-      {"RobertaNoPrefix",
-       "roberta",
-       "a b",
-       {{json, roberta_json(true)}, {config, "{}"}},
-       {0, 2, 6, 1}},
-      {"Merges",
-       "roberta",
-       "a b",
-       {{"vocab.json", pieces}, {"merges.txt", "#version: 0.2\nĠ a\nĠ b\n"}},
-       {0, 2, 6, 1}},
-      {"MergesWithPrefix",
-       "roberta",
-       "a b",
-       {{"vocab.json", pieces},
-        {"merges.txt", "Ġ a\r\nĠ b"},
-        {config, R"({"add_prefix_space":true})"}},
-       {0, 5, 6, 1}},
-      {"Deberta",
-       "deberta-v2",
-       "A!",
-       {{json, unigram_json()}, {config, R"({"do_lower_case":false})"}},
-       {1, 3, 7}},
-      {"DebertaLowerCase",
-       "deberta-v2",
-       "A!",
-       {{json, unigram_json()}, {config, R"({"do_lower_case":true})"}},
-       {1, 2, 7}},
-      {"DebertaPunctuation",
-       "deberta-v2",
-       "a!a",
-       {{json, unigram_json()}, {config, R"({"split_by_punct":true})"}},
-       {1, 2, 8, 2}},
-      {"UnigramNoPrefix",
-       "xlm-roberta",
-       "a A",
-       {{json, unigram_json()}, {config, R"({"add_prefix_space":false})"}},
-       {1, 5, 3}},
-      {"LowerCaseOfSentences",
-       "modernbert",
-       "A",
-       {{json, unigram_json()}, {"sentence_bert_config.json", R"({"do_lower_case":true})"}},
-       {1, 2}},
-  };
+  const std::map<std::string, std::string> names = {{"config", "tokenizer_config.json"},
+                                                    {"added", "added_tokens.json"},
+                                                    {"map", "special_tokens_map.json"}};
+  std::string table = kCases;
+  for (std::size_t at; (at = table.find("\n   ")) != table.npos;) table.erase(at, 4);
+  std::vector<Case> all;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> cells;
+    for (std::size_t begin = 0; !line.empty() && begin != line.npos;) {
+      const std::size_t end = line.find(" | ", begin);
+      cells.push_back(line.substr(begin, end - begin));
+      begin = end == line.npos ? end : end + 3;
+    }
+    if (cells.empty()) continue;
+    Case& each = all.emplace_back(Case{cells[0], cells[1], cells[2], {}, {}});
+    std::istringstream ids(cells[3]);
+    for (std::uint32_t id; ids >> id;) each.ids.push_back(id);
+    for (std::size_t i = 4; i < cells.size(); ++i) {
+      const std::size_t sign = cells[i].find('=');
+      const auto known = names.find(cells[i].substr(0, sign));
+      const std::string file = known == names.end() ? cells[i].substr(0, sign) : known->second;
+      each.files[file] = contents_of(file, cells[i].substr(sign + 1));
+    }
+  }
+  return all;
 }
 
 class TokenizerFolderTest : public EncoderFolder {
