@@ -16,11 +16,12 @@ struct WordNormalisation {
 };
 
 /// The normalised word: "Boeing-747" becomes "boeing-000". Each character is converted by itself,
-/// as in Unicode 14, independently of its neighbours and of the language: "ΣΑΣ" becomes "σασ".
+/// as in the Unicode of the library utf8proc, independently of its neighbours and of the language:
+/// "ΣΑΣ" becomes "σασ".
 /// Bytes that are not UTF-8 stay unchanged. Normalising twice is the same as once.
 std::string normalised(std::string_view word, WordNormalisation normalisation);
 
-/// The word with its small letters made capital; the inverse of `lower_case`, where there is one.
+/// The word with its small letters made capital, each by itself.
 std::string capitalised(std::string_view word);
 
 }  // namespace dynet_like::nn
