@@ -13,7 +13,7 @@
 namespace dynet_like::nn {
 namespace {
 
-constexpr char kExample[] = "9\t( ( ( [MAX 2 ) 9 ) ] )";
+constexpr char kListOps[] = "9\t( ( ( [MAX 2 ) 9 ) ] )";
 
 Tree parse(const std::string& line, const ListOpsFileOptions& options = {}) {
   return parse_listops(line, "listops.tsv", 7, options);
@@ -42,13 +42,13 @@ void expect_error(const std::string& line, std::size_t column, const std::string
 }
 
 TEST(ListOps, LabelsCompleteExpressionsOnly) {
-  const Tree tree = parse(kExample);
+  const Tree tree = parse(kListOps);
   EXPECT_EQ(tree.words(), (std::vector<std::string>{"[MAX", "2", "9", "]"}));
   std::vector<std::int32_t> labels;
   for (const Tree::Node& node : tree.nodes()) labels.push_back(node.label);
   EXPECT_EQ(labels, (std::vector<std::int32_t>{-1, 2, -1, 9, -1, -1, 9}));
   EXPECT_EQ(listops_values(tree), labels);
-  EXPECT_EQ(listops_string(tree), kExample + 2);
+  EXPECT_EQ(listops_string(tree), kListOps + 2);
   EXPECT_EQ(count_operators(tree), 1u);
   EXPECT_EQ(listops_depth(tree), 2u);
   const Tree digit = parse("7\t7\r");
@@ -150,7 +150,7 @@ TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
 
 TEST(ListOps, ReadsStreamsAndNamesLines) {
   EXPECT_EQ(
-      read_listops(TextSource::of(std::string(kExample) + "\r\n\n3\t3\n", "listops.tsv")).size(),
+      read_listops(TextSource::of(std::string(kListOps) + "\r\n\n3\t3\n", "listops.tsv")).size(),
       2u);
   expect_file_error([&] { read_listops(TextSource::of("3\t3\n4\t3\n", "listops.tsv")); }, 2, 1, "");
 }

@@ -33,7 +33,7 @@ std::vector<float> numbers_of(const ParameterCollection& model, const std::strin
   return all;
 }
 
-std::vector<float> output_of(const Encoder& encoder) {
+std::vector<float> tuned_output_of(const Encoder& encoder) {
   ComputationGraph graph({.inference = true});
   return as_vector(encoder(graph, {1, 2, 3, 4}).value());
 }
@@ -88,18 +88,18 @@ TEST_P(FineTuningTest, FrozenPartsDoNotChange) {
 TEST_P(FineTuningTest, AdaptersLearnAlone) {
   ParameterCollection model;
   const Encoder base(model, config()), encoder = base.with_adapters(model, {.rank = 2});
-  EXPECT_EQ(output_of(encoder), output_of(base));  // B is 0
+  EXPECT_EQ(tuned_output_of(encoder), tuned_output_of(base));  // B is 0
   const std::vector<float> own = numbers_of(model, "/encoder/");
   train(model, encoder, encoder.groups());
   EXPECT_EQ(numbers_of(model, "/encoder/"), own);
-  const std::vector<float> tuned = output_of(encoder);
-  EXPECT_NE(tuned, output_of(base));
+  const std::vector<float> tuned = tuned_output_of(encoder);
+  EXPECT_NE(tuned, tuned_output_of(base));
   EXPECT_EQ(message_of<UsageError>([&] { encoder.save("nowhere"); }),
             "[Encoder] need adapters that are merged to save nowhere; got others: call "
             "merge_adapters()");
   encoder.merge_adapters();
-  const std::vector<float> merged = output_of(base);
-  EXPECT_EQ(output_of(encoder), merged);
+  const std::vector<float> merged = tuned_output_of(base);
+  EXPECT_EQ(tuned_output_of(encoder), merged);
   for (std::size_t i = 0; i < tuned.size(); ++i) EXPECT_NEAR(merged[i], tuned[i], 2e-5f);
 }
 

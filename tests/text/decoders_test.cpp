@@ -21,7 +21,7 @@ std::string decoded(const std::string& decoder, const std::vector<std::string>& 
   return tokenizer.decode(ids);
 }
 
-struct Case {
+struct DecoderCase {
   const char* decoder;
   std::vector<std::string> pieces;
   const char* expected;
@@ -30,7 +30,7 @@ struct Case {
 const std::string kByteLevel =
     R"({"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true})";
 
-const Case kCases[] = {
+const DecoderCase kCases[] = {
     {"null", {"a", "b"}, "a b"},
     {kByteLevel.c_str(), {"ĠhÃ", "©", "Ġ日", "a é"}, " héĠ日a é"},
     {kByteLevel.c_str(), {"Ã", "a", "â", "Ĥ", "Ģ", "Ģ"}, "\uFFFDa₀\uFFFD"},
@@ -75,13 +75,13 @@ const Case kCases[] = {
 };
 
 TEST(TextDecoders, GiveTheTextsOfTheReference) {
-  for (const Case& test : kCases) {
+  for (const DecoderCase& test : kCases) {
     EXPECT_EQ(decoded(test.decoder, test.pieces), test.expected) << test.decoder;
   }
 }
 
 TEST(TextDecoders, TakeNoPieces) {
-  for (const Case& test : kCases) EXPECT_EQ(decoded(test.decoder, {}), "") << test.decoder;
+  for (const DecoderCase& test : kCases) EXPECT_EQ(decoded(test.decoder, {}), "") << test.decoder;
 }
 
 TEST(TextDecoders, LeaveSpecialTokensOut) {
