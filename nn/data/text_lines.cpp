@@ -44,6 +44,9 @@ TextSource TextSource::of(std::string text, std::string name) {
 
 std::istream& TextSource::open(const TextLimits& limits) {
   if (stream_) return *stream_;
+  if (name_.empty()) {
+    throw UsageError("[TextSource] need a path; got an empty one, or a source that was moved from");
+  }
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(name_, error);
   if (!std::filesystem::exists(status)) throw FileError(name_, "there is no such file");

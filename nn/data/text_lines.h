@@ -35,7 +35,7 @@ class TextSource {
   const std::string& name() const { return name_; }
   bool is_file() const { return stream_ == nullptr; }
   /// The stream, or the file. Throws FileError if that is missing, a directory, or larger than the
-  /// limit.
+  /// limit, and UsageError if the path is empty.
   std::istream& open(const TextLimits& limits);
 
  private:

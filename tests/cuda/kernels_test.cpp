@@ -372,9 +372,10 @@ void expect_close(const OpCall& call, const std::vector<E>& expected, const std:
   }
 }
 
+// Sums of a thousand terms are rounded on both sides.
 template <class E>
 void expect_close(const OpCall& call, const Results<E>& expected, const Results<E>& got,
-                  double roundings = 1) {
+                  double roundings = 3) {
   const bool by_element = is_elementwise(*call.op);
   for (std::size_t i = 0; i < expected.out.size(); ++i) {
     const std::string item = " of item " + std::to_string(i);
@@ -396,10 +397,13 @@ bool same_bits(const std::vector<std::vector<E>>& a, const std::vector<std::vect
     return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(E)) == 0;
   });
 }
+/// Gradients that one of the two runs did not want are not compared.
 template <class E>
 bool same_bits(const Results<E>& a, const Results<E>& b) {
   bool same = same_bits(a.out, b.out) && same_bits(a.saved, b.saved) && same_bits(a.left, b.left);
-  for (std::size_t j = 0; j < a.dx.size(); ++j) same = same && same_bits(a.dx[j], b.dx[j]);
+  for (std::size_t j = 0; j < a.dx.size(); ++j) {
+    same = same && (a.dx[j].empty() || b.dx[j].empty() || same_bits(a.dx[j], b.dx[j]));
+  }
   return same;
 }
 

@@ -56,7 +56,7 @@ class CudaOuterProductsTest : public CudaMemoryTest<T> {
     return results[0];
   }
 };
-using Types = testing::Types<float, double>;
+using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(CudaOuterProductsTest, Types);
 
 TYPED_TEST(CudaOuterProductsTest, FewAddends) {

@@ -5,7 +5,7 @@
 namespace dynet_like::detail::cuda {
 namespace {
 
-using Types = testing::Types<float, double>;
+using Types = ::testing::Types<float, double>;
 
 template <class T>
 class CudaSumsTest : public CudaMemoryTest<T> {
@@ -51,7 +51,7 @@ class CudaSumsTest : public CudaMemoryTest<T> {
   }
 
   void check(const Sum& sum, const Numbers& result) {
-    SCOPED_TRACE(testing::Message() << sum.count << " addends of " << sum.size);
+    SCOPED_TRACE(::testing::Message() << sum.count << " addends of " << sum.size);
     for (std::size_t e = 0; e < sum.size; ++e) {
       double expected = sum.start == SumStart::there ? 0.25 : 0;
       for (std::size_t i = 0; i < sum.count; ++i) expected += sum.addends[i % kDifferent][e];

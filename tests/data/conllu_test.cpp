@@ -23,7 +23,7 @@ using Sentences = std::vector<ConlluSentence>;
 
 Sentences conllu(const std::string& text) { return read_conllu(TextSource::of(text, "file")); }
 
-void expect_error(const std::string& text, std::size_t line, std::size_t column,
+void expect_conllu_error(const std::string& text, std::size_t line, std::size_t column,
                   const std::string& part) {
   expect_file_error([&] { conllu(text); }, line, column, part);
 }
@@ -128,38 +128,38 @@ TEST(ConlluTest, LinesOfAnyEndingAndBlankLinesOfAnyNumber) {
 
 TEST(ConlluTest, Errors) {
   const std::string a = token("1", "a");
-  expect_error("1\ta\n", 1, 0, "need 10 columns with tabs between them; got 2");
-  expect_error(a + token("2", "b\tc"), 2, 0, "got 11");
-  expect_error(token("2", "a"), 1, 1, "need the number 1 of a word; got \"2\"");
-  expect_error(a + token("1", "b"), 2, 1, "need the number 2");
-  expect_error(a + "\n" + token("2", "b"), 3, 1, "need the number 1");
+  expect_conllu_error("1\ta\n", 1, 0, "need 10 columns with tabs between them; got 2");
+  expect_conllu_error(a + token("2", "b\tc"), 2, 0, "got 11");
+  expect_conllu_error(token("2", "a"), 1, 1, "need the number 1 of a word; got \"2\"");
+  expect_conllu_error(a + token("1", "b"), 2, 1, "need the number 2");
+  expect_conllu_error(a + "\n" + token("2", "b"), 3, 1, "need the number 1");
   for (const std::string id : {"01", "1-", "1.x", "+1", "-1", "x", " 1", "4294967297"}) {
-    expect_error(token(id, "a"), 1, 1, "need the number 1 of a word; got \"" + id + "\"");
+    expect_conllu_error(token(id, "a"), 1, 1, "need the number 1 of a word; got \"" + id + "\"");
   }
-  expect_error(token("", "a"), 1, 1, "need the number 1 of a word; got \"\"");
-  expect_error(token("1", ""), 1, 3, "need text or \"_\" as FORM; got nothing");
-  expect_error("1\ta\t_\t_\t_\t_\t_\t_\t_\t\n", 1, 19, "need text or \"_\" as MISC; got nothing");
-  expect_error(token("1", "a", "2"), 1, 0,
+  expect_conllu_error(token("", "a"), 1, 1, "need the number 1 of a word; got \"\"");
+  expect_conllu_error(token("1", ""), 1, 3, "need text or \"_\" as FORM; got nothing");
+  expect_conllu_error("1\ta\t_\t_\t_\t_\t_\t_\t_\t\n", 1, 19, "need text or \"_\" as MISC; got nothing");
+  expect_conllu_error(token("1", "a", "2"), 1, 0,
                "need a word or 0 as HEAD; got 2; the sentence has words 1 to 1");
   for (const std::string head : {"x", "-1", "01", "1 ", "2147483648"}) {
-    expect_error(token("1", "a", head), 1, 13, "need a number or \"_\" as HEAD; got");
+    expect_conllu_error(token("1", "a", head), 1, 13, "need a number or \"_\" as HEAD; got");
   }
-  expect_error(token("1-2", "ab", "0") + a, 1, 16, "need \"_\" as HEAD; got \"0\"");
-  expect_error(a + token("1.1", "b", "1"), 2, 15, "need \"_\" as HEAD; got \"1\"");
-  expect_error(token("1-2", "ab") + a, 1, 0, "need a range of words; got one to 2");
-  expect_error(a + token("1-2", "ab"), 2, 1, "that begins with the next word, 2,");
-  expect_error(token("2-1", "ab"), 1, 1, "need a range");
-  expect_error(token("1-2", "ab") + a + token("2-3", "b") + token("2", "b"), 3, 1, "overlaps");
-  expect_error(a + token("1.2", "b"), 2, 1, "need the number 1.1");
-  expect_error(a + token("1.1", "b") + token("1.1", "b"), 3, 1, "need the number 1.2");
-  expect_error(a + token("2-3", "bc") + token("1.1", "b"), 3, 1, "behind its word");
-  expect_error(a + "# late\n", 2, 0, "need comments in front of the words only");
-  expect_error(token("0.1", "a") + "# late\n", 2, 0, "need comments in front");
-  expect_error("# nothing\n\n" + a, 1, 0, "need a word in every sentence; got none");
-  expect_error(token("1-2", "a"), 1, 0, "need a word in every sentence");
-  expect_error(token("1", "a\r"), 1, 0, "without carriage returns");
-  expect_error("", 0, 0, "need at least one sentence; got none");
-  expect_error(" \n\n", 0, 0, "need at least one sentence; got none");
+  expect_conllu_error(token("1-2", "ab", "0") + a, 1, 16, "need \"_\" as HEAD; got \"0\"");
+  expect_conllu_error(a + token("1.1", "b", "1"), 2, 15, "need \"_\" as HEAD; got \"1\"");
+  expect_conllu_error(token("1-2", "ab") + a, 1, 0, "need a range of words; got one to 2");
+  expect_conllu_error(a + token("1-2", "ab"), 2, 1, "that begins with the next word, 2,");
+  expect_conllu_error(token("2-1", "ab"), 1, 1, "need a range");
+  expect_conllu_error(token("1-2", "ab") + a + token("2-3", "b") + token("2", "b"), 3, 1, "overlaps");
+  expect_conllu_error(a + token("1.2", "b"), 2, 1, "need the number 1.1");
+  expect_conllu_error(a + token("1.1", "b") + token("1.1", "b"), 3, 1, "need the number 1.2");
+  expect_conllu_error(a + token("2-3", "bc") + token("1.1", "b"), 3, 1, "behind its word");
+  expect_conllu_error(a + "# late\n", 2, 0, "need comments in front of the words only");
+  expect_conllu_error(token("0.1", "a") + "# late\n", 2, 0, "need comments in front");
+  expect_conllu_error("# nothing\n\n" + a, 1, 0, "need a word in every sentence; got none");
+  expect_conllu_error(token("1-2", "a"), 1, 0, "need a word in every sentence");
+  expect_conllu_error(token("1", "a\r"), 1, 0, "without carriage returns");
+  expect_conllu_error("", 0, 0, "need at least one sentence; got none");
+  expect_conllu_error(" \n\n", 0, 0, "need at least one sentence; got none");
 }
 
 TEST(ConlluTest, RefusesToWriteWhatNoFileCanHold) {

@@ -36,7 +36,7 @@ Tree fold(const std::string& tokens) {
   return tree;
 }
 
-void expect_error(const std::string& line, std::size_t column, const std::string& part,
+void expect_listops_error(const std::string& line, std::size_t column, const std::string& part,
                   const ListOpsFileOptions& options = {}) {
   expect_file_error([&] { parse(line, options); }, 7, column, part);
 }
@@ -99,13 +99,13 @@ TEST(ListOps, RejectsTreesThatAreNoExpressions) {
 }
 
 TEST(ListOps, RejectsBadLabels) {
-  expect_error("x\t5", 1, "\"x\"");
-  expect_error("10\t5", 1, "\"10\"");
-  expect_error("-1\t5", 1, "\"-1\"");
-  expect_error("\t5", 1, "label");
-  expect_error("5", 0, "tab");
-  expect_error("", 0, "tab");
-  expect_error("8\t( ( ( [MAX 2 ) 9 ) ] )", 1, "expression, 9,");
+  expect_listops_error("x\t5", 1, "\"x\"");
+  expect_listops_error("10\t5", 1, "\"10\"");
+  expect_listops_error("-1\t5", 1, "\"-1\"");
+  expect_listops_error("\t5", 1, "label");
+  expect_listops_error("5", 0, "tab");
+  expect_listops_error("", 0, "tab");
+  expect_listops_error("8\t( ( ( [MAX 2 ) 9 ) ] )", 1, "expression, 9,");
   const ListOpsFileOptions unchecked = {.check_values = false, .max_depth = 9, .limits = {}};
   const Tree tree = parse("8\t( ( ( [MAX 2 ) 9 ) ] )", unchecked);
   EXPECT_EQ(tree.label(tree.root()), 8);
@@ -113,22 +113,22 @@ TEST(ListOps, RejectsBadLabels) {
 }
 
 TEST(ListOps, RejectsMalformedExpressions) {
-  expect_error("9\t( ( ( [FIRST 2 ) 9 ) ] )", 9, "unknown operator \"[FIRST\"");
-  expect_error("9\t( ( ( [MAX 12 ) 9 ) ] )", 14, "\"12\"");
-  expect_error("9\t( ( ( [MAX 2 ) 9 ) ]", 23, "1 closing bracket(s) missing");
-  expect_error("9\t( ( ( [MAX 2 ) 9 ) ] ) )", 26, "text after");
-  expect_error("9\t( ( ( [MAX 2 ) 9 ) ] ) 4", 26, "\"4\"");
-  expect_error("9\t)", 3, "superfluous");
-  expect_error("9\t( ( [MAX 2 9 ) ] )", 5, "got 3");
-  expect_error("9\t( [MAX )", 3, "got 1");
-  expect_error("9\t( )", 3, "got 0");
-  expect_error("9\t( [MAX ] )", 3, "arguments");
-  expect_error("9\t( 2 9 )", 3, "arguments");
-  expect_error("9\t( [MAX ( 2 ] ) )", 10, "arguments");
-  expect_error("9\t( ( [MAX 9 ) 9 )", 19, "closed by");
-  expect_error("9\t[MAX", 7, "closed by");
-  expect_error("9\t]", 4, "closed by");
-  expect_error("9\t", 3, "got none");
+  expect_listops_error("9\t( ( ( [FIRST 2 ) 9 ) ] )", 9, "unknown operator \"[FIRST\"");
+  expect_listops_error("9\t( ( ( [MAX 12 ) 9 ) ] )", 14, "\"12\"");
+  expect_listops_error("9\t( ( ( [MAX 2 ) 9 ) ]", 23, "1 closing bracket(s) missing");
+  expect_listops_error("9\t( ( ( [MAX 2 ) 9 ) ] ) )", 26, "text after");
+  expect_listops_error("9\t( ( ( [MAX 2 ) 9 ) ] ) 4", 26, "\"4\"");
+  expect_listops_error("9\t)", 3, "superfluous");
+  expect_listops_error("9\t( ( [MAX 2 9 ) ] )", 5, "got 3");
+  expect_listops_error("9\t( [MAX )", 3, "got 1");
+  expect_listops_error("9\t( )", 3, "got 0");
+  expect_listops_error("9\t( [MAX ] )", 3, "arguments");
+  expect_listops_error("9\t( 2 9 )", 3, "arguments");
+  expect_listops_error("9\t( [MAX ( 2 ] ) )", 10, "arguments");
+  expect_listops_error("9\t( ( [MAX 9 ) 9 )", 19, "closed by");
+  expect_listops_error("9\t[MAX", 7, "closed by");
+  expect_listops_error("9\t]", 4, "closed by");
+  expect_listops_error("9\t", 3, "got none");
 }
 
 TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
@@ -143,8 +143,8 @@ TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
   EXPECT_EQ(tree.depth(), 2 * kOperators + 1);
   EXPECT_EQ(listops_depth(tree), kOperators + 1);
   EXPECT_EQ(listops_string(tree), text.substr(2));
-  expect_error(text, 3 + 9 * 5'000, "at most 10000");
-  expect_error(text, 0, "at most 100 bytes",
+  expect_listops_error(text, 3 + 9 * 5'000, "at most 10000");
+  expect_listops_error(text, 0, "at most 100 bytes",
                {.check_values = true, .max_depth = 9, .limits = {100, 100}});
 }
 

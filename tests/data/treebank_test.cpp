@@ -21,7 +21,7 @@ Tree parse(const std::string& line, const TreebankOptions& options = {}) {
 }
 
 /// Checks where the error is and what it says.
-void expect_error(const std::string& line, std::size_t column, const std::string& part,
+void expect_treebank_error(const std::string& line, std::size_t column, const std::string& part,
                   const TreebankOptions& options = {}) {
   expect_file_error([&] { parse(line, options); }, 7, column, part);
 }
@@ -106,38 +106,38 @@ TEST(Treebank, SplitsWordsAtSpacesAndBracketsOnly) {
 }
 
 TEST(Treebank, RejectsLabelsThatAreNotThere) {
-  expect_error("(5 a)", 2, "\"5\"");
-  expect_error("(-1 a)", 2, "\"-1\"");
-  expect_error("(3 (2 It) (99999999999 x))", 12, "\"99999999999\"");
-  expect_error("(x a)", 2, "\"x\"");
-  expect_error("(2.0 a)", 2, "\"2.0\"");
-  expect_error("(3 (2 a) (It))", 11, "\"It\"");
-  expect_error("((2 It) (3 x))", 2, "label missing");
-  expect_error("()", 2, "label missing");
-  expect_error("(", 2, "label missing");
+  expect_treebank_error("(5 a)", 2, "\"5\"");
+  expect_treebank_error("(-1 a)", 2, "\"-1\"");
+  expect_treebank_error("(3 (2 It) (99999999999 x))", 12, "\"99999999999\"");
+  expect_treebank_error("(x a)", 2, "\"x\"");
+  expect_treebank_error("(2.0 a)", 2, "\"2.0\"");
+  expect_treebank_error("(3 (2 a) (It))", 11, "\"It\"");
+  expect_treebank_error("((2 It) (3 x))", 2, "label missing");
+  expect_treebank_error("()", 2, "label missing");
+  expect_treebank_error("(", 2, "label missing");
   EXPECT_EQ(parse("(6 a)", {.label_count = 7, .max_depth = 9, .limits = {}}).label(0), 6);
 }
 
 TEST(Treebank, RejectsNodesThatAreNotBinary) {
-  expect_error("(2 (3 b))", 1, "got 1");
-  expect_error("(0 (1 x) (2 (3 a) (3 b) (3 c)))", 10, "got 3");
-  expect_error("(2)", 3, "word missing");
-  expect_error("(3 (2 a) (2 ))", 13, "word missing");
-  expect_error("(2 a b)", 6, "\"b\"");
-  expect_error("(2 a (3 b))", 6, "after a word");
-  expect_error("(2 (3 b) a)", 10, "after a subtree");
+  expect_treebank_error("(2 (3 b))", 1, "got 1");
+  expect_treebank_error("(0 (1 x) (2 (3 a) (3 b) (3 c)))", 10, "got 3");
+  expect_treebank_error("(2)", 3, "word missing");
+  expect_treebank_error("(3 (2 a) (2 ))", 13, "word missing");
+  expect_treebank_error("(2 a b)", 6, "\"b\"");
+  expect_treebank_error("(2 a (3 b))", 6, "after a word");
+  expect_treebank_error("(2 (3 b) a)", 10, "after a subtree");
 }
 
 TEST(Treebank, RejectsUnbalancedBrackets) {
-  expect_error("(3 (2 It) (2 a)", 16, "1 closing bracket(s) missing");
-  expect_error("(3 (2 It", 9, "2 closing bracket(s) missing");
-  expect_error("(2 a))", 6, "superfluous");
-  expect_error(")", 1, "superfluous");
-  expect_error("(2 a) b", 7, "\"b\"");
-  expect_error("(2 a) (2 b)", 7, "second one");
-  expect_error("a (2 b)", 1, "\"a\"");
-  expect_error("", 1, "empty line");
-  expect_error("(2 a)\n(2 b)", 6, "line break");
+  expect_treebank_error("(3 (2 It) (2 a)", 16, "1 closing bracket(s) missing");
+  expect_treebank_error("(3 (2 It", 9, "2 closing bracket(s) missing");
+  expect_treebank_error("(2 a))", 6, "superfluous");
+  expect_treebank_error(")", 1, "superfluous");
+  expect_treebank_error("(2 a) b", 7, "\"b\"");
+  expect_treebank_error("(2 a) (2 b)", 7, "second one");
+  expect_treebank_error("a (2 b)", 1, "\"a\"");
+  expect_treebank_error("", 1, "empty line");
+  expect_treebank_error("(2 a)\n(2 b)", 6, "line break");
 }
 
 TEST(Treebank, ReadsDeepTreesWithoutRecursion) {
@@ -152,12 +152,12 @@ TEST(Treebank, ReadsDeepTreesWithoutRecursion) {
     EXPECT_EQ(to_string(tree), text);
   }
   const std::string deeper = leaning(kDepth + 1, true);
-  expect_error(deeper, 3 * kDepth + 1, "at most 100000", deep);
-  expect_error(leaning(10'001, true), 30'001, "at most 10000");
+  expect_treebank_error(deeper, 3 * kDepth + 1, "at most 100000", deep);
+  expect_treebank_error(leaning(10'001, true), 30'001, "at most 10000");
 }
 
 TEST(Treebank, RejectsLongLines) {
-  expect_error("(2 abcdefgh)", 0, "at most 10",
+  expect_treebank_error("(2 abcdefgh)", 0, "at most 10",
                {.label_count = 5, .max_depth = 9, .limits = {10, 12}});
 }
 
@@ -200,7 +200,7 @@ TEST(Treebank, WritesOnlyWhatItCanRead) {
 }
 
 /// The files of the Stanford Sentiment Treebank, where the machine has them.
-struct SentimentTreebank : testing::Test {
+struct SentimentTreebank : ::testing::Test {
   void SetUp() override {
     if (data_file("sst/train.txt").empty()) {
       GTEST_SKIP() << "needs sst/train.txt in the folder that DYNET_LIKE_DATA names";

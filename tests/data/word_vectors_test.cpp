@@ -36,7 +36,7 @@ Words read(const std::string& text, const WordVectorOptions& options = {}) {
   return words;
 }
 
-void expect_error(const std::string& text, std::size_t line, const std::string& part,
+void expect_vector_error(const std::string& text, std::size_t line, const std::string& part,
                   const WordVectorOptions& options = {}) {
   expect_file_error([&] { read(text, options); }, line, 0, part);
 }
@@ -64,7 +64,7 @@ TEST(WordVectorReader, TheLastFieldsAreTheNumbers) {
             (Words{{"a", {3, 4}}, {"May 5", {1, 2}}, {"1 2 3", {4, 5}}}));
   EXPECT_EQ(read("2 2\n  1 2\n\t\t3 4 \n"), (Words{{" ", {1, 2}}, {"\t", {3, 4}}}));
   EXPECT_EQ(read("a 1 2\n  1 2\n")[1].first, " ");
-  expect_error("May 5 1 2\na 3 4\n", 2, "need a word and 3 finite numbers; got \"a\"");
+  expect_vector_error("May 5 1 2\na 3 4\n", 2, "need a word and 3 finite numbers; got \"a\"");
 }
 
 TEST(WordVectorReader, MayStopEarly) {
@@ -72,8 +72,8 @@ TEST(WordVectorReader, MayStopEarly) {
   EXPECT_EQ(read(text, {.most_words = 2}).size(), 2u);
   EXPECT_EQ(read(text, {.most_words = 1}).size(), 1u);
   EXPECT_EQ(read(text, {.most_words = 0}).size(), 0u);
-  expect_error(text, 3, "need 100 words, as the first line says; got 2");
-  expect_error(text, 3, "need 100 words", {.most_words = 3});
+  expect_vector_error(text, 3, "need 100 words, as the first line says; got 2");
+  expect_vector_error(text, 3, "need 100 words", {.most_words = 3});
   EXPECT_EQ(read("a 1\nb 2\nbroken\n", {.most_words = 2}).size(), 2u) << "reads no further";
 }
 
@@ -87,8 +87,8 @@ TEST(WordVectorReader, MaySkipLines) {
   EXPECT_EQ(skipped, 7u);
   EXPECT_EQ(read("1 1\na 1\nb 2\n", options).size(), 2u) << "more than the first line says";
   EXPECT_EQ(skipped, 7u);
-  expect_error("word\n", 1, "\"word\"", options);
-  expect_error("", 0, "empty file", options);
+  expect_vector_error("word\n", 1, "\"word\"", options);
+  expect_vector_error("", 0, "empty file", options);
 }
 
 TEST(WordVectorReader, TakesNumbersAsWords) {
@@ -110,48 +110,48 @@ TEST(WordVectorReader, KnowsItsLineAndSize) {
 }
 
 TEST(WordVectorReader, RejectsMalformedFiles) {
-  expect_error("", 0, "empty file");
-  expect_error("\n", 1, "\"\"");
-  expect_error("word\n", 1, "\"word\"");
-  expect_error("word \t\n", 1, "\"word\"");
-  expect_error(" 1 2\n", 1, "no word");
-  expect_error("a 1 x\n", 1, "2 finite numbers; got \"x\"");
-  expect_error("a 1 2\nb 1\n", 2, "2 finite numbers; got \"b\"");
-  expect_error("a 1 2\n5 1\n", 2, "no word");
-  expect_error("a 1 2\n\nb 1 2\n", 2, "2 finite numbers; got \"\"");
-  expect_error("a 1 2\n   1 2\n", 2, "no word");
-  expect_error("a 1 2\n b 1 2\n", 2, "no word");
-  expect_error("a 1 nan\n", 1, "\"nan\"");
-  expect_error("a 1 -inf\n", 1, "\"-inf\"");
-  expect_error("a 1 1e39\n", 1, "\"1e39\"");
-  expect_error("a 1 0x10\n", 1, "\"0x10\"");
-  expect_error(std::string("a 1 2\0\n", 7), 1, "\\x00");
-  expect_error("a 1 2\r\r\n", 1, "\\x0D");
+  expect_vector_error("", 0, "empty file");
+  expect_vector_error("\n", 1, "\"\"");
+  expect_vector_error("word\n", 1, "\"word\"");
+  expect_vector_error("word \t\n", 1, "\"word\"");
+  expect_vector_error(" 1 2\n", 1, "no word");
+  expect_vector_error("a 1 x\n", 1, "2 finite numbers; got \"x\"");
+  expect_vector_error("a 1 2\nb 1\n", 2, "2 finite numbers; got \"b\"");
+  expect_vector_error("a 1 2\n5 1\n", 2, "no word");
+  expect_vector_error("a 1 2\n\nb 1 2\n", 2, "2 finite numbers; got \"\"");
+  expect_vector_error("a 1 2\n   1 2\n", 2, "no word");
+  expect_vector_error("a 1 2\n b 1 2\n", 2, "no word");
+  expect_vector_error("a 1 nan\n", 1, "\"nan\"");
+  expect_vector_error("a 1 -inf\n", 1, "\"-inf\"");
+  expect_vector_error("a 1 1e39\n", 1, "\"1e39\"");
+  expect_vector_error("a 1 0x10\n", 1, "\"0x10\"");
+  expect_vector_error(std::string("a 1 2\0\n", 7), 1, "\\x00");
+  expect_vector_error("a 1 2\r\r\n", 1, "\\x0D");
 }
 
 TEST(WordVectorReader, ChecksTheLineOfSizes) {
-  expect_error("2 2\na 1 2\n", 2, "need 2 words, as the first line says; got 1");
-  expect_error("1 2\na 1 2\nb 1 2\n", 3, "need 1 word,");
-  expect_error("1 2\na 1\n", 2, "2 finite numbers; got \"a\"");
-  expect_error("1 0\na\n", 1, "got 0");
+  expect_vector_error("2 2\na 1 2\n", 2, "need 2 words, as the first line says; got 1");
+  expect_vector_error("1 2\na 1 2\nb 1 2\n", 3, "need 1 word,");
+  expect_vector_error("1 2\na 1\n", 2, "2 finite numbers; got \"a\"");
+  expect_vector_error("1 0\na\n", 1, "got 0");
   std::uint64_t skipped = 0;
   for (std::uint64_t* counts : {static_cast<std::uint64_t*>(nullptr), &skipped}) {
     for (const char* text : {"5 1\n5 1 2\n", "2 2\nthe 1 2 3\n, 1 2 3\n"}) {
-      expect_error(text, 2, ", as the first line says; got more", {.skipped_lines = counts});
+      expect_vector_error(text, 2, ", as the first line says; got more", {.skipped_lines = counts});
     }
   }
   EXPECT_EQ(read("1 2\n1999 3 4\n"), (Words{{"1999", {3, 4}}}));
-  expect_error("1 18446744073709551615\na 1\n", 1, "got 18446744073709551615");
-  expect_error("1 600000\na 1\n", 1, "got 600000");
+  expect_vector_error("1 18446744073709551615\na 1\n", 1, "got 18446744073709551615");
+  expect_vector_error("1 600000\na 1\n", 1, "got 600000");
 }
 
 TEST(WordVectorReader, HasLimits) {
   const WordVectorOptions limits = {.limits = {.max_line_bytes = 20, .max_file_bytes = 50}};
-  expect_error("a 1 2\nb 1.000000000000000000 2\n", 2, "20 bytes in a line", limits);
-  expect_error("1 11\na 1\n", 1, "need 1 to 10 numbers", limits);
+  expect_vector_error("a 1 2\nb 1.000000000000000000 2\n", 2, "20 bytes in a line", limits);
+  expect_vector_error("1 11\na 1\n", 1, "need 1 to 10 numbers", limits);
   std::string text;
   for (int i = 0; i < 10; ++i) text += "a 1 2\n";
-  expect_error(text, 0, "50 bytes in the file", limits);
+  expect_vector_error(text, 0, "50 bytes in the file", limits);
 }
 
 /// An array of numpy: its name, its type, its shape as Python writes it, and its bytes.

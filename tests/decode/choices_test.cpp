@@ -51,8 +51,8 @@ struct Table {
 };
 
 template <class T>
-class ChoicesTest : public testing::Test {};
-using Numbers = testing::Types<float, double>;
+class ChoicesTest : public ::testing::Test {};
+using Numbers = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(ChoicesTest, Numbers);
 
 TYPED_TEST(ChoicesTest, AreTheFirstOfAllInOrder) {

@@ -20,7 +20,7 @@ struct State {
   LSTM::State decoder;
   AttentionMemory source;
 };
-struct Found {
+struct FoundCopy {
   Words actions;
   double sum;
 };
@@ -59,7 +59,7 @@ struct CoveringCopier {
 };
 
 template <class Copier>
-Found decode(const Copier& copier, ComputationGraph& graph, const Words& source) {
+FoundCopy decode(const Copier& copier, ComputationGraph& graph, const Words& source) {
   Attended attended;  // of the last scores
   const Steps<State> steps = {
       .scores =
@@ -109,7 +109,7 @@ TYPED_TEST(CopyingTest, SourcesOfDifferentLengthsShareFewBatches) {
   }
   for (std::size_t i = 0; i < sources.size(); ++i) {
     ComputationGraph graph;
-    const Found alone = decode(copier, graph, sources[i]);
+    const FoundCopy alone = decode(copier, graph, sources[i]);
     EXPECT_EQ(together[i].actions, alone.actions);
     EXPECT_EQ(together[i].sum, alone.sum);
   }

@@ -130,7 +130,7 @@ class PlainSearch {
   const SearchOptions& options_;
 };
 
-class WordBeamTest : public testing::TestWithParam<SearchOptions> {};
+class WordBeamTest : public ::testing::TestWithParam<SearchOptions> {};
 
 TEST_P(WordBeamTest, FindsWhatTheAlgorithmFinds) {
   const SearchOptions options = GetParam();
@@ -149,7 +149,7 @@ TEST_P(WordBeamTest, FindsWhatTheAlgorithmFinds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, WordBeamTest,
-                         testing::Values(SearchOptions{.beam = 1, .word_beam = 1},
+                         ::testing::Values(SearchOptions{.beam = 1, .word_beam = 1},
                                          SearchOptions{.beam = 4, .word_beam = 1},
                                          SearchOptions{.beam = 4, .word_beam = 4},
                                          SearchOptions{.beam = 3, .word_beam = 2, .fast_track = 1},

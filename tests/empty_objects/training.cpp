@@ -138,8 +138,8 @@ void use_runs(Types& types, const ParameterCollection& model) {
     ATTEMPT(epoch.name_of_minibatch());
     ATTEMPT(epoch.sample_seeds({1}));
   });
-  types.use_where_it_is<nn::RunState>(
-      "RunState", [](nn::RunState& run) { EXPECT_EQ(run.progress.mean_loss(), 0); });
+  types.use_where_it_is<nn::TrainingState>(
+      "TrainingState", [](nn::TrainingState& run) { EXPECT_EQ(run.progress.mean_loss(), 0); });
   types.use_where_it_is<nn::TimedMinibatches>("TimedMinibatches", [](nn::TimedMinibatches& timed) {
     timed.leave();
     timed.end({}, false);

@@ -11,7 +11,7 @@
 namespace dynet_like {
 namespace {
 
-class MinibatchLossesTest : public testing::Test {
+class MinibatchLossesTest : public ::testing::Test {
  protected:
   void add_loss(Minibatch& batch, float x) {
     ComputationGraph& graph = batch.new_graph();

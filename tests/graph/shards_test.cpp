@@ -56,7 +56,7 @@ struct Setting {
   bool verify;
 };
 
-class ShardsTest : public testing::TestWithParam<Setting> {
+class ShardsTest : public ::testing::TestWithParam<Setting> {
  protected:
   ShardedModel model_;
 };
@@ -72,7 +72,7 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
   const auto [threads, verify] = GetParam();
   for (const Ends& ends :
        {Ends{24}, Ends{1, 24}, Ends{0, 5, 5, 17, 24}, Ends{3, 6, 9, 12, 15, 18, 21, 24}}) {
-    SCOPED_TRACE(testing::PrintToString(ends));
+    SCOPED_TRACE(::testing::PrintToString(ends));
     GraphOptions options = options_of(threads);
     options.verify_batching = verify;
     Minibatch batch(options);
@@ -194,7 +194,7 @@ TEST_P(ShardsTest, RefusesAMinibatchInParts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, ShardsTest,
-                         testing::Values(Setting{1, false}, Setting{3, false}, Setting{2, true}),
+                         ::testing::Values(Setting{1, false}, Setting{3, false}, Setting{2, true}),
                          [](const auto& info) {
                            return "Threads" + std::to_string(info.param.threads) +
                                   (info.param.verify ? "Verified" : "");

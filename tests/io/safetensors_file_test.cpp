@@ -35,7 +35,7 @@ std::string file_text(const std::string& header, const std::string& data,
   return text + header + data;
 }
 
-SafetensorsFile parse(const std::string& text) {
+SafetensorsFile parse_safetensors(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return SafetensorsFile::parse({bytes.begin(), bytes.end()}, "hostile");
 }
@@ -107,7 +107,7 @@ TEST_F(SafetensorsTest, NoTensors) {
 }
 
 TEST_F(SafetensorsTest, TheFormatsOwnExample) {
-  const SafetensorsFile file = parse(file_text(
+  const SafetensorsFile file = parse_safetensors(file_text(
       R"({"b":{"shape":[],"data_offsets":[4,6],"dtype":"F16"},"z":{"dtype":"U8","shape":[7,0],)"
       R"("data_offsets":[4,4]},"__metadata__":{"k":"v"},)"
       R"("a":{"dtype":"F16","shape":[1,2],"data_offsets":[0,4]}}  )",
@@ -126,7 +126,7 @@ TEST_F(SafetensorsTest, WhatIsNotKnownIsSkipped) {
     const std::string description =
         std::string(R"({"dtype":"F32",)") + more + R"(,"shape":[2],"data_offsets":[0,8]})";
     const SafetensorsFile file =
-        parse(file_text("{\"__metadata__\":null,\"x\":" + description + "}", "12345678"));
+        parse_safetensors(file_text("{\"__metadata__\":null,\"x\":" + description + "}", "12345678"));
     EXPECT_EQ(file.find("x")->shape, (std::vector<std::uint64_t>{2})) << more;
     EXPECT_EQ(file.find("x")->dtype, "F32");
     EXPECT_TRUE(file.metadata().empty());
@@ -263,11 +263,11 @@ std::vector<Hostile> hostile_files() {
   };
 }
 
-class HostileTest : public testing::TestWithParam<Hostile> {};
+class HostileTest : public ::testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileTest, IsRefused) {
   try {
-    parse(GetParam().text);
+    parse_safetensors(GetParam().text);
     FAIL() << "accepted";
   } catch (const FileError& error) {
     const std::string message = error.what();
@@ -277,14 +277,14 @@ TEST_P(HostileTest, IsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostileTest, testing::ValuesIn(hostile_files()),
+INSTANTIATE_TEST_SUITE_P(All, HostileTest, ::testing::ValuesIn(hostile_files()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
   const std::string text = one(tensor("[2]", "[0,8]"));
-  EXPECT_NO_THROW(parse(text));
+  EXPECT_NO_THROW(parse_safetensors(text));
   for (std::size_t size = 0; size < text.size(); ++size) {
-    EXPECT_THROW(parse(text.substr(0, size)), FileError) << size;
+    EXPECT_THROW(parse_safetensors(text.substr(0, size)), FileError) << size;
     std::ofstream(path(), std::ios::binary) << text.substr(0, size);
     EXPECT_THROW(SafetensorsFile::read(path()), FileError) << size;
   }

@@ -15,13 +15,13 @@ namespace {
 
 using Word = std::vector<std::uint32_t>;
 
-constexpr unsigned kCharacters = 5, kSize = 3;
+constexpr unsigned kCharacters = 5, kVectors = 3;
 
 const std::vector<CharacterFilters> kFilters = {{1, 2}, {2, 4}, {4, 3}};
 
 TEST(CharacterCNNTest, FollowsTheFormula) {
   ParameterCollection model(1, DType::f64);
-  const CharacterCNN cnn(model, kCharacters, kSize, {.filters = kFilters});
+  const CharacterCNN cnn(model, kCharacters, kVectors, {.filters = kFilters});
   EXPECT_EQ(cnn.outputs(), 9u);
   randomise(model, 2);
   const LookupParameter table(model.find("/character_cnn/characters/E"));
@@ -42,7 +42,7 @@ TEST(CharacterCNNTest, FollowsTheFormula) {
           double sum = b[filter];
           for (unsigned k = 0; k < width; ++k) {
             const Doubles x = row(table, padded[start + k]);
-            for (unsigned i = 0; i < kSize; ++i) sum += f[(k * kSize + i) * count + filter] * x[i];
+            for (unsigned i = 0; i < kVectors; ++i) sum += f[(k * kVectors + i) * count + filter] * x[i];
           }
           largest = std::max(largest, std::tanh(sum));
         }
@@ -55,11 +55,11 @@ TEST(CharacterCNNTest, FollowsTheFormula) {
 
 TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
   ParameterCollection model(3), parts(3);
-  const CharacterLSTM layer(model, kCharacters, kSize, {.hidden = 4});
+  const CharacterLSTM layer(model, kCharacters, kVectors, {.hidden = 4});
   EXPECT_EQ(layer.outputs(), 8u);
   EXPECT_NE(model.find("/character_lstm/lstm/backward/U"), nullptr);
-  const Embedding characters(parts, kCharacters, kSize);
-  const BidirectionalLSTM lstm(parts, kSize, 4);
+  const Embedding characters(parts, kCharacters, kVectors);
+  const BidirectionalLSTM lstm(parts, kVectors, 4);
   ComputationGraph graph;
   const std::vector<Expression> xs = {characters(graph, 2), characters(graph, 0)};
   EXPECT_EQ(as_vector(layer(graph, Word{2, 0}).value()), as_vector(lstm.final_states(xs).value()));
@@ -67,15 +67,15 @@ TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
 
 TEST(CharacterLayersTest, Errors) {
   ParameterCollection model;
-  EXPECT_THROW(CharacterCNN(model, 0, kSize, {.filters = kFilters}), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {}}), UsageError);
+  EXPECT_THROW(CharacterCNN(model, 0, kVectors, {.filters = kFilters}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kVectors, {.filters = {}}), UsageError);
   EXPECT_THROW(CharacterCNN(model, kCharacters, 0, {.filters = kFilters}), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{0, 2}}}), ShapeError);
-  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {.filters = {{2, 0}}}), ShapeError);
-  EXPECT_THROW(CharacterLSTM(model, 0, kSize, {.hidden = 2}), ShapeError);
-  EXPECT_THROW(CharacterLSTM(model, kCharacters, kSize, {}), UsageError);
-  const CharacterCNN cnn(model, kCharacters, kSize, {.filters = kFilters});
-  const CharacterLSTM lstm(model, kCharacters, kSize, {.hidden = 4});
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kVectors, {.filters = {{0, 2}}}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kVectors, {.filters = {{2, 0}}}), ShapeError);
+  EXPECT_THROW(CharacterLSTM(model, 0, kVectors, {.hidden = 2}), ShapeError);
+  EXPECT_THROW(CharacterLSTM(model, kCharacters, kVectors, {}), UsageError);
+  const CharacterCNN cnn(model, kCharacters, kVectors, {.filters = kFilters});
+  const CharacterLSTM lstm(model, kCharacters, kVectors, {.hidden = 4});
   ComputationGraph graph;
   EXPECT_THROW(cnn(graph, Word{}), UsageError);
   EXPECT_THROW(lstm(graph, Word{}), UsageError);

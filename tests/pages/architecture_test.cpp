@@ -23,7 +23,7 @@ fs::path docs() { return fs::path(std::getenv("DYNET_LIKE_SOURCE_DIR")) / "docs"
 using Cells = std::vector<std::string>;
 
 /// The rows of the table with this first cell in its head.
-std::vector<Cells> table_of(const std::string& head) {
+std::vector<Cells> rows_of(const std::string& head) {
   std::vector<Cells> rows;
   bool is_inside = false;
   std::istringstream page(source_text(docs() / "architecture.md"));
@@ -54,7 +54,7 @@ const std::regex kLink(R"(\]\(([^)]+)\))"), kCode(R"(`(?:\w+::)*(\w+)`)");
 
 TEST(ArchitecturePageTest, TheWayIsShortAndNamesFunctionsThatAreThere) {
   for (const char* const head : {"forward", "backward"}) {
-    const std::vector<Cells> rows = table_of(head);
+    const std::vector<Cells> rows = rows_of(head);
     EXPECT_GE(rows.size(), 10u) << head;
     EXPECT_LE(rows.size(), 15u) << head;
     for (const Cells& row : rows) {
@@ -72,7 +72,7 @@ TEST(ArchitecturePageTest, TheWayIsShortAndNamesFunctionsThatAreThere) {
 }
 
 TEST(ArchitecturePageTest, HeadersExplainTheWordsOfTheGlossary) {
-  const std::vector<Cells> rows = table_of("word");
+  const std::vector<Cells> rows = rows_of("word");
   EXPECT_GT(rows.size(), 30u);
   for (const Cells& row : rows) {
     ASSERT_EQ(row.size(), 3u) << row[0];

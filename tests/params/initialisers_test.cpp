@@ -95,7 +95,7 @@ TEST(ParameterInitSaxe, NeedsAMatrix) {
 }
 
 // A file that is removed at the end.
-class InitialiserFile : public testing::Test {
+class InitialiserFile : public ::testing::Test {
  protected:
   InitialiserFile()
       : path_((fs::path(testing::TempDir()) / ("initialisers_test_" + std::to_string(getpid())))

@@ -20,7 +20,7 @@ Vocabulary letters() {
   return all;
 }
 
-struct ReaderTest : testing::Test {
+struct ReaderTest : ::testing::Test {
   std::vector<ConlluSentence> read(std::istream& text, const DocumentOptions& options = {}) const {
     return sentences_of(segmenter, text, options);
   }

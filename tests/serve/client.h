@@ -136,7 +136,7 @@ inline bool RunningServer::has_waiting(double count) const {
 
 /// The answer to a text, which a thread of its own asks for.
 template <class AnyServer>
-std::future<std::string> ask(const AnyServer& server, std::string text) {
+std::future<std::string> asked(const AnyServer& server, std::string text) {
   return std::async(std::launch::async, [port = server.port(), text = std::move(text)] {
     return post(port, text).body();
   });

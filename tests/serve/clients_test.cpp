@@ -15,7 +15,7 @@ namespace {
 
 using namespace serve::testing;
 
-std::string echo(ComputationGraph&, const std::string& text) { return text; }
+std::string echoed(ComputationGraph&, const std::string& text) { return text; }
 
 unsigned status_of(unsigned short port, const std::string& bytes) {
   Client client(port);
@@ -26,7 +26,7 @@ unsigned status_of(unsigned short port, const std::string& bytes) {
 TEST(ServerClientsTest, BodiesThatAreTooLarge) {
   Options options;
   options.largest_body = 1000;
-  RunningServer server(echo, options);
+  RunningServer server(echoed, options);
   EXPECT_EQ(post(server.port(), std::string(1000, 'x')).body().size(), 1000u);
   EXPECT_EQ(post(server.port(), std::string(1001, 'x')).result_int(), 413u);
   EXPECT_EQ(post(server.port(), std::string(5'000'000, 'x')).result_int(), 413u);
@@ -47,7 +47,7 @@ TEST(ServerClientsTest, WhoSendsTheNextRequestEarlyIsAnswered) {
   Gate gate;
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; });
-  auto first = ask(server, "a");
+  auto first = asked(server, "a");
   gate.wait_until_reached();
   Client client(server.port());
   client.send(http::verb::post, "/", "b");
@@ -69,14 +69,14 @@ TEST(ServerClientsTest, ThoseThatVanishAreNotComputed) {
     if (text == "lost") ++lost;
     return gate.pass(), text;
   });
-  auto first = ask(server, "a");
+  auto first = asked(server, "a");
   gate.wait_until_reached();
   for (int i = 0; i < 20; ++i) {
     Client client(server.port());
     client.send(http::verb::post, "/", "lost");
     if (i % 2 == 0) client.vanish();  // and the others by an orderly end
   }
-  auto second = ask(server, "b");
+  auto second = asked(server, "b");
   EXPECT_TRUE(eventually([&] {
     return metric(server.port(), "dynet_like_vanished_total") == 20 &&
            metric(server.port(), "dynet_like_queue_length") == 1;
@@ -97,7 +97,7 @@ TEST(ServerClientsTest, ThoseThatVanishWhileTheirRequestRuns) {
   lost.send(http::verb::post, "/", "lost");
   gate.wait_until_reached();
   lost.vanish();
-  auto second = ask(server, "b");
+  auto second = asked(server, "b");
   gate.open();
   EXPECT_EQ(second.get(), "b");
   EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_connections") == 1; }));
@@ -106,7 +106,7 @@ TEST(ServerClientsTest, ThoseThatVanishWhileTheirRequestRuns) {
 TEST(ServerClientsTest, SlowWritersAreCutOff) {
   Options options;
   options.client_timeout = std::chrono::milliseconds(100);
-  RunningServer server(echo, options);
+  RunningServer server(echoed, options);
   Client silent(server.port()), head(server.port()), body(server.port()), dripping(server.port());
   head.send("POST / HTTP/1.1\r\nHost:");
   body.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc");
@@ -143,7 +143,7 @@ TEST(ServerClientsTest, SlowReadersAreCutOff) {
 TEST(ServerClientsTest, NoMoreConnectionsThanAllowed) {
   Options options;
   options.connections = 2;
-  RunningServer server(echo, options);
+  RunningServer server(echoed, options);
   {
     Client first(server.port()), second(server.port());
     first.send(http::verb::post, "/", "a");
@@ -161,7 +161,7 @@ TEST(ServerClientsTest, NoMoreConnectionsThanAllowed) {
 }
 
 TEST(ServerClientsTest, ManyConnectionsOneAfterTheOther) {
-  RunningServer server(echo);
+  RunningServer server(echoed);
   for (int i = 0; i < 400; ++i) {
     const std::string text = std::to_string(i);
     ASSERT_EQ(post(server.port(), text).body(), text);

@@ -55,11 +55,11 @@ void expect_batches_of_the_same_bits(unsigned threads) {
         return walk(walker, graph, text);
       },
       options);
-  auto first = ask(server, "gate");
+  auto first = asked(server, "gate");
   gate.wait_until_reached();
   std::vector<std::future<std::string>> answers;
   for (unsigned i = 0; i < kRequests; ++i) {
-    answers.push_back(ask(server, std::to_string(i)));
+    answers.push_back(asked(server, std::to_string(i)));
   }
   EXPECT_TRUE(server.has_waiting(kRequests));
   gate.open();
@@ -86,7 +86,7 @@ TEST(ServerTest, ARequestJoinsOthersThatRun) {
       if (second_has_run) return text;
     }
   });
-  auto first = ask(server, "first");
+  auto first = asked(server, "first");
   begun.wait_until_reached();
   EXPECT_EQ(post(server.port(), "second").body(), "second");
   EXPECT_EQ(first.get(), "first");
@@ -106,7 +106,7 @@ TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
       options);
   std::vector<std::future<std::string>> answers;
   for (int i = 0; i < 12; ++i) {
-    answers.push_back(ask(server, "x"));
+    answers.push_back(asked(server, "x"));
   }
   for (auto& answer : answers) EXPECT_EQ(answer.get(), "x");
   EXPECT_LE(most, 3);
@@ -130,7 +130,7 @@ TEST(ServerTest, ManyThatWaitComeInGroups) {
   std::vector<std::future<std::string>> answers;
   const auto ask = [&](int count) {
     for (int i = 0; i < count; ++i) {
-      answers.push_back(ask(server, "x"));
+      answers.push_back(asked(server, "x"));
     }
   };
   const auto waiting = [&] { return metric(server.port(), "dynet_like_queue_length"); };
@@ -187,10 +187,10 @@ TEST(ServerTest, AFullQueueRefuses) {
   options.queue_length = 2;
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
-  auto first = ask(server, "a");
+  auto first = asked(server, "a");
   gate.wait_until_reached();
-  auto second = ask(server, "b");
-  auto third = ask(server, "c");
+  auto second = asked(server, "b");
+  auto third = asked(server, "c");
   EXPECT_TRUE(server.has_waiting(2));
   const auto refused = post(server.port(), "d");
   EXPECT_EQ(refused.result_int(), 503u);
@@ -208,7 +208,7 @@ TEST(ServerTest, WhatWaitsTooLongIsNeverComputed) {
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return ++runs, gate.pass(), text; },
       options);
-  auto first = ask(server, "a");
+  auto first = asked(server, "a");
   gate.wait_until_reached();
   EXPECT_EQ(post(server.port(), "b").result_int(), 504u);  // while the first one still runs
   EXPECT_EQ(metric(server.port(), "dynet_like_queue_length"), 0);

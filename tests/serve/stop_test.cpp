@@ -23,7 +23,7 @@ TEST(ServerStopTest, WhatWaitsIsAnswered) {
   Client idle(server.port()), unfinished(server.port()), open(server.port());
   unfinished.send("POST / HT");
   std::vector<std::future<std::string>> answers;
-  const auto ask = [&] { answers.push_back(ask(server, "x")); };
+  const auto ask = [&] { answers.push_back(asked(server, "x")); };
   ask();
   gate.wait_until_reached();
   for (int i = 0; i < 7; ++i) ask();
@@ -54,7 +54,7 @@ TEST(ServerStopTest, WhatWaitsBeyondTheLimitIsRefused) {
   options.stop_timeout = std::chrono::milliseconds(50);
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
-  auto first = ask(server, "a");
+  auto first = asked(server, "a");
   gate.wait_until_reached();
   auto second =
       std::async(std::launch::async, [&] { return post(server.port(), "b").result_int(); });
@@ -77,7 +77,7 @@ TEST(ServerStopTest, AHandlerMayStopIt) {
       },
       options);
   itself = &server;
-  auto answer = ask(server, "last");
+  auto answer = asked(server, "last");
   server.run();
   EXPECT_EQ(answer.get(), "last");
   EXPECT_THROW(server.run(), UsageError);

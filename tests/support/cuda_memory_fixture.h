@@ -19,7 +19,7 @@
 namespace dynet_like::detail::cuda {
 
 template <class T>
-class CudaMemoryTest : public testing::Test {
+class CudaMemoryTest : public ::testing::Test {
  protected:
   using Numbers = std::vector<T>;
   using Places = std::vector<const void*>;

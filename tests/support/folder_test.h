@@ -16,7 +16,7 @@ inline std::string file_contents(const std::string& path) {
 }
 
 /// A test with a folder of its own, which is removed at the end.
-class FolderTest : public testing::Test {
+class FolderTest : public ::testing::Test {
  protected:
   FolderTest() {
     std::string pattern = testing::TempDir() + "folder_XXXXXX";

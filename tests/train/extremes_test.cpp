@@ -42,9 +42,9 @@ std::vector<Extreme> extremes() {
           extreme<AdamWTrainer>("AdamW", true),     extreme<AmsgradTrainer>("Amsgrad", true)};
 }
 
-class ExtremesTest : public testing::TestWithParam<Extreme> {};
+class ExtremesTest : public ::testing::TestWithParam<Extreme> {};
 
-INSTANTIATE_TEST_SUITE_P(All, ExtremesTest, testing::ValuesIn(extremes()),
+INSTANTIATE_TEST_SUITE_P(All, ExtremesTest, ::testing::ValuesIn(extremes()),
                          [](const auto& test) { return test.param.name; });
 
 /// A dense parameter and a row of a table, both 0 at first, and their trainer.

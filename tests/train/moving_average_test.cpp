@@ -246,7 +246,7 @@ TEST(MovingAverageTest, IsPartOfTheState) {
             std::string::npos);
 }
 
-class AverageFileTest : public testing::Test {
+class AverageFileTest : public ::testing::Test {
  protected:
   AverageFileTest() {
     std::string pattern = (fs::temp_directory_path() / "moving_average_XXXXXX").string();

@@ -11,7 +11,7 @@ namespace {
 
 using trainer_kinds::add_to;
 
-struct OtherGradientsTest : testing::Test {
+struct OtherGradientsTest : ::testing::Test {
   ParameterCollection model, other;
   Parameter w = model.add_parameters({1}, ParameterInitConst(1), "w");
   LookupParameter table = model.add_lookup_parameters(2, {1}, "table");

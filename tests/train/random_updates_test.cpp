@@ -19,7 +19,7 @@ namespace {
 
 using namespace trainer_kinds;
 
-class RandomUpdatesTest : public testing::TestWithParam<Kind> {
+class RandomUpdatesTest : public ::testing::TestWithParam<Kind> {
  protected:
   // A trainer of a table beside one of a parameter for each of its rows.
   struct Pair {
@@ -100,7 +100,7 @@ std::vector<Kind> all_kinds() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RandomUpdatesTest, testing::ValuesIn(all_kinds()),
+INSTANTIATE_TEST_SUITE_P(All, RandomUpdatesTest, ::testing::ValuesIn(all_kinds()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(RandomUpdatesTest, TablesEqualDenseParameters) {

@@ -23,12 +23,12 @@ namespace {
 
 using namespace trainer_kinds;
 
-class TrainerTest : public testing::TestWithParam<Kind> {
+class TrainerTest : public ::testing::TestWithParam<Kind> {
  protected:
   std::unique_ptr<Trainer> make(const ParameterCollection& model) { return GetParam().make(model); }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, TrainerTest, testing::ValuesIn(kinds()),
+INSTANTIATE_TEST_SUITE_P(All, TrainerTest, ::testing::ValuesIn(kinds()),
                          [](const auto& test) { return test.param.name; });
 
 TEST(TrainerFormulaTest, SGDByHand) {

@@ -76,9 +76,9 @@ TEST(AdamWTest, TheDecayMustLeaveSomething) {
   EXPECT_EQ(as_scalar(w.values()), 4.0f);
 }
 
-class WeightDecayKindsTest : public testing::TestWithParam<Kind> {};
+class WeightDecayKindsTest : public ::testing::TestWithParam<Kind> {};
 
-INSTANTIATE_TEST_SUITE_P(All, WeightDecayKindsTest, testing::ValuesIn(kinds()),
+INSTANTIATE_TEST_SUITE_P(All, WeightDecayKindsTest, ::testing::ValuesIn(kinds()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(WeightDecayKindsTest, IsPartOfTheState) {

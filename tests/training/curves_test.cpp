@@ -242,7 +242,7 @@ std::vector<Scalar> read_events(const fs::path& file) {
     EXPECT_EQ(fixed<std::uint32_t>(bytes, at + 12 + length), masked(message));
     parse(message, "", events.emplace_back());
     at += 16 + length;
-    if (testing::Test::HasFailure()) break;
+    if (::testing::Test::HasFailure()) break;
   }
   return events;
 }

@@ -165,8 +165,8 @@ void expect_in(const std::string& message, const std::string& begin, const std::
   EXPECT_NE(message.find(part), std::string::npos) << message << " lacks " << part;
 }
 
-class RunDifferences : public testing::TestWithParam<Difference> {};
-INSTANTIATE_TEST_SUITE_P(All, RunDifferences, testing::ValuesIn(differences()),
+class RunDifferences : public ::testing::TestWithParam<Difference> {};
+INSTANTIATE_TEST_SUITE_P(All, RunDifferences, ::testing::ValuesIn(differences()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(RunDifferences, AreThoseOfTheCheckpoint) {

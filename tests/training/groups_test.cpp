@@ -151,9 +151,9 @@ TEST(ParameterGroupsTest, StatesAreOfTheSameGroups) {
   EXPECT_EQ(later.updates(), 1u);
 }
 
-class GroupsOfKindsTest : public testing::TestWithParam<Kind> {};
+class GroupsOfKindsTest : public ::testing::TestWithParam<Kind> {};
 
-INSTANTIATE_TEST_SUITE_P(All, GroupsOfKindsTest, testing::ValuesIn(kinds()),
+INSTANTIATE_TEST_SUITE_P(All, GroupsOfKindsTest, ::testing::ValuesIn(kinds()),
                          [](const auto& test) { return test.param.name; });
 
 // A parameter in a group is as one of a trainer that has the group's numbers.

@@ -14,7 +14,7 @@ namespace dynet_like::nn {
 namespace {
 
 // A terminal in place of standard error.
-class ProgressBarTest : public testing::Test {
+class ProgressBarTest : public ::testing::Test {
  protected:
   void SetUp() override {
     master_ = posix_openpt(O_RDWR | O_NOCTTY);

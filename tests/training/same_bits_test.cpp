@@ -24,7 +24,7 @@ struct How {
   unsigned who_stops = 0;
 };
 
-class SameBits : public testing::TestWithParam<Setting> {
+class SameBits : public ::testing::TestWithParam<Setting> {
  protected:
   static Program alone(const std::string& folder = "", bool resume = false) {
     return Program(GetParam(), folder, resume);
@@ -51,7 +51,7 @@ class SameBits : public testing::TestWithParam<Setting> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, SameBits, testing::ValuesIn(settings()),
+INSTANTIATE_TEST_SUITE_P(All, SameBits, ::testing::ValuesIn(settings()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(SameBits, StoppedAnywhereItGoesOn) {

@@ -29,7 +29,7 @@ struct Outcome {
 };
 
 void PrintTo(const Outcome& outcome, std::ostream* out) {
-  *out << testing::PrintToString(outcome.values) << ", " << outcome.updates << " updates, "
+  *out << ::testing::PrintToString(outcome.values) << ", " << outcome.updates << " updates, "
        << outcome.without_loss << " without, " << outcome.skipped << " skipped, loss "
        << outcome.loss;
 }
@@ -91,7 +91,7 @@ struct Sharing {
 
 void PrintTo(const Sharing& sharing, std::ostream* out) { *out << sharing.name; }
 
-class WithoutLoss : public testing::TestWithParam<Sharing> {
+class WithoutLoss : public ::testing::TestWithParam<Sharing> {
  protected:
   void SetUp() override {
     if (GetParam().is_relaxed && !default_device()->is_cpu()) {
@@ -131,7 +131,7 @@ class WithoutLoss : public testing::TestWithParam<Sharing> {
 
 INSTANTIATE_TEST_SUITE_P(
     All, WithoutLoss,
-    testing::ValuesIn(std::vector<Sharing>{
+    ::testing::ValuesIn(std::vector<Sharing>{
         {.name = "alone"},
         {.name = "sums", .sum_losses = true},
         {.name = "accumulation", .accumulate = 2},
