@@ -24,7 +24,7 @@ using Sentences = std::vector<ConlluSentence>;
 Sentences conllu(const std::string& text) { return read_conllu(TextSource::of(text, "file")); }
 
 void expect_conllu_error(const std::string& text, std::size_t line, std::size_t column,
-                  const std::string& part) {
+                         const std::string& part) {
   expect_file_error([&] { conllu(text); }, line, column, part);
 }
 
@@ -138,9 +138,10 @@ TEST(ConlluTest, Errors) {
   }
   expect_conllu_error(token("", "a"), 1, 1, "need the number 1 of a word; got \"\"");
   expect_conllu_error(token("1", ""), 1, 3, "need text or \"_\" as FORM; got nothing");
-  expect_conllu_error("1\ta\t_\t_\t_\t_\t_\t_\t_\t\n", 1, 19, "need text or \"_\" as MISC; got nothing");
+  expect_conllu_error("1\ta\t_\t_\t_\t_\t_\t_\t_\t\n", 1, 19,
+                      "need text or \"_\" as MISC; got nothing");
   expect_conllu_error(token("1", "a", "2"), 1, 0,
-               "need a word or 0 as HEAD; got 2; the sentence has words 1 to 1");
+                      "need a word or 0 as HEAD; got 2; the sentence has words 1 to 1");
   for (const std::string head : {"x", "-1", "01", "1 ", "2147483648"}) {
     expect_conllu_error(token("1", "a", head), 1, 13, "need a number or \"_\" as HEAD; got");
   }
@@ -149,7 +150,8 @@ TEST(ConlluTest, Errors) {
   expect_conllu_error(token("1-2", "ab") + a, 1, 0, "need a range of words; got one to 2");
   expect_conllu_error(a + token("1-2", "ab"), 2, 1, "that begins with the next word, 2,");
   expect_conllu_error(token("2-1", "ab"), 1, 1, "need a range");
-  expect_conllu_error(token("1-2", "ab") + a + token("2-3", "b") + token("2", "b"), 3, 1, "overlaps");
+  expect_conllu_error(token("1-2", "ab") + a + token("2-3", "b") + token("2", "b"), 3, 1,
+                      "overlaps");
   expect_conllu_error(a + token("1.2", "b"), 2, 1, "need the number 1.1");
   expect_conllu_error(a + token("1.1", "b") + token("1.1", "b"), 3, 1, "need the number 1.2");
   expect_conllu_error(a + token("2-3", "bc") + token("1.1", "b"), 3, 1, "behind its word");

@@ -37,7 +37,7 @@ Tree fold(const std::string& tokens) {
 }
 
 void expect_listops_error(const std::string& line, std::size_t column, const std::string& part,
-                  const ListOpsFileOptions& options = {}) {
+                          const ListOpsFileOptions& options = {}) {
   expect_file_error([&] { parse(line, options); }, 7, column, part);
 }
 
@@ -145,7 +145,7 @@ TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
   EXPECT_EQ(listops_string(tree), text.substr(2));
   expect_listops_error(text, 3 + 9 * 5'000, "at most 10000");
   expect_listops_error(text, 0, "at most 100 bytes",
-               {.check_values = true, .max_depth = 9, .limits = {100, 100}});
+                       {.check_values = true, .max_depth = 9, .limits = {100, 100}});
 }
 
 TEST(ListOps, ReadsStreamsAndNamesLines) {

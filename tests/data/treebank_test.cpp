@@ -22,7 +22,7 @@ Tree parse(const std::string& line, const TreebankOptions& options = {}) {
 
 /// Checks where the error is and what it says.
 void expect_treebank_error(const std::string& line, std::size_t column, const std::string& part,
-                  const TreebankOptions& options = {}) {
+                           const TreebankOptions& options = {}) {
   expect_file_error([&] { parse(line, options); }, 7, column, part);
 }
 
@@ -158,7 +158,7 @@ TEST(Treebank, ReadsDeepTreesWithoutRecursion) {
 
 TEST(Treebank, RejectsLongLines) {
   expect_treebank_error("(2 abcdefgh)", 0, "at most 10",
-               {.label_count = 5, .max_depth = 9, .limits = {10, 12}});
+                        {.label_count = 5, .max_depth = 9, .limits = {10, 12}});
 }
 
 TEST(Treebank, ReportsLongAndUnprintableTextInShort) {

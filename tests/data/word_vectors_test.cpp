@@ -37,7 +37,7 @@ Words read(const std::string& text, const WordVectorOptions& options = {}) {
 }
 
 void expect_vector_error(const std::string& text, std::size_t line, const std::string& part,
-                  const WordVectorOptions& options = {}) {
+                         const WordVectorOptions& options = {}) {
   expect_file_error([&] { read(text, options); }, line, 0, part);
 }
 

@@ -148,17 +148,17 @@ TEST_P(WordBeamTest, FindsWhatTheAlgorithmFinds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, WordBeamTest,
-                         ::testing::Values(SearchOptions{.beam = 1, .word_beam = 1},
-                                         SearchOptions{.beam = 4, .word_beam = 1},
-                                         SearchOptions{.beam = 4, .word_beam = 4},
-                                         SearchOptions{.beam = 3, .word_beam = 2, .fast_track = 1},
-                                         SearchOptions{.beam = 6, .word_beam = 3, .fast_track = 2}),
-                         [](const auto& info) {
-                           return std::to_string(info.param.beam) + "_" +
-                                  std::to_string(info.param.word_beam) + "_" +
-                                  std::to_string(info.param.fast_track);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, WordBeamTest,
+    ::testing::Values(SearchOptions{.beam = 1, .word_beam = 1},
+                      SearchOptions{.beam = 4, .word_beam = 1},
+                      SearchOptions{.beam = 4, .word_beam = 4},
+                      SearchOptions{.beam = 3, .word_beam = 2, .fast_track = 1},
+                      SearchOptions{.beam = 6, .word_beam = 3, .fast_track = 2}),
+    [](const auto& info) {
+      return std::to_string(info.param.beam) + "_" + std::to_string(info.param.word_beam) + "_" +
+             std::to_string(info.param.fast_track);
+    });
 
 // A word costs more than a bracket: an ordinary beam is full of hypotheses that put it off.
 TEST(WordBeam, RareWordsAreNotPutOff) {

@@ -125,8 +125,8 @@ TEST_F(SafetensorsTest, WhatIsNotKnownIsSkipped) {
                            "\"n\":{}", "\"n\":\"dtype\",\"m\":true,\"o\":7"}) {
     const std::string description =
         std::string(R"({"dtype":"F32",)") + more + R"(,"shape":[2],"data_offsets":[0,8]})";
-    const SafetensorsFile file =
-        parse_safetensors(file_text("{\"__metadata__\":null,\"x\":" + description + "}", "12345678"));
+    const SafetensorsFile file = parse_safetensors(
+        file_text("{\"__metadata__\":null,\"x\":" + description + "}", "12345678"));
     EXPECT_EQ(file.find("x")->shape, (std::vector<std::uint64_t>{2})) << more;
     EXPECT_EQ(file.find("x")->dtype, "F32");
     EXPECT_TRUE(file.metadata().empty());

@@ -42,7 +42,8 @@ TEST(CharacterCNNTest, FollowsTheFormula) {
           double sum = b[filter];
           for (unsigned k = 0; k < width; ++k) {
             const Doubles x = row(table, padded[start + k]);
-            for (unsigned i = 0; i < kVectors; ++i) sum += f[(k * kVectors + i) * count + filter] * x[i];
+            for (unsigned i = 0; i < kVectors; ++i)
+              sum += f[(k * kVectors + i) * count + filter] * x[i];
           }
           largest = std::max(largest, std::tanh(sum));
         }
