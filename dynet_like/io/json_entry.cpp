@@ -10,7 +10,7 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -175,4 +175,4 @@ void JsonEntry::each_member(
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -13,7 +13,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A value of a JSON file and its key, such as "model.vocab". All functions throw FileError with
 /// the key for a value of another kind.
@@ -82,4 +82,8 @@ class JsonEntry {
   std::string key_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
+
+namespace dynet_like {
+using detail::JsonEntry;
+}

@@ -17,7 +17,7 @@ using dynet_like::source_text;
 /// "Suite.Case" of every test in a folder, and "Faults.Name" of every row of the table of kernels.
 std::set<std::string> tests_in(const fs::path& folder) {
   static const std::regex form(R"(\nTEST(_F)?\((\w+),\s*(\w+)\))"),
-      row(R"row(\n    \{"(\w+)", )row");
+      row(R"row(\n    \{"(\w+)",)row");
   std::set<std::string> tests;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string text = source_text(entry.path());
