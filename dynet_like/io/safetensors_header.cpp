@@ -15,7 +15,6 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/checksum.h"
-#include "dynet_like/io/json_entry.h"
 
 namespace dynet_like {
 
@@ -57,29 +56,175 @@ using detail::checksum;
 // One tensor, as the header describes it.
 struct Claim {
   TensorEntry entry;
-  std::array<std::uint64_t, 2> offsets;
+  std::vector<std::uint64_t> offsets;
+  bool has_dtype = false, has_shape = false, has_offsets = false;
 };
 
-std::vector<std::uint64_t> numbers_of(const JsonEntry& list, std::size_t most) {
-  std::vector<std::uint64_t> numbers;
-  list.each_item([&](const JsonEntry& item) {
-    if (numbers.size() == most) list.fail("need at most " + detail::counted(most, "number"));
-    numbers.push_back(item.number());
-  });
-  return numbers;
-}
+// Reads the header's JSON as a stream of events. It follows no nesting but the format's, and stores
+// nothing that the format does not know: values of unknown keys are skipped.
+class HeaderReader final : public nlohmann::json::json_sax_t {
+ public:
+  explicit HeaderReader(const std::string& file) : file_(file) {}
 
-// Values of unknown keys are skipped.
-Claim claim_of(const std::string& name, const JsonEntry& description) {
-  Claim claim;
-  claim.entry.name = name;
-  claim.entry.dtype = description.at("dtype").text();
-  claim.entry.shape = numbers_of(description.at("shape"), kRankLimit);
-  const JsonEntry offsets = description.at("data_offsets");
-  const std::vector<std::uint64_t> numbers = numbers_of(offsets, 2);
-  if (numbers.size() != 2) offsets.fail("need 2 numbers; got " + fmt::to_string(numbers.size()));
-  claim.offsets = {numbers[0], numbers[1]};
-  return claim;
+  std::vector<Claim>& claims() { return claims_; }
+  std::map<std::string, std::string>& metadata() { return metadata_; }
+
+  bool null() override {
+    if (place_ == Place::top && key_ == kMetadata) return true;  // the same as no metadata
+    return skip() || refuse("null");
+  }
+  bool boolean(bool value) override { return skip() || refuse(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override {
+    return skip() || refuse(fmt::to_string(value));
+  }
+  bool number_float(number_float_t, const string_t& text) override {
+    return skip() || refuse(shown(text));
+  }
+  bool binary(binary_t&) override { return skip() || refuse("binary data"); }
+
+  bool number_unsigned(number_unsigned_t value) override {
+    if (skip()) return true;
+    if (place_ != Place::shape && place_ != Place::offsets) return refuse(fmt::to_string(value));
+    const bool shape = place_ == Place::shape;
+    auto& numbers = shape ? claims_.back().entry.shape : claims_.back().offsets;
+    if (numbers.size() == (shape ? kRankLimit : 2)) return refuse("one number more");
+    numbers.push_back(value);
+    return true;
+  }
+
+  bool string(string_t& value) override {
+    if (skip()) return true;
+    if (place_ == Place::metadata) {
+      metadata_[key_] = value;
+    } else if (place_ == Place::tensor && key_ == "dtype") {
+      claims_.back().entry.dtype = value;
+    } else {
+      return refuse(shown(value));
+    }
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (skip(1)) return true;
+    if (place_ == Place::start) {
+      place_ = Place::top;
+    } else if (place_ == Place::top) {
+      place_ = key_ == kMetadata ? Place::metadata : Place::tensor;
+      if (place_ == Place::tensor) claims_.emplace_back().entry.name = key_;
+    } else {
+      return refuse("an object");
+    }
+    return true;
+  }
+
+  bool key(string_t& name) override {
+    if (place_ == Place::unknown) return true;
+    if (place_ == Place::metadata && metadata_.contains(name)) {
+      fail(file_, "unique keys in the metadata", shown(name) + " twice");
+    }
+    if (place_ == Place::top && name == kMetadata && std::exchange(has_metadata_, true)) {
+      fail(file_, "unique names", shown(name) + " twice");
+    }
+    if (place_ == Place::tensor) mark(name);
+    key_ = name;
+    return true;
+  }
+
+  bool end_object() override {
+    if (skip(-1)) return true;
+    if (place_ == Place::tensor) {
+      const Claim& claim = claims_.back();
+      if (!claim.has_dtype || !claim.has_shape || !claim.has_offsets) {
+        fail(file_, "dtype, shape and data_offsets" + of_tensor(), "only some of them");
+      }
+    }
+    place_ = place_ == Place::top ? Place::end : Place::top;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (skip(1)) return true;
+    if (place_ != Place::tensor || key_ == "dtype") return refuse("an array");
+    place_ = key_ == "shape" ? Place::shape : Place::offsets;
+    return true;
+  }
+
+  bool end_array() override {
+    if (skip(-1)) return true;
+    const std::size_t count = claims_.back().offsets.size();
+    if (place_ == Place::offsets && count != 2) return refuse(detail::counted(count, "number"));
+    place_ = Place::tensor;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::json::exception& error) override {
+    constexpr std::size_t kLimit = 160;  // the message quotes the file
+    std::string text = std::string(error.what()).substr(0, kLimit);
+    // Cutting may have split a character, and the quoted bytes may not be text at all.
+    for (char& c : text) c = c >= 0x20 && c < 0x7F ? c : '?';
+    fail(file_, "a header of valid JSON", text);
+  }
+
+ private:
+  enum class Place { start, top, metadata, tensor, shape, offsets, unknown, end };
+
+  // Whether this event belongs to the value of an unknown key. `deeper` is the change of depth by a
+  // bracket; at depth 0 the value ends.
+  bool skip(int deeper = 0) {
+    if (place_ != Place::unknown) return false;
+    depth_ += deeper;
+    if (depth_ == 0) place_ = Place::tensor;
+    return true;
+  }
+
+  void mark(const std::string& key) {
+    Claim& claim = claims_.back();
+    bool* known = nullptr;
+    if (key == "dtype") known = &claim.has_dtype;
+    if (key == "shape") known = &claim.has_shape;
+    if (key == "data_offsets") known = &claim.has_offsets;
+    if (known == nullptr) {
+      place_ = Place::unknown;
+      return;
+    }
+    if (std::exchange(*known, true)) {
+      fail(file_, "unique keys" + of_tensor(), shown(key) + " twice");
+    }
+  }
+
+  [[noreturn]] bool refuse(const std::string& got) const { fail(file_, rule(), got); }
+
+  std::string rule() const {
+    if (place_ == Place::start || place_ == Place::end) return "a header that is one object";
+    if (place_ == Place::metadata) return "text in the metadata for " + shown(key_);
+    if (place_ == Place::top) return "an object for " + shown(key_);
+    if (key_ == "dtype") return "text as dtype" + of_tensor();
+    if (key_ == "data_offsets") return "data_offsets of two integers from 0" + of_tensor();
+    return fmt::format("a shape of at most {} from 0{}", detail::counted(kRankLimit, "integer"),
+                       of_tensor());
+  }
+
+  std::string of_tensor() const { return " of " + shown(claims_.back().entry.name); }
+
+  const std::string& file_;
+  Place place_ = Place::start;
+  int depth_ = 0;  // of brackets in the value of an unknown key
+  std::string key_;
+  bool has_metadata_ = false;
+  std::vector<Claim> claims_;
+  std::map<std::string, std::string> metadata_;
+};
+
+HeaderReader read_json(std::string_view text, const std::string& file) {
+  if (text.empty() || text.front() != '{') {
+    fail(file, "a header that begins with {", text.empty() ? "none" : shown(text.substr(0, 1)));
+  }
+  // The JSON parser takes a zero byte as the end, and would not check the rest.
+  if (text.find('\0') != std::string_view::npos) fail(file, "a header of text", "a zero byte");
+  HeaderReader reader(file);
+  nlohmann::json::sax_parse(text.begin(), text.end(), &reader);
+  return reader;
 }
 
 constexpr const char* kWholeBytes = " whose size is a whole number of bytes below 2^64";
@@ -198,31 +343,24 @@ std::optional<std::uint32_t> take_checksums(std::string_view text,
 }  // namespace
 
 Header parse_header(std::string_view text, std::uint64_t data_size, const std::string& file) {
-  if (text.empty() || text.front() != '{') {
-    fail(file, "a header that begins with {", text.empty() ? "none" : shown(text.substr(0, 1)));
-  }
-  const JsonEntry json = JsonEntry::parse(text, file, JsonEntry::Keys::unique);
+  HeaderReader reader = read_json(text, file);
   Header header;
-  if (const auto metadata = json.find(kMetadata)) {
-    metadata->each_member([&](const std::string& key, const JsonEntry& value) {
-      header.metadata[key] = value.text();
-    });
-  }
-  header.data_checksum = take_checksums(text, header.metadata, file);
-  std::vector<Claim> claims;
-  json.each_member([&](const std::string& name, const JsonEntry& description) {
-    if (name != kMetadata) claims.push_back(claim_of(name, description));
-  });
+  header.data_checksum = take_checksums(text, reader.metadata(), file);
+  std::vector<Claim>& claims = reader.claims();
   for (const Claim& claim : claims) check_claim(claim, data_size, file);
   std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
     return std::tie(a.offsets, a.entry.name) < std::tie(b.offsets, b.entry.name);
   });
-  for (std::size_t i = 0; i < claims.size(); ++i) header.index.emplace(claims[i].entry.name, i);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const std::string& name = claims[i].entry.name;
+    if (!header.index.emplace(name, i).second) fail(file, "unique names", shown(name) + " twice");
+  }
   check_layout(claims, data_size, file);
   for (Claim& claim : claims) {
     header.begins.push_back(claim.offsets[0]);
     header.entries.push_back(std::move(claim.entry));
   }
+  header.metadata = std::move(reader.metadata());
   return header;
 }
 

@@ -375,7 +375,7 @@ void expect_close(const OpCall& call, const std::vector<E>& expected, const std:
 // Sums of a thousand terms are rounded on both sides.
 template <class E>
 void expect_close(const OpCall& call, const Results<E>& expected, const Results<E>& got,
-                  double roundings = 3) {
+                  double roundings = 4) {
   const bool by_element = is_elementwise(*call.op);
   for (std::size_t i = 0; i < expected.out.size(); ++i) {
     const std::string item = " of item " + std::to_string(i);
