@@ -122,7 +122,7 @@ TEST(DataTest, LatticesAndNetworks) {
 }
 
 std::string file_with(const char* name, const char* text) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = ::testing::TempDir() + name;
   std::ofstream(path) << text;
   return path;
 }

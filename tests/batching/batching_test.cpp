@@ -411,7 +411,7 @@ TEST(LowerBound, NeverAboveTheOptimum) {
 }
 
 /// Three nodes: 0 and 1 of type 0, then 2 of type 1 from both.
-class ValidatorTest : public testing::Test {
+class ValidatorTest : public ::testing::Test {
  protected:
   ValidatorTest() {
     graph_.add(0);

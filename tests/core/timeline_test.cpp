@@ -137,7 +137,7 @@ TEST(TimelineTest, ShortCallsThatFollowOneAnotherAreOneEvent) {
 }
 
 TEST(TimelineTest, IsSavedAsAWholeOrNotAtAll) {
-  const std::filesystem::path folder = testing::TempDir();
+  const std::filesystem::path folder = ::testing::TempDir();
   const std::filesystem::path file = folder / "timeline.json";
   Timeline timeline;
   timeline.time("event", [] {});

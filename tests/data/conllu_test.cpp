@@ -115,7 +115,7 @@ TEST(ConlluTest, ValuesOfFeatures) {
 
 TEST(ConlluTest, WritesTheSameBytes) {
   EXPECT_EQ(to_conllu(conllu(kExample)), kExample);
-  const std::string path = testing::TempDir() + "conllu_test.conllu";
+  const std::string path = ::testing::TempDir() + "conllu_test.conllu";
   write_conllu(path, conllu(kExample));
   EXPECT_EQ(to_conllu(read_conllu(path)), kExample);
 }

@@ -341,7 +341,7 @@ TEST_F(VocabularyFile, RejectsMalformedFiles) {
 
 TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
   EXPECT_THROW(Vocabulary::load(path()), FileError);
-  EXPECT_THROW(Vocabulary::load(testing::TempDir()), FileError);
+  EXPECT_THROW(Vocabulary::load(::testing::TempDir()), FileError);
   EXPECT_THROW(Vocabulary().save(path()), UsageError);
   Vocabulary words;
   words.add("a");

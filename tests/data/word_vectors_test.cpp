@@ -241,7 +241,7 @@ TEST_F(WordVectorFile, ChangesNothingIfItIsBad) {
   }
   std::filesystem::remove(path());
   EXPECT_THROW(read_word_vectors(path(), vocabulary_, table_), FileError);
-  EXPECT_THROW(read_word_vectors(testing::TempDir(), vocabulary_, table_), FileError);
+  EXPECT_THROW(read_word_vectors(::testing::TempDir(), vocabulary_, table_), FileError);
   write("a 1 2\n");
   vocabulary_.add("d");
   vocabulary_.add("e");

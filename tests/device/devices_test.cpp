@@ -14,7 +14,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-class DevicesTest : public testing::Test {
+class DevicesTest : public ::testing::Test {
  protected:
   // All but the CPU.
   std::vector<std::string> names_ = [] {

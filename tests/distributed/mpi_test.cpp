@@ -20,7 +20,7 @@ struct Ending {
   std::string output;  ///< both streams
 };
 
-class MpiTest : public testing::Test {
+class MpiTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (mpirun_.empty()) GTEST_SKIP() << "built without MPI";
@@ -70,7 +70,7 @@ class MpiTest : public testing::Test {
   }
 
   const std::string mpirun_ = DYNET_LIKE_MPIRUN;
-  const fs::path folder_ = fs::path(testing::TempDir()) / "mpi_ranks";
+  const fs::path folder_ = fs::path(::testing::TempDir()) / "mpi_ranks";
 };
 
 TEST_F(MpiTest, TrainsWithTheSameBitsOnAnyNumberOfRanks) {

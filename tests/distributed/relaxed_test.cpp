@@ -67,7 +67,7 @@ TEST(RelaxedRanksTest, EndWithTheSameParameters) {
       // Which gradients are how old is a matter of chance, so that not every epoch is better.
       EXPECT_LT(*std::min_element(ran.losses.begin() + 1, ran.losses.end()),
                 0.98 * ran.losses.front())
-          << testing::PrintToString(ran.losses);
+          << ::testing::PrintToString(ran.losses);
       if (relaxation.backup_ranks == 0) {
         EXPECT_EQ(ran.updates, 8u * 13);
       }

@@ -202,8 +202,8 @@ std::vector<Mistake> mistakes() {
   };
 }
 
-class RankMistakes : public testing::TestWithParam<Mistake> {};
-INSTANTIATE_TEST_SUITE_P(All, RankMistakes, testing::ValuesIn(mistakes()),
+class RankMistakes : public ::testing::TestWithParam<Mistake> {};
+INSTANTIATE_TEST_SUITE_P(All, RankMistakes, ::testing::ValuesIn(mistakes()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(RankMistakes, AreTold) {

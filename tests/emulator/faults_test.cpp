@@ -252,8 +252,8 @@ const std::vector<PlantedFault> kFaults = {
      cooperating,
      meeting(793)}};
 
-class Faults : public EmulatorTest, public testing::WithParamInterface<PlantedFault> {};
-INSTANTIATE_TEST_SUITE_P(, Faults, testing::ValuesIn(kFaults),
+class Faults : public EmulatorTest, public ::testing::WithParamInterface<PlantedFault> {};
+INSTANTIATE_TEST_SUITE_P(, Faults, ::testing::ValuesIn(kFaults),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Faults, AreFoundAndLeaveTheDeviceUsable) {

@@ -10,7 +10,7 @@
 namespace dynet_like::detail::cuda {
 namespace {
 
-class DeviceMemoryTest : public testing::Test {
+class DeviceMemoryTest : public ::testing::Test {
  protected:
   float* make(std::size_t size) {
     return static_cast<float*>(runtime_.allocate(size * sizeof(float)));

@@ -60,7 +60,7 @@ Training train(const MakeLoss& make, unsigned samples, bool blocks_meet) {
   return training;
 }
 
-class RecursionStepsTest : public testing::Test {
+class RecursionStepsTest : public ::testing::Test {
  protected:
   RecursionStepsTest() { host::set_device_count(2); }
   ~RecursionStepsTest() override { host::set_device_count(1); }

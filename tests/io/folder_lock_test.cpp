@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path new_folder(const char* name) {
-  const fs::path folder = fs::path(testing::TempDir()) / name;
+  const fs::path folder = fs::path(::testing::TempDir()) / name;
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder;

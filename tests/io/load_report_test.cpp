@@ -20,7 +20,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 std::string path_of(const std::string& name) {
-  return (std::filesystem::path(testing::TempDir()) / ("load_report_" + name)).string();
+  return (std::filesystem::path(::testing::TempDir()) / ("load_report_" + name)).string();
 }
 
 /// The model that was saved: all its values are 1, but for a row of the table.

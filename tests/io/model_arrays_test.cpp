@@ -49,7 +49,7 @@ struct Model {
   }
 };
 
-std::string temporary(const char* name) { return testing::TempDir() + name; }
+std::string temporary(const char* name) { return ::testing::TempDir() + name; }
 
 TEST(ModelArraysTest, ParametersComeBackFromArrays) {
   const std::string arrays_path = temporary("model_arrays_test.npz");

@@ -254,7 +254,7 @@ std::vector<Hostile> hostile_files() {
   };
 }
 
-class HostileTest : public testing::TestWithParam<Hostile> {};
+class HostileTest : public ::testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileTest, IsRefused) {
   try {
@@ -268,7 +268,7 @@ TEST_P(HostileTest, IsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostileTest, testing::ValuesIn(hostile_files()),
+INSTANTIATE_TEST_SUITE_P(All, HostileTest, ::testing::ValuesIn(hostile_files()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_F(SafetensorsTest, EveryTruncationIsRefused) {

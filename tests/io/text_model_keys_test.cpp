@@ -28,7 +28,7 @@ struct Parts {
 };
 
 TEST(TextModelKeysTest, AreWholeComponentsOfAPath) {
-  const std::string path = testing::TempDir() + "text_model_keys_test.model";
+  const std::string path = ::testing::TempDir() + "text_model_keys_test.model";
   save_text_model(path, Parts(1).all);
   for (const char* key : {"/lstm", "/lstm/"}) {
     Parts loaded(10);

@@ -98,7 +98,7 @@ TEST(ParameterInitSaxe, NeedsAMatrix) {
 class InitialiserFile : public ::testing::Test {
  protected:
   InitialiserFile()
-      : path_((fs::path(testing::TempDir()) / ("initialisers_test_" + std::to_string(getpid())))
+      : path_((fs::path(::testing::TempDir()) / ("initialisers_test_" + std::to_string(getpid())))
                   .string()) {}
   ~InitialiserFile() override { fs::remove(path_); }
 
@@ -136,7 +136,7 @@ TEST_F(InitialiserFile, RefusesWhatDoesNotFit) {
 }
 
 TEST_F(InitialiserFile, NeedsAFile) {
-  for (const std::string& path : {path_, std::string("/dev/zero"), testing::TempDir()}) {
+  for (const std::string& path : {path_, std::string("/dev/zero"), ::testing::TempDir()}) {
     EXPECT_THROW(model_.add_parameters({2}, ParameterInitFromFile(path)), FileError) << path;
   }
 }

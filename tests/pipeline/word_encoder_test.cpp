@@ -77,7 +77,7 @@ TEST(WordEncoderTest, PretrainedVectorsCount) {
 
 /// A folder with a small encoder that is not trained, and its tokenizer.
 std::string small_encoder() {
-  const std::string folder = testing::TempDir() + "word_encoder_test";
+  const std::string folder = ::testing::TempDir() + "word_encoder_test";
   ParameterCollection model(1);
   EncoderConfig config;
   config.vocabulary = 9;

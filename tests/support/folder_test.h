@@ -19,7 +19,7 @@ inline std::string file_contents(const std::string& path) {
 class FolderTest : public ::testing::Test {
  protected:
   FolderTest() {
-    std::string pattern = testing::TempDir() + "folder_XXXXXX";
+    std::string pattern = ::testing::TempDir() + "folder_XXXXXX";
     if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
   }
   ~FolderTest() override {

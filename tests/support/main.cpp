@@ -25,7 +25,7 @@ constexpr std::string_view kDevice = "--device=";
 #ifdef DYNET_LIKE_CUDA_HOST
 // Fails a test that leaves an error on the device which nobody has noticed.
 class FaultListener final : public testing::EmptyTestEventListener {
-  void OnTestEnd(const testing::TestInfo&) override {
+  void OnTestEnd(const ::testing::TestInfo&) override {
     const std::string fault = dynet_like::detail::cuda::host::take_fault();
     if (!fault.empty()) ADD_FAILURE() << fault;
   }
@@ -38,7 +38,7 @@ void set_default(const char* name, const std::string& value) { ::setenv(name, va
 }  // namespace
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (!argument.starts_with(kDevice)) {
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   }
   ::setenv("TMPDIR", folder.c_str(), 1);
 #ifdef DYNET_LIKE_CUDA_HOST
-  testing::UnitTest::GetInstance()->listeners().Append(new FaultListener());
+  ::testing::UnitTest::GetInstance()->listeners().Append(new FaultListener());
 #endif
   const int result = RUN_ALL_TESTS();
   std::error_code ignored;

@@ -100,7 +100,7 @@ inline std::vector<Setting> settings() {
 /// A path in which there is nothing.
 inline std::string new_folder(const std::string& name) {
   const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("training_" + name);
+      std::filesystem::path(::testing::TempDir()) / ("training_" + name);
   std::filesystem::remove_all(folder);
   return folder;
 }

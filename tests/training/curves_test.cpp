@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path new_file(const char* name) {
-  const fs::path file = fs::path(testing::TempDir()) / ("train_curves_" + std::string(name));
+  const fs::path file = fs::path(::testing::TempDir()) / ("train_curves_" + std::string(name));
   fs::remove(file);
   return file;
 }
@@ -272,7 +272,7 @@ TEST(EventFileTest, HasTheRecordsOfTensorBoard) {
 
 TEST(EventFileTest, NeedsAFileToWrite) {
   EXPECT_THROW(EventFile{"/nowhere/events"}, FileError);
-  EXPECT_THROW(EventFile{testing::TempDir()}, FileError);
+  EXPECT_THROW(EventFile{::testing::TempDir()}, FileError);
 }
 
 }  // namespace

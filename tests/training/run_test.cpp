@@ -365,7 +365,7 @@ void train_timed(Timeline& timeline, unsigned minibatches, const std::string& fi
 }
 
 TEST(TrainingTimelineTest, HasTheFirstMinibatchesAndIsSavedBehindThem) {
-  const std::string file = testing::TempDir() + "timeline.json";
+  const std::string file = ::testing::TempDir() + "timeline.json";
   Timeline timeline;
   std::size_t updates = 0, with_file = 0;
   train_timed(timeline, 3, file, [&](TrainingRun&, int) {
@@ -385,7 +385,7 @@ TEST(TrainingTimelineTest, HasTheFirstMinibatchesAndIsSavedBehindThem) {
 
 TEST(TrainingTimelineTest, IsSavedAtTheEndOfAShortRunIfThereIsAFile) {
   for (const unsigned most : {0u, 1000u}) {
-    const std::string file = testing::TempDir() + "timeline.json";
+    const std::string file = ::testing::TempDir() + "timeline.json";
     Timeline timeline;
     train_timed(timeline, most, file);
     EXPECT_EQ(TimelineEvents(text_of(file)).named("minibatch").size(), 3u * kMinibatches);
@@ -393,7 +393,7 @@ TEST(TrainingTimelineTest, IsSavedAtTheEndOfAShortRunIfThereIsAFile) {
   Timeline without, refused;
   train_timed(without, 2, "");
   EXPECT_EQ(TimelineEvents(without.json()).named("minibatch").size(), 2u);
-  EXPECT_THROW(train_timed(refused, 2, testing::TempDir() + "none/timeline.json"), FileError);
+  EXPECT_THROW(train_timed(refused, 2, ::testing::TempDir() + "none/timeline.json"), FileError);
 }
 
 }  // namespace

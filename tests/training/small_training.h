@@ -12,7 +12,7 @@
 namespace dynet_like::nn {
 
 inline std::filesystem::path settings_folder() {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "training_settings";
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "training_settings";
   std::filesystem::remove_all(folder);
   return folder;
 }

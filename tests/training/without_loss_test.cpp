@@ -167,7 +167,7 @@ TEST_P(WithoutLoss, MinibatchesMayBeTheLastBeforeAStop) {
   const Outcome whole = train(kList);
   for (std::uint64_t stop = 1; stop <= kList.size(); ++stop) {
     SCOPED_TRACE(stop);
-    const auto folder = std::filesystem::path(testing::TempDir()) / "without_loss";
+    const auto folder = std::filesystem::path(::testing::TempDir()) / "without_loss";
     std::filesystem::remove_all(folder);
     train(kList, folder, false, stop);
     EXPECT_EQ(train(kList, folder, true), whole);
