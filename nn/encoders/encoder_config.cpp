@@ -16,7 +16,7 @@
 #include "nn/encoders/family.h"
 #include "nn/encoders/python_json.h"
 #include "nn/encoders/relative_positions.h"
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 
 namespace dynet_like::nn {
 

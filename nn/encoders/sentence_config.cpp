@@ -10,7 +10,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "nn/encoders/sentence_names.h"
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 

@@ -1,7 +1,7 @@
 // The names of shards.
 #include "nn/encoders/shards.h"
 
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 

@@ -15,7 +15,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/input_file.h"
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 
 namespace dynet_like::nn::encoders {
 

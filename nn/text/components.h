@@ -7,7 +7,7 @@
 
 #include "nn/text/aligned_text.h"
 #include "nn/text/decoders.h"
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 #include "nn/text/models.h"
 #include "nn/text/post_processor.h"
 #include "nn/text/pre_tokenizers.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "nn/encoders/family.h"
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/source_text.h"
 

@@ -1,16 +1,14 @@
 // Entries by nlohmann's JSON.
-#include "dynet_like/io/json_entry.h"
+#include "nn/text/json_entry.h"
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
 
-namespace dynet_like::detail {
+namespace dynet_like::nn::text {
 
 namespace {
 
@@ -28,25 +26,16 @@ std::size_t count_values(const Json& json) {
   return count;
 }
 
-Json parse_json(std::string_view text, const std::string& file, JsonEntry::Keys keys) {
+Json parse_json(std::string_view text, const std::string& file) {
   using Event = Json::parse_event_t;
   std::size_t values = 0;
-  std::vector<std::set<std::string>> open;  // the keys of objects
-  const auto check = [&](int depth, Event event, Json& value) {
+  const auto check = [&](int depth, Event event, Json&) {
     if (depth > kMostDepth) {
       throw FileError(file, "need at most " + detail::counted(kMostDepth, "level") + " of JSON");
     }
     const bool ends = event == Event::array_end || event == Event::object_end;
     if (!ends && ++values > kMostValues) {
       throw FileError(file, "need at most " + detail::counted(kMostValues, "value") + " of JSON");
-    }
-    if (keys == JsonEntry::Keys::any) return true;
-    if (event == Event::object_start) open.emplace_back();
-    if (event == Event::object_end) open.pop_back();
-    if (event == Event::key && !open.back().insert(value.get<std::string>()).second) {
-      throw FileError(file, "need unique keys; got " +
-                                detail::quoted_text(value.get_ref<const std::string&>()) +
-                                " twice");
     }
     return true;
   };
@@ -70,9 +59,8 @@ struct JsonEntry::Document {
 JsonEntry::JsonEntry(std::shared_ptr<const Document> document, const void* value, std::string key)
     : document_(std::move(document)), value_(value), key_(std::move(key)) {}
 
-JsonEntry JsonEntry::parse(std::string_view json, const std::string& file, Keys keys) {
-  const auto document =
-      std::make_shared<const Document>(Document{parse_json(json, file, keys), file});
+JsonEntry JsonEntry::parse(std::string_view json, const std::string& file) {
+  const auto document = std::make_shared<const Document>(Document{parse_json(json, file), file});
   return {document, &document->json, ""};
 }
 
@@ -175,4 +163,4 @@ void JsonEntry::each_member(
   }
 }
 
-}  // namespace dynet_like::detail
+}  // namespace dynet_like::nn::text

@@ -1,4 +1,5 @@
-// Values of a JSON file with their keys, so that messages say where a fault is; for all readers.
+// Values of a JSON file with their keys, so that messages say where a fault is; for readers of
+// published folders.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +14,14 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::detail {
+namespace dynet_like::nn::text {
 
 /// A value of a JSON file and its key, such as "model.vocab". All functions throw FileError with
 /// the key for a value of another kind.
 class JsonEntry {
  public:
-  /// Whether an object may have a key again, whose last value then counts.
-  enum class Keys { any, unique };
-
   /// Parses a file whose depth and number of values are bounded. Throws FileError.
-  static JsonEntry parse(std::string_view json, const std::string& file, Keys keys = Keys::any);
+  static JsonEntry parse(std::string_view json, const std::string& file);
 
   [[noreturn]] void fail(const std::string& what) const;
   /// Fails with the value.
@@ -82,8 +80,8 @@ class JsonEntry {
   std::string key_;
 };
 
-}  // namespace dynet_like::detail
+}  // namespace dynet_like::nn::text
 
-namespace dynet_like {
-using detail::JsonEntry;
+namespace dynet_like::nn {
+using text::JsonEntry;
 }
