@@ -14,7 +14,7 @@ void Backward::run(std::span<const ValueRef> roots, bool full,
   was_run_ = false;
   begin(roots, full);
   for (auto b = static_cast<std::uint32_t>(run_.batches.size()); b-- > 0;) {
-    if (gradients_.plan.batches[b].gradients != kNowhere) differentiate_batch(b);
+    if (gradients_.plan.batches[b].active > 0) differentiate_batch(b);
   }
   const TimelineScope scope(run_.track(), TimelineSpan::collect);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
@@ -46,86 +46,126 @@ void Backward::begin(std::span<const ValueRef> roots, bool full) {
     // Add some room, because the next minibatch usually needs a little more.
     gradients_.block = Block(plan.bytes + plan.bytes / 4, run_.common.memory);
   }
-  for (const GradientPlan::Elements& zeros : plan.zeros) {
-    run_.queue->add_all(zeros.dtype, gradients_.at(zeros.at), zeros.count, {}, SumStart::zero);
-  }
+  const auto add = [&](const GradientPlan::Elements& to, const Addends& addends, SumStart start) {
+    std::byte* const first = gradients_.of(run_, to.node) + to.first * size_of(to.dtype);
+    run_.queue->add_all(to.dtype, first, to.count, addends, start);
+  };
+  for (const GradientPlan::Elements& zeros : plan.zeros) add(zeros, {}, SumStart::zero);
   for (const GradientPlan::Elements& ones : plan.ones) {
     const void* addend = run_.queue->ones(ones.dtype, ones.count);
-    run_.queue->add_all(ones.dtype, gradients_.at(ones.at), ones.count, {&addend, nullptr, 1});
+    add(ones, {&addend, nullptr, 1}, SumStart::there);
   }
+  last_stretch_ = plan.stretches.data();
   run_.note_held(plan.bytes);
 }
 
 void Backward::differentiate_batch(std::uint32_t index) {
   const Batch& batch = run_.batches[index];
-  if (batch.shared) return;
+  const GradientPlan::OfBatch& of_batch = gradients_.plan.batches[index];
   lists_.reset();
-  find_nodes(batch);
+  find_members(batch, of_batch);
   const NodeType& type = *batch.type;
-  if (type.inputs == 0 || nodes_.empty()) return;
+  if (type.inputs == 0) return;
   if (batch.recursion != nullptr) {
     TimelineScope scope(run_.track(), TimelineSpan::recursion_backward);
     scope.count(batch.nodes);
     return differentiate(run_, *batch.recursion, gradients_, run_.nodes_of(batch));
   }
-  const TypeInputs& of_type = gradients_.plan.types[run_.tape(nodes_[0]).node(nodes_[0].node).type];
+  const TypeInputs& of_type = gradients_.plan.types[type.id];
   auto* dx = lists_.allocate_array<Destination>(type.inputs);
   std::fill_n(dx, type.inputs, Destination());
   for (unsigned j = 0; j < type.inputs; ++j) {
-    if (!of_type.is_collected(j)) dx[j] = destination(j);
+    if (!of_type.is_collected(j)) dx[j] = destination(batch, j);
   }
   Rows rows = batch;
-  rows.dy = gradients_.at(gradients_.plan.batches[index].gradients);
-  rows.deferred = gradients_.at(gradients_.plan.batches[index].deferred);
-  backward_rows(run_, *run_.queue, rows, {items_, dx, nodes_, nodes_.size()},
+  rows.dy = gradients_.at(of_batch.gradients);
+  rows.deferred = gradients_.at(of_batch.deferred);
+  backward_rows(run_, *run_.queue, rows, {items_, dx, nodes_, members_.size()},
                 run_.counts.of_types[type.id], lists_);
 }
 
-// Finds the nodes that take part, and completes their gradients.
-void Backward::find_nodes(const Batch& batch) {
+// Finds the nodes that take part, and completes their gradients. Nodes are scattered in memory, and
+// so are their edges.
+void Backward::find_members(const Batch& batch, const GradientPlan::OfBatch& of_batch) {
+  members_.clear();
   nodes_.clear();
   items_.clear();
-  edges_.clear();
-  std::uint32_t position = 0;
+  const bool all = of_batch.active == batch.nodes, single = batch.items == batch.nodes;
+  std::uint32_t first_item = 0;
   for (NodeRef ref : run_.nodes_of(batch)) {
     if (ref.node == kNone) {  // reverted: its place in the batch remains
-      position += ref.tape;
+      first_item += ref.tape;
       continue;
     }
-    const std::uint32_t items = batch.items == batch.nodes ? 1 : run_.items_of(ref);
-    const NodeGradient& node = gradients_.plan.node(ref);
-    if (node.active) {
-      nodes_.push_back(ref);
-      edges_.push_back(gradients_.edges_of(run_, ref));
-      __builtin_prefetch(edges_.back());  // edges are scattered in memory
-      for (std::uint32_t item = 0; item < items; ++item) items_.push_back(position + item);
-      if (node.has_slots) sum_slots(ref);
-      if (run_.options().detect_anomaly) check_gradient(run_, ref, gradients_.at(node.at));
+    const std::uint32_t items = single ? 1 : run_.items_of(ref);
+    if (all || gradients_.plan.node(ref).active) {
+      members_.push_back({ref, gradients_.edges_of(run_, ref), first_item, items});
+      __builtin_prefetch(members_.back().edges);
     }
-    position += items;
+    first_item += items;
   }
+  item_count_ = batch.items;
+  if (!all) {
+    for (const Member& member : members_) {
+      for (std::uint32_t i = 0; i < member.items; ++i) items_.push_back(member.first_item + i);
+    }
+    item_count_ = items_.size();
+  }
+  if (of_batch.has_slots) {
+    for (const Member& member : members_) sum_slots(member.ref);
+  }
+  if (!run_.options().detect_anomaly && !run_.options().verify_batching) return;
+  for (const Member& member : members_) nodes_.push_back(member.ref);
+  if (!run_.options().detect_anomaly) return;
+  for (NodeRef ref : nodes_) check_gradient(run_, ref, gradients_.of(run_, ref));
 }
 
 // The destinations of contributions through input j; empty if none is wanted from the kernel.
-Destination Backward::destination(unsigned j) {
-  const auto is_wanted = [&](const EdgeGradient* edges) { return edges[j].at != kNowhere; };
-  if (std::none_of(edges_.begin(), edges_.end(), is_wanted)) return {};
-  const std::size_t items = items_.size();
-  const bool single = items == nodes_.size();
-  auto** places = lists_.allocate_array<void*>(items);
-  auto* add = lists_.allocate_array<std::uint8_t>(items);
+Destination Backward::destination(const Batch& batch, unsigned j) {
+  auto** const places = lists_.allocate_array<void*>(item_count_);
+  auto* const add = lists_.allocate_array<std::uint8_t>(item_count_);
+  const Operand& in = batch.in[j];
+  bool any = false;
   std::size_t i = 0;
-  for (std::size_t m = 0; m < nodes_.size(); ++m) {
-    const EdgeGradient& edge = edges_[m][j];
-    const std::uint32_t count = single ? 1 : run_.items_of(nodes_[m]);
-    const std::size_t stride = count > 1 ? stride_of(nodes_[m], j, edge) : 0;
-    std::byte* const first = gradients_.at(edge.at);
-    for (std::uint32_t item = 0; item < count; ++item, ++i) {
-      places[i] = first == nullptr ? nullptr : first + item * stride;
+  for (const Member& member : members_) {
+    const EdgeGradient& edge = member.edges[j];
+    any |= edge.is_wanted;
+    if (edge.is_wanted && !edge.has_place && member.items == 1) {
+      places[i] = gradient_at(in.at<std::byte>(member.first_item));
+    } else {
+      find_places(member, in, j, places + i);
+    }
+    for (const std::size_t end = i + member.items; i < end; ++i) {
       add[i] = edge.arrival == Arrival::added;
     }
   }
-  return {places, add};
+  return any ? Destination{places, add} : Destination{};
+}
+
+// The places of the contributions of a node's items.
+void Backward::find_places(const Member& member, const Operand& in, unsigned j, void** places) {
+  const EdgeGradient& edge = member.edges[j];
+  if (!edge.is_wanted) {
+    std::fill_n(places, member.items, nullptr);
+    return;
+  }
+  std::byte* const first = edge.has_place ? gradients_.at(gradients_.plan.places[edge.link].at)
+                                          : gradient_at(in.at<std::byte>(member.first_item));
+  const std::size_t stride = stride_of(member.ref, j, edge);
+  for (std::uint32_t item = 0; item < member.items; ++item) places[item] = first + item * stride;
+}
+
+// The gradient of this element, which a node computed.
+std::byte* Backward::gradient_at(const std::byte* value) {
+  const auto is_in = [&](const GradientPlan::Stretch& stretch) {
+    return static_cast<std::size_t>(value - stretch.values) < stretch.bytes;
+  };
+  if (!is_in(*last_stretch_)) {
+    const auto behind = std::ranges::upper_bound(gradients_.plan.stretches, value, {},
+                                                 &GradientPlan::Stretch::values);
+    last_stretch_ = &*std::prev(behind);
+  }
+  return gradients_.block.data() + last_stretch_->gradients + (value - last_stretch_->values);
 }
 
 // The distance in bytes between consecutive items' contributions through input j; 0 if all share
@@ -142,38 +182,44 @@ std::size_t Backward::stride_of(NodeRef consumer, unsigned j, const EdgeGradient
 // Adds what waits in slots to the gradient of a node.
 void Backward::sum_slots(NodeRef ref) {
   const NodeGradient& node = gradients_.plan.node(ref);
-  const Tape& tape = run_.tape(ref);
-  const DType dtype = tape.type_of(ref.node).signature.dtype;
-  const std::size_t element = size_of(dtype);
-  const std::vector<EdgeGradient>& edges = gradients_.plan.tapes[ref.tape].edges;
+  if (node.places == 0) return;
+  std::byte* const gradient = gradients_.of(run_, ref);
   waiting_.clear();
-  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-    const EdgeGradient& edge = edges[e];
-    if (!waits(edge.arrival)) continue;
-    if (edge.is_recursion) {
-      const auto behind = std::ranges::upper_bound(tape.nodes(), e, {}, &Node::first_edge);
-      const auto consumer = static_cast<NodeId>(behind - tape.nodes().begin() - 1);
-      const RecursionBatch& recursion = *run_.batches[edge.batch].recursion;
-      const std::size_t n = recursion.index_of(run_.state({ref.tape, consumer}).value);
-      const auto& addends =
-          recursion.contributions
-              .column_addends[n * recursion.column_inputs() + e - tape.node(consumer).first_edge];
-      waiting_.insert(waiting_.end(), addends.begin(), addends.end());
-      continue;
-    }
-    const Value& value = tape.value(tape.edges()[e]);
-    const std::uint32_t elements = tape.types().shape(value.shape).size;
-    const std::uint32_t slots = std::max(edge.copies, value.items);
-    for (std::uint32_t i = 0; i < slots; ++i) {
-      // Items that share one value contribute from the last to the first, as nodes do.
-      const std::uint32_t slot = edge.copies == 1 ? i : slots - 1 - i;
-      const std::size_t offset = value.offset + (value.items == 1 ? 0 : slot * value.stride);
-      waiting_.push_back({gradients_.at(node.at + offset * element),
-                          gradients_.at(edge.at) + std::size_t{slot} * elements * element, elements,
-                          edge.arrival == Arrival::slot && (i == 0 || edge.copies == 1)});
-    }
+  for (std::uint32_t p = 0; p < node.places; ++p) {
+    list_slots(ref, gradients_.plan.places[node.first_place + p], gradient);
   }
-  add_waiting(*run_.queue, dtype, waiting_, lists_);
+  add_waiting(*run_.queue, run_.tape(ref).type_of(ref.node).signature.dtype, waiting_, lists_);
+}
+
+// Lists what waits in the slots of an edge to be added to this gradient.
+void Backward::list_slots(NodeRef ref, const ContributionPlace& place, std::byte* gradient) {
+  if (place.edge == kNone) return;
+  const EdgeGradient& edge = gradients_.plan.tapes[ref.tape].edges[place.edge];
+  if (!waits(edge.arrival)) return;
+  const Tape& tape = run_.tape(ref);
+  if (place.at == kNowhere) {
+    const NodeId consumer = consumer_of(tape, place.edge);
+    const RecursionBatch& recursion = *run_.batches[edge.batch].recursion;
+    const std::size_t n = recursion.index_of(run_.state({ref.tape, consumer}).value);
+    const std::size_t input = place.edge - tape.node(consumer).first_edge;
+    const auto& addends =
+        recursion.contributions.column_addends[n * recursion.column_inputs() + input];
+    waiting_.insert(waiting_.end(), addends.begin(), addends.end());
+    return;
+  }
+  const Value& value = tape.value(tape.edges()[place.edge]);
+  const Shape& shape = tape.types().shape(value.shape);
+  const std::size_t element = size_of(shape.dtype);
+  const std::uint32_t slots = std::max(place.copies, value.items);
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    // Items that share one value contribute from the last to the first, as nodes do.
+    const std::uint32_t slot = place.copies == 1 ? i : slots - 1 - i;
+    const std::size_t offset = value.offset + (value.items == 1 ? 0 : slot * value.stride);
+    waiting_.push_back({gradient + offset * element,
+                        gradients_.at(place.at) + std::size_t{slot} * shape.size * element,
+                        shape.size,
+                        edge.arrival == Arrival::slot && (i == 0 || place.copies == 1)});
+  }
 }
 
 // Sources run in no batch, so their slots have not been summed yet.
@@ -182,7 +228,7 @@ void Backward::sum_slots_of_sources(std::uint32_t tape) {
   lists_.reset();
   for (NodeId node = 0; node < nodes.size(); ++node) {
     const bool is_source = run_.tapes()[tape].nodes[node].batch == kNone;
-    if (is_source && nodes[node].active && nodes[node].has_slots) sum_slots({tape, node});
+    if (is_source && nodes[node].active) sum_slots({tape, node});
   }
 }
 
@@ -223,8 +269,11 @@ void Backward::contribute(NodeRef ref, std::size_t inputs) {
   for (std::uint32_t j = 0; j < inputs; ++j) {
     const Value& value = tape.value(values[j]);
     if (value.identity == 0 || !value.reaches_parameter) continue;
-    const EdgeGradient& edge = gradients_.edges_of(run_, ref)[j];
-    contributions_.contribute(ref, j, gradients_.at(edge.at), contribution_of(ref));
+    const bool is_dense = tape.type_of(ref.node).shared_gradients[j] == SharedGradient::dense;
+    const std::byte* const slots =
+        is_dense ? gradients_.place_of(run_, ref.tape, gradients_.edges_of(run_, ref)[j], value)
+                 : nullptr;
+    contributions_.contribute(ref, j, slots, contribution_of(ref));
   }
 }
 
@@ -232,7 +281,7 @@ const std::byte* Backward::gradient_of(NodeRef ref) const {
   if (!was_run_ || ref.tape >= gradients_.plan.tapes.size()) return nullptr;
   const std::vector<NodeGradient>& nodes = gradients_.plan.tapes[ref.tape].nodes;
   if (ref.node >= nodes.size() || !nodes[ref.node].active) return nullptr;
-  return gradients_.at(nodes[ref.node].at);
+  return gradients_.of(run_, ref);
 }
 
 }  // namespace dynet_like::detail

@@ -32,12 +32,22 @@ class Backward {
   bool was_run() const { return was_run_; }
 
  private:
+  /// A node of the running batch that takes part.
+  struct Member {
+    NodeRef ref;
+    const EdgeGradient* edges;
+    std::uint32_t first_item, items;
+  };
+
   void begin(std::span<const ValueRef> roots, bool full);
   void differentiate_batch(std::uint32_t index);
-  void find_nodes(const Batch& batch);
-  Destination destination(unsigned input);
+  void find_members(const Batch& batch, const GradientPlan::OfBatch& of_batch);
+  Destination destination(const Batch& batch, unsigned input);
+  void find_places(const Member& member, const Operand& in, unsigned input, void** places);
+  std::byte* gradient_at(const std::byte* value);
   std::size_t stride_of(NodeRef consumer, unsigned input, const EdgeGradient& edge) const;
   void sum_slots(NodeRef ref);
+  void list_slots(NodeRef ref, const ContributionPlace& place, std::byte* gradient);
   void sum_slots_of_sources(std::uint32_t tape);
   const std::byte* contribution_of(NodeRef ref) const;
   void contribute_to_shared(std::uint32_t tape);
@@ -48,10 +58,12 @@ class Backward {
   SharedContributions contributions_;
   bool was_run_ = false;
 
-  // For the running batch: the nodes that take part, their edges, and the numbers of their items.
+  // For the running batch. `items_`: the numbers of the members' items, unless all nodes are members.
+  std::vector<Member> members_;
   std::vector<NodeRef> nodes_;
-  std::vector<const EdgeGradient*> edges_;
   std::vector<std::uint32_t> items_;
+  std::size_t item_count_ = 0;
+  const GradientPlan::Stretch* last_stretch_ = nullptr;
   std::vector<WaitingAddend> waiting_;
   Arena lists_;
 };

@@ -1,14 +1,9 @@
 // Links from consumers to producers; node_sums.cpp chooses how their contributions are summed.
 #include "dynet_like/exec/gradient_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
-#include "dynet_like/core/counted.h"
 #include "dynet_like/program/recursion_op.h"
-#include "dynet_like/tape/node_text.h"
 
 namespace dynet_like::detail {
 
@@ -26,23 +21,34 @@ class PlanMaker {
       if (root.tape >= run_.first_tape && root.tape < run_.end_tape) seed(root);
     }
     for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
-      const std::vector<NodeGradient>& all = plan_.tapes[t].nodes;
-      for (auto node = static_cast<NodeId>(all.size()); node-- > 0;) {
-        if (all[node].active) decide({t, node});
+      const TapeState& state = run_.tapes()[t];
+      GradientPlan::OfTape& of_tape = plan_.tapes[t];
+      const Lists lists{t, *state.tape, state.nodes.data(), of_tape.nodes.data(), of_tape.edges.data()};
+      for (auto node = static_cast<NodeId>(of_tape.nodes.size()); node-- > 0;) {
+        if (lists.nodes[node].active) decide(lists, node);
       }
     }
+    reserve_batches();
   }
 
  private:
+  // The lists of a tape: what was recorded and has run, and what is planned.
+  struct Lists {
+    std::uint32_t number;
+    const Tape& tape;
+    const NodeState* states;
+    NodeGradient* nodes;
+    EdgeGradient* edges;
+  };
+
   void begin();
   void seed(const ValueRef& root);
-  void decide(NodeRef ref);
-  void give_place(NodeRef ref);
-  void reserve_batch(std::uint32_t batch);
-  const TypeInputs& inputs_of_type(NodeRef example);
-  void link(NodeRef consumer, std::uint32_t j, ValueId input);
-  void link_shared(NodeRef consumer, std::uint32_t j, const Value& value, EdgeGradient& edge);
-  void insert_edge(NodeRef producer, std::uint32_t edge);
+  void decide(const Lists& of, NodeId node);
+  void reserve_source(const Lists& of, NodeId source);
+  const TypeInputs& inputs_of_type(const Tape& tape, NodeId example);
+  void link_shared(const Lists& of, NodeId consumer, std::uint32_t j, const Value& value);
+  void insert_edge(const Lists& of, NodeId producer, std::uint32_t edge, bool is_plain);
+  void reserve_batches();
   bool is_wanted(const Value& value) const {
     return !full_ || value.identity != 0 ? value.reaches_parameter : !value.blocks_gradient;
   }
@@ -50,13 +56,14 @@ class PlanMaker {
   const RunState& run_;
   bool full_;
   GradientPlan& plan_;
-  std::vector<SumGroup> groups_;
+  SumLists lists_;
 };
 
 void PlanMaker::begin() {
   plan_.bytes = 0;
   plan_.zeros.clear();
   plan_.ones.clear();
+  plan_.places.clear();
   for (const TypeId type : plan_.met_types) plan_.types[type] = {};
   plan_.met_types.clear();
   plan_.types.resize(run_.types().type_count());
@@ -82,66 +89,60 @@ void PlanMaker::seed(const ValueRef& root) {
   const NodeRef ref{root.tape, value.node};
   NodeGradient& node = plan_.node(ref);
   if (!node.seeded) {
-    node.active = node.seeded = node.has_slots = true;
-    give_place(ref);
+    node.active = node.seeded = node.is_mixed = true;
     clear_gradient(run_, plan_, ref);
   }
   const Shape& shape = tape.shape_of(root.value);
   for (std::uint32_t item = 0; item < value.items; ++item) {
-    const std::size_t first = value.offset + item * value.stride;
-    plan_.ones.push_back({node.at + first * size_of(shape.dtype), shape.size, shape.dtype});
+    plan_.ones.push_back({ref, value.offset + item * value.stride, shape.size, shape.dtype});
   }
 }
 
-// Reserves a block for the whole batch, in which the node has a part. Sources have separate places.
-void PlanMaker::give_place(NodeRef ref) {
-  NodeGradient& node = plan_.node(ref);
-  if (node.at != kNowhere) return;
-  const NodeState& state = run_.state(ref);
-  if (!state.has_batch()) {
-    const Signature& type = run_.tape(ref).type_of(ref.node).signature;
-    node.at = reserve(plan_, type.output_size * run_.items_of(ref) * size_of(type.dtype));
-    return;
-  }
-  reserve_batch(state.batch);
-  const auto offset = static_cast<std::size_t>(state.value - run_.batches[state.batch].out);
-  node.at = plan_.batches[state.batch].gradients + offset;
-}
-
-// Gradients have the same layout as values.
-void PlanMaker::reserve_batch(std::uint32_t index) {
-  GradientPlan::OfBatch& of_batch = plan_.batches[index];
-  if (of_batch.gradients != kNowhere) return;
-  const Batch& batch = run_.batches[index];
-  of_batch.gradients = reserve(plan_, batch.out_bytes);
-  if (batch.deferred_stride() > 0) {
-    of_batch.deferred = reserve(plan_, batch.items * batch.deferred_stride());
-  }
-}
-
-// For a node whose consumers are all decided: chooses their sums, and links it to its inputs.
-void PlanMaker::decide(NodeRef ref) {
-  NodeGradient& node = plan_.node(ref);
-  give_place(ref);
-  choose_sums(run_, plan_, ref, groups_);
-  const std::span<const ValueId> inputs = run_.tape(ref).inputs_of(ref.node);
-  const TypeInputs& of_type = inputs_of_type(ref);
+// For a node whose consumers are all linked: chooses their sums, and links it to its inputs.
+void PlanMaker::decide(const Lists& of, NodeId id) {
+  NodeGradient& node = of.nodes[id];
+  const NodeState& state = of.states[id];
+  if (!state.has_batch()) return reserve_source(of, id);
+  ++plan_.batches[state.batch].active;
+  if (node.is_mixed) choose_sums(run_, plan_, {of.number, id}, lists_);
+  const TypeInputs& of_type = inputs_of_type(of.tape, id);
   node.reads_shared = of_type.collects;
-  for (auto j = static_cast<std::uint32_t>(inputs.size()); j-- > 0;) {
-    if (!of_type.is_collected(j)) link(ref, j, inputs[j]);
+  const std::uint32_t first = of.tape.node(id).first_edge;
+  for (std::uint32_t j = of_type.inputs; j-- > 0;) {
+    if (of_type.is_collected(j)) continue;
+    const Value& value = of.tape.value(of.tape.edges()[first + j]);
+    EdgeGradient& edge = of.edges[first + j];
+    edge = {kNone, state.batch, Arrival::written, is_wanted(value)};
+    if (!edge.is_wanted) continue;
+    if (value.identity != 0) {
+      link_shared(of, id, j, value);
+      continue;
+    }
+    edge.is_irregular = of_type.is_recursion || (value.items == 1 && of.tape.items_of(id) > 1);
+    insert_edge(of, value.node, first + j, !edge.is_irregular && !value.is_view);
   }
+}
+
+// Sources run in no batch, so each has a place of its own.
+void PlanMaker::reserve_source(const Lists& of, NodeId source) {
+  const Signature& type = of.tape.type_of(source).signature;
+  EdgeGradient none;
+  plan_.add_place(of.nodes[source], none,
+                  {plan_.reserve(type.output_size * of.tape.items_of(source) * size_of(type.dtype))});
+  choose_sums(run_, plan_, {of.number, source}, lists_);
 }
 
 // An argument that a type contains is the same for all its nodes.
-const TypeInputs& PlanMaker::inputs_of_type(NodeRef example) {
-  const Tape& tape = run_.tape(example);
-  const TypeId id = tape.node(example.node).type;
+const TypeInputs& PlanMaker::inputs_of_type(const Tape& tape, NodeId example) {
+  const TypeId id = tape.node(example).type;
   TypeInputs& result = plan_.types[id];
   if (result.known) return result;
   plan_.met_types.push_back(id);
+  const NodeType& type = tape.type_of(example);
   result.known = true;
-  const NodeType& type = tape.type_of(example.node);
-  const std::span<const ValueId> inputs = tape.inputs_of(example.node);
+  result.inputs = type.inputs;
+  result.is_recursion = type.op->role == Role::recursion;
+  const std::span<const ValueId> inputs = tape.inputs_of(example);
   for (std::size_t j = 0; j < std::min<std::size_t>(inputs.size(), 64); ++j) {
     const Value& value = tape.value(inputs[j]);
     if (type.signature.shared[j] == 0 || value.identity == 0) continue;
@@ -152,66 +153,68 @@ const TypeInputs& PlanMaker::inputs_of_type(NodeRef example) {
   return result;
 }
 
-void PlanMaker::link(NodeRef consumer, std::uint32_t j, ValueId input) {
-  const Tape& tape = run_.tape(consumer);
-  const Value& value = tape.value(input);
-  const NodeType& type = tape.type_of(consumer.node);
-  const std::uint32_t index = tape.node(consumer.node).first_edge + j;
-  EdgeGradient& edge = plan_.tapes[consumer.tape].edges[index];
-  edge.at = kNowhere;
-  if (!is_wanted(value)) return;
-  if (value.identity != 0) return link_shared(consumer, j, value, edge);
-  edge.batch = run_.state(consumer).batch;
-  edge.copies = value.items == 1 && !type.op->is_open(j) ? run_.items_of(consumer) : 1;
-  edge.in_order = edge.copies == 1;
-  edge.is_recursion = type.op->role == Role::recursion;
-  if (edge.is_recursion) {
-    constexpr std::uint32_t kMany = 3;
-    const Vertices& vertices = *tape.recursion_of(consumer.node).vertices;
-    const std::uint32_t elements = tape.types().shape(value.shape).size;
-    if (!recursion_of(type.signature).adds_once(vertices, j, elements)) edge.copies = kMany;
-  }
-  insert_edge({consumer.tape, value.node}, index);
-}
-
 // Contributions to shared values are collected after all batches have run.
-void PlanMaker::link_shared(NodeRef consumer, std::uint32_t j, const Value& value,
-                            EdgeGradient& edge) {
-  const NodeType& type = run_.tape(consumer).type_of(consumer.node);
-  NodeGradient& node = plan_.node(consumer);
+void PlanMaker::link_shared(const Lists& of, NodeId consumer, std::uint32_t j, const Value& value) {
+  const NodeType& type = of.tape.type_of(consumer);
+  NodeGradient& node = of.nodes[consumer];
+  EdgeGradient& edge = of.edges[of.tape.node(consumer).first_edge + j];
   node.reads_shared = true;
   node.reads_unnamed |= type.signature.shared[j] == 0;
-  edge.arrival = Arrival::written;
-  if (type.shared_gradients[j] != SharedGradient::dense) return;
-  const Shape& shape = run_.types().shape(value.shape);
-  const std::size_t slots = type.op->is_open(j) ? 1 : run_.items_of(consumer);
-  edge.at = reserve(plan_, slots * shape.size * size_of(shape.dtype));
+  edge.is_wanted = type.shared_gradients[j] == SharedGradient::dense;
+  if (!edge.is_wanted) return;
+  const Shape& shape = of.tape.types().shape(value.shape);
+  const std::size_t slots = type.op->is_open(j) ? 1 : of.tape.items_of(consumer);
+  NodeGradient none;
+  plan_.add_place(none, edge, {plan_.reserve(slots * shape.size * size_of(shape.dtype))});
 }
 
-// Consumers are inserted from the last to the first.
-void PlanMaker::insert_edge(NodeRef producer, std::uint32_t edge_index) {
-  NodeGradient& node = plan_.node(producer);
-  std::vector<EdgeGradient>& all = plan_.tapes[producer.tape].edges;
-  all[edge_index].next = kNone;
-  (node.first_consumer == kNone ? node.first_consumer : all[node.last_consumer].next) = edge_index;
-  node.last_consumer = edge_index;
+// Consumers are inserted from the last to the first, and batches run backward from the last to the
+// first. So most contributions to whole nodes come in order, which costs a store. Of two, either
+// may come first, since a + b = b + a.
+void PlanMaker::insert_edge(const Lists& of, NodeId producer, std::uint32_t index, bool is_plain) {
+  NodeGradient& node = of.nodes[producer];
+  const std::uint32_t batch = of.edges[index].batch;
   node.active = true;
+  (node.first_consumer == kNone ? node.first_consumer : of.edges[node.last_consumer].link) = index;
+  node.last_consumer = index;
+  node.is_mixed |= !is_plain || batch == node.last_batch;
+  if (node.is_mixed) return;
+  if (node.ordered > 0 && batch < node.last_batch) {
+    of.edges[index].arrival = Arrival::added;
+  } else if (node.ordered == 1) {
+    of.edges[node.first_consumer].arrival = Arrival::added;
+    node.last_batch = 0;  // so that a third one is not in order
+    node.ordered = 2;
+    return;
+  } else if (node.ordered > 1) {
+    node.is_mixed = true;
+  }
+  node.last_batch = batch;
+  node.ordered = static_cast<std::uint8_t>(std::min(node.ordered + 1, 3));
 }
 
-std::string line_of(const RunState& run, const GradientPlan& plan, NodeRef ref) {
-  static constexpr std::array<const char*, 4> kNames{"written", "added", "slot", "added slot"};
-  const NodeGradient& node = plan.node(ref);
-  std::string line = text_of(run.tape(ref), ref.tape, ref.node);
-  if (node.at != kNowhere) line += fmt::format(" at {}", node.at);
-  if (node.seeded) line += ", of the loss";
-  const std::vector<EdgeGradient>& edges = plan.tapes[ref.tape].edges;
-  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-    const char* const name =
-        edges[e].is_listed() ? "listed" : kNames[static_cast<std::size_t>(edges[e].arrival)];
-    line += fmt::format("; {} at {}", name, edges[e].at);
-    if (edges[e].copies > 1) line += fmt::format(" x {}", edges[e].copies);
+// Gradients have the same layout as values.
+void PlanMaker::reserve_batches() {
+  plan_.stretches.clear();
+  for (std::size_t b = 0; b < plan_.batches.size(); ++b) {
+    GradientPlan::OfBatch& of_batch = plan_.batches[b];
+    if (of_batch.active == 0) continue;
+    const Batch& batch = run_.batches[b];
+    const std::size_t bytes = (batch.out_bytes + 63) / 64 * 64;
+    GradientPlan::Stretch* last = plan_.stretches.empty() ? nullptr : &plan_.stretches.back();
+    if (last == nullptr || last->values + last->bytes != batch.out) {
+      last = &plan_.stretches.emplace_back();
+      *last = {batch.out, 0, plan_.bytes};
+    }
+    of_batch.gradients = plan_.reserve(bytes);
+    last->bytes += bytes;
   }
-  return line + "\n";
+  std::ranges::sort(plan_.stretches, {}, &GradientPlan::Stretch::values);
+  for (std::size_t b = 0; b < plan_.batches.size(); ++b) {
+    const Batch& batch = run_.batches[b];
+    if (plan_.batches[b].active == 0 || batch.deferred_stride() == 0) continue;
+    plan_.batches[b].deferred = plan_.reserve(batch.items * batch.deferred_stride());
+  }
 }
 
 }  // namespace
@@ -223,18 +226,28 @@ void make_gradient_plan(const RunState& run, std::span<const ValueRef> roots, bo
 
 void clear_gradient(const RunState& run, GradientPlan& plan, NodeRef ref) {
   const Signature& type = run.tape(ref).type_of(ref.node).signature;
-  plan.zeros.push_back({plan.node(ref).at, type.output_size * run.items_of(ref), type.dtype});
+  plan.zeros.push_back({ref, 0, type.output_size * run.items_of(ref), type.dtype});
 }
 
-std::string to_string(const RunState& run, const GradientPlan& plan) {
-  std::string text = fmt::format("{}\n", counted(plan.bytes, "byte"));
-  for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
-    const std::vector<NodeGradient>& all = plan.tapes[t].nodes;
-    for (auto node = static_cast<NodeId>(all.size()); node-- > 0;) {
-      if (all[node].active) text += line_of(run, plan, {t, node});
-    }
+NodeId consumer_of(const Tape& tape, std::uint32_t edge) {
+  const auto behind = std::ranges::upper_bound(tape.nodes(), edge, {}, &Node::first_edge);
+  return static_cast<NodeId>(behind - tape.nodes().begin() - 1);
+}
+
+std::byte* PassGradients::of(const RunState& run, NodeRef ref) const {
+  const NodeState& state = run.state(ref);
+  if (!state.has_batch()) return at(plan.places[plan.node(ref).first_place].at);
+  const auto offset = static_cast<std::size_t>(state.value - run.batches[state.batch].out);
+  return at(plan.batches[state.batch].gradients) + offset;
+}
+
+std::byte* PassGradients::place_of(const RunState& run, std::uint32_t tape,
+                                   const EdgeGradient& edge, const Value& value) const {
+  if (edge.has_place && plan.places[edge.link].at != kNowhere) {
+    return at(plan.places[edge.link].at);
   }
-  return text;
+  const DType dtype = run.types().shape(value.shape).dtype;
+  return of(run, {tape, value.node}) + value.offset * size_of(dtype);
 }
 
 }  // namespace dynet_like::detail

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dynet_like/exec/gradient_plan.h"
+#include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
 
@@ -18,15 +19,32 @@ struct Chosen {
   const Tape& tape;
   NodeGradient& node;
   EdgeGradient* edges;
+  SumLists& lists;  ///< contributions in the order of addition
+};
 
-  // Calls visit(edge, its value) for all contributions, in the order of addition.
-  template <class Visit>
-  void for_each_contribution(const Visit& visit) const {
-    for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-      visit(edges[e], tape.value(tape.edges()[e]));
+// Lists the contributions of its consumers.
+void list_contributions(const Chosen& of) {
+  of.lists.contributions.clear();
+  for (std::uint32_t e = of.node.first_consumer; e != kNone; e = of.edges[e].link) {
+    PlannedContribution& added = of.lists.contributions.emplace_back();
+    added.edge = e;
+    added.value = &of.tape.value(of.tape.edges()[e]);
+    if (!of.edges[e].is_irregular) continue;
+    const NodeRef consumer{of.ref.tape, consumer_of(of.tape, e)};
+    const std::uint32_t j = e - of.tape.node(consumer.node).first_edge;
+    const NodeType& type = of.tape.type_of(consumer.node);
+    added.is_recursion = type.op->role == Role::recursion;
+    if (added.is_recursion) {
+      constexpr std::uint32_t kMany = 3;
+      const Vertices& vertices = *of.tape.recursion_of(consumer.node).vertices;
+      const std::uint32_t elements = of.tape.types().shape(added.value->shape).size;
+      const bool once = recursion_of(type.signature).adds_once(vertices, j, elements);
+      added.copies = once ? 1 : kMany;
+    } else if (!type.op->is_open(j)) {
+      added.copies = of.run.items_of(consumer);
     }
   }
-};
+}
 
 struct Range {
   std::size_t begin, end;
@@ -52,30 +70,22 @@ bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range)
   return true;
 }
 
-// Whether one consumer reads the whole node once, and nothing else contributes.
-bool has_one_reader(const Chosen& of) {
-  const EdgeGradient& first = of.edges[of.node.first_consumer];
-  return first.next == kNone && first.in_order && !of.node.seeded &&
-         covers_node(of.tape, of.tape.value(of.tape.edges()[of.node.first_consumer]));
-}
-
 // Whether a consumer reads a part of every item, with gaps between the parts.
 bool has_parts_per_item(const Chosen& of) {
   if (of.run.items_of(of.ref) == 1) return false;
-  for (std::uint32_t e = of.node.first_consumer; e != kNone; e = of.edges[e].next) {
-    if (!of.tape.is_contiguous(of.tape.edges()[e])) return true;
-  }
-  return false;
+  return std::ranges::any_of(of.lists.contributions, [&](const PlannedContribution& some) {
+    return !of.tape.is_contiguous(of.tape.edges()[some.edge]);
+  });
 }
 
 // Finds the parts of the node that contributions cover; false if different parts overlap.
-bool find_groups(const Chosen& of, bool per_item, std::vector<SumGroup>& groups) {
+bool find_groups(const Chosen& of, bool per_item) {
+  std::vector<SumGroup>& groups = of.lists.groups;
   groups.clear();
   std::size_t begin_of_all = ~std::size_t{0}, end_of_all = 0;
-  for (std::uint32_t e = of.node.first_consumer; e != kNone; e = of.edges[e].next) {
-    EdgeGradient& edge = of.edges[e];
+  for (PlannedContribution& some : of.lists.contributions) {
     Range range;
-    if (!range_of(of.tape, of.tape.value(of.tape.edges()[e]), per_item, range)) return false;
+    if (!range_of(of.tape, *some.value, per_item, range)) return false;
     const bool is_outside = range.begin >= end_of_all || range.end <= begin_of_all;
     if (!is_outside && groups.size() > kMostSearched) return false;
     begin_of_all = std::min(begin_of_all, range.begin);
@@ -91,69 +101,69 @@ bool find_groups(const Chosen& of, bool per_item, std::vector<SumGroup>& groups)
       group.begin = range.begin;
       group.end = range.end;
     }
-    groups[g].copies += edge.copies;
-    groups[g].first_batch = std::min(groups[g].first_batch, edge.batch);
-    groups[g].last_batch = std::max(groups[g].last_batch, edge.batch);
-    edge.group = static_cast<std::uint8_t>(g);
+    const std::uint32_t batch = of.edges[some.edge].batch;
+    groups[g].copies += some.copies;
+    groups[g].first_batch = std::min(groups[g].first_batch, batch);
+    groups[g].last_batch = std::max(groups[g].last_batch, batch);
+    some.group = static_cast<std::uint8_t>(g);
   }
   return true;
 }
 
-// A contribution arrives in place at `begin` elements behind the node's gradient, or in slots.
-void place(const Chosen& of, EdgeGradient& edge, const Value& value, Arrival arrival,
-           std::size_t begin) {
-  const Shape& shape = of.tape.types().shape(value.shape);
+// A contribution arrives in place, or in slots.
+void place(const Chosen& of, const PlannedContribution& some, Arrival arrival) {
+  EdgeGradient& edge = of.edges[some.edge];
   edge.arrival = arrival;
-  of.node.has_slots |= waits(arrival);
-  if (waits(arrival) && !edge.is_recursion) {
-    const std::size_t slots = std::max(edge.copies, value.items);
-    edge.at = reserve(of.plan, slots * shape.size * size_of(shape.dtype));
+  const Value& value = *some.value;
+  const Shape& shape = of.tape.types().shape(value.shape);
+  const std::size_t element = size_of(shape.dtype);
+  const NodeState& state = of.run.state(of.ref);
+  ContributionPlace at{kNowhere, some.edge, some.copies};
+  if (waits(arrival)) {
+    if (state.has_batch()) of.plan.batches[state.batch].has_slots = true;
+    const std::size_t slots = std::max(some.copies, value.items);
+    if (!some.is_recursion) at.at = of.plan.reserve(slots * shape.size * element);
+  } else if (state.has_batch()) {
+    return;
   } else {
-    const std::size_t first = waits(arrival) ? value.offset : begin;
-    edge.at = of.node.at + first * size_of(shape.dtype);
+    at.at = of.plan.places[of.node.first_place].at + value.offset * element;
   }
+  of.plan.add_place(of.node, edge, at);
 }
 
-void place_in_groups(const Chosen& of, bool per_item, std::vector<SumGroup>& groups) {
+void place_in_groups(const Chosen& of, bool per_item) {
   std::size_t covered = 0;
-  for (const SumGroup& group : groups) covered += group.end - group.begin;
+  for (const SumGroup& group : of.lists.groups) covered += group.end - group.begin;
   const std::uint32_t items = per_item ? 1 : of.run.items_of(of.ref);
   if (covered < of.tape.type_of(of.ref.node).output_size * items) {
     clear_gradient(of.run, of.plan, of.ref);
   }
-  of.for_each_contribution([&](EdgeGradient& edge, const Value& value) {
-    SumGroup& group = groups[edge.group];
-    Arrival arrival = edge.batch == group.last_batch ? Arrival::written : Arrival::added;
+  for (const PlannedContribution& some : of.lists.contributions) {
+    SumGroup& group = of.lists.groups[some.group];
+    const std::uint32_t batch = of.edges[some.edge].batch;
+    Arrival arrival = batch == group.last_batch ? Arrival::written : Arrival::added;
     if (group.copies != 2 || group.first_batch == group.last_batch) {
-      if (!edge.in_order) group.order.close();
+      if (!some.in_order()) group.order.close();
       // Batches run backward from the last to the first.
-      arrival = group.order.next(static_cast<std::uint32_t>(of.run.batches.size()) - edge.batch);
+      arrival = group.order.next(static_cast<std::uint32_t>(of.run.batches.size()) - batch);
     }
-    place(of, edge, value, arrival, group.begin);
-  });
+    place(of, some, arrival);
+  }
 }
 
 }  // namespace
 
-void choose_sums(const RunState& run, GradientPlan& plan, NodeRef ref,
-                 std::vector<SumGroup>& groups) {
+void choose_sums(const RunState& run, GradientPlan& plan, NodeRef ref, SumLists& lists) {
   NodeGradient& node = plan.node(ref);
   if (node.first_consumer == kNone) return;
-  const Chosen of{run, plan, ref, run.tape(ref), node, plan.tapes[ref.tape].edges.data()};
-  if (has_one_reader(of)) {
-    EdgeGradient& first = of.edges[node.first_consumer];
-    first.at = node.at;
-    first.arrival = Arrival::written;
-    return;
-  }
+  EdgeGradient* const edges = plan.tapes[ref.tape].edges.data();
+  const Chosen of{run, plan, ref, run.tape(ref), node, edges, lists};
+  list_contributions(of);
   const bool per_item = has_parts_per_item(of);
-  if (!node.seeded && find_groups(of, per_item, groups))
-    return place_in_groups(of, per_item, groups);
+  if (!node.seeded && find_groups(of, per_item)) return place_in_groups(of, per_item);
   // Parts overlap: all contributions are added to zeros, or to what is there.
   if (!node.seeded) clear_gradient(run, plan, ref);
-  of.for_each_contribution([&](EdgeGradient& edge, const Value& value) {
-    place(of, edge, value, Arrival::added_slot, 0);
-  });
+  for (const PlannedContribution& some : lists.contributions) place(of, some, Arrival::added_slot);
 }
 
 }  // namespace dynet_like::detail

@@ -116,11 +116,16 @@ void Pass::begin(std::span<const NodeRef> nodes) {
       gradient_.push_back(zeros(of_.rows.structure(n).size() * of_.op.state_size));
       continue;
     }
-    gradient_.push_back(gradients_.at(gradients_.plan.node(nodes[n]).at));
+    gradient_.push_back(gradients_.of(run_, nodes[n]));
     const EdgeGradient* const edges = gradients_.edges_of(run_, nodes[n]);
+    const Tape& tape = run_.tape(nodes[n]);
+    const std::span<const ValueId> inputs = tape.inputs_of(nodes[n].node);
     for (std::size_t i = 0; i < of_.column_inputs(); ++i) {
-      columns_[column(n, i)] = {gradients_.at(edges[i].at), edges[i].arrival == Arrival::added,
-                                edges[i].is_listed()};
+      if (!edges[i].is_wanted) continue;
+      const Value& value = tape.value(inputs[i]);
+      columns_[column(n, i)] = {gradients_.place_of(run_, nodes[n].tape, edges[i], value),
+                                edges[i].arrival == Arrival::added,
+                                waits(edges[i].arrival)};
     }
   }
   if (of_.rows.repeats()) find_owners();

@@ -44,6 +44,7 @@ struct alignas(32) Value {
   /// Whether a parameter is among the value's ancestors, and whether gradients stop here.
   bool reaches_parameter = false, blocks_gradient = false;
   bool is_read = false;  ///< by a node or by a view of it; stays set after reverting
+  bool is_view = false;  ///< it may be a part of the output
 
   /// Whether both are the same elements in the same shape, with the same gradient.
   bool is_same_stretch(const Value& b) const {

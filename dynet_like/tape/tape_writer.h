@@ -88,6 +88,7 @@ class TapeWriter {
     tape_.values_.push_back(view);
     const auto id = static_cast<ValueId>(tape_.values_.size() - 1);
     tape_.values_[id].is_read = false;
+    tape_.values_[id].is_view = true;
     ++tape_.unread_;
     note_read(tape_.nodes_[view.node].value);
     if (view.identity != 0) identify_view(id);

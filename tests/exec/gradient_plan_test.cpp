@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -43,10 +42,11 @@ class GradientPlanTest : public ::testing::Test {
   // To the gradient of a node, from the one that was recorded last to the first.
   Arrivals arrivals(const Expression& e) const {
     Arrivals all;
-    const std::vector<detail::EdgeGradient>& edges = plan_.tapes[0].edges;
-    for (std::uint32_t edge = plan_.node(node_of(e)).first_consumer; edge != detail::kNone;
-         edge = edges[edge].next) {
-      all.push_back(edges[edge].arrival);
+    const detail::Tape& tape = graph_.record().tape();
+    for (auto edge = static_cast<std::uint32_t>(tape.edges().size()); edge-- > 0;) {
+      const detail::NodeRef consumer{0, consumer_of(tape, edge)};
+      const bool reads = tape.value(tape.edges()[edge]).node == node_of(e).node;
+      if (reads && plan_.node(consumer).active) all.push_back(plan_.tapes[0].edges[edge].arrival);
     }
     return all;
   }
@@ -142,22 +142,32 @@ TEST_F(GradientPlanTest, PlacesDoNotOverlap) {
   std::vector<Expression> all{y_};
   for (int i = 0; i < 6; ++i) all.push_back(tanh(all.back()) + all[all.size() / 2]);
   plan(sum_elems(sum(all)));
-  const std::size_t bytes = plan_.bytes;
-  std::vector<std::size_t> places;
-  for (const Expression& e : all) places.push_back(plan_.node(node_of(e)).at);
-  std::sort(places.begin(), places.end());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::size_t end = i + 1 < places.size() ? places[i + 1] : bytes;
-    EXPECT_LE(places[i] + 4 * sizeof(float), end);
+  std::vector<std::size_t> begins{plan_.bytes};
+  for (const auto& batch : plan_.batches) {
+    if (batch.active > 0) begins.push_back(batch.gradients);
+  }
+  for (const auto& place : plan_.places) begins.push_back(place.at);
+  std::sort(begins.begin(), begins.end());
+  EXPECT_GT(begins.size(), 10u);
+  for (std::size_t i = 1; i < begins.size(); ++i) {
+    EXPECT_LE(begins[i - 1] + 4 * sizeof(float), begins[i]);
   }
 }
 
-TEST_F(GradientPlanTest, CanBeRead) {
-  const std::string text = to_string(run_, plan(sum_elems(tanh(y_))));
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);  // the size, and three nodes
-  EXPECT_NE(text.find("tanh, node"), std::string::npos) << text;
-  EXPECT_NE(text.find(", of the loss"), std::string::npos) << text;
-  EXPECT_NE(text.find("; written at"), std::string::npos) << text;
+// Batches that lie side by side have gradients side by side.
+TEST_F(GradientPlanTest, GradientsLieAsValuesDo) {
+  plan(sum_elems(tanh(exp(y_))));
+  ASSERT_FALSE(plan_.stretches.empty());
+  for (std::size_t b = 0; b < plan_.batches.size(); ++b) {
+    const detail::Batch& batch = run_.batches[b];
+    if (plan_.batches[b].active == 0) continue;
+    const auto holds = [&](const detail::GradientPlan::Stretch& stretch) {
+      return batch.out >= stretch.values && batch.out < stretch.values + stretch.bytes &&
+             plan_.batches[b].gradients - stretch.gradients ==
+                 static_cast<std::size_t>(batch.out - stretch.values);
+    };
+    EXPECT_EQ(std::ranges::count_if(plan_.stretches, holds), 1) << b;
+  }
 }
 
 }  // namespace
