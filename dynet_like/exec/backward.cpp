@@ -133,7 +133,7 @@ Destination Backward::destination(const Batch& batch, unsigned j) {
     if (edge.is_wanted && !edge.has_place && member.items == 1) {
       places[i] = gradient_at(in.at<std::byte>(member.first_item));
     } else {
-      find_places(member, in, j, places + i);
+      find_places(member, in, edge, batch.element(), places + i);
     }
     for (const std::size_t end = i + member.items; i < end; ++i) {
       add[i] = edge.arrival == Arrival::added;
@@ -143,16 +143,19 @@ Destination Backward::destination(const Batch& batch, unsigned j) {
 }
 
 // The places of the contributions of a node's items.
-void Backward::find_places(const Member& member, const Operand& in, unsigned j, void** places) {
-  const EdgeGradient& edge = member.edges[j];
-  if (!edge.is_wanted) {
-    std::fill_n(places, member.items, nullptr);
-    return;
+void Backward::find_places(const Member& member, const Operand& in, const EdgeGradient& edge,
+                           std::size_t element, void** places) {
+  const ContributionPlace* const place =
+      edge.has_place ? &gradients_.plan.places[edge.link] : nullptr;
+  for (std::uint32_t item = 0; item < member.items; ++item) {
+    if (!edge.is_wanted) {
+      places[item] = nullptr;
+    } else if (place != nullptr) {
+      places[item] = gradients_.at(place->at) + std::size_t{item} * place->step() * element;
+    } else {
+      places[item] = gradient_at(in.at<std::byte>(member.first_item + item));
+    }
   }
-  std::byte* const first = edge.has_place ? gradients_.at(gradients_.plan.places[edge.link].at)
-                                          : gradient_at(in.at<std::byte>(member.first_item));
-  const std::size_t stride = stride_of(member.ref, j, edge);
-  for (std::uint32_t item = 0; item < member.items; ++item) places[item] = first + item * stride;
 }
 
 // The gradient of this element, which a node computed.
@@ -168,57 +171,43 @@ std::byte* Backward::gradient_at(const std::byte* value) {
   return gradients_.block.data() + last_stretch_->gradients + (value - last_stretch_->values);
 }
 
-// The distance in bytes between consecutive items' contributions through input j; 0 if all share
-// one: kernels sum the contributions of a node's items to an input with any number of columns.
-std::size_t Backward::stride_of(NodeRef consumer, unsigned j, const EdgeGradient& edge) const {
-  const Tape& tape = run_.tape(consumer);
-  if (tape.type_of(consumer.node).op->is_open(j)) return 0;
-  const Value& value = tape.value(tape.inputs_of(consumer.node)[j]);
-  const Shape& shape = tape.types().shape(value.shape);
-  const bool in_place = value.identity == 0 && !waits(edge.arrival);
-  return (in_place ? value.stride : shape.size) * size_of(shape.dtype);
-}
-
 // Adds what waits in slots to the gradient of a node.
 void Backward::sum_slots(NodeRef ref) {
   const NodeGradient& node = gradients_.plan.node(ref);
   if (node.places == 0) return;
+  const DType dtype = run_.tape(ref).type_of(ref.node).signature.dtype;
   std::byte* const gradient = gradients_.of(run_, ref);
   waiting_.clear();
   for (std::uint32_t p = 0; p < node.places; ++p) {
-    list_slots(ref, gradients_.plan.places[node.first_place + p], gradient);
+    const ContributionPlace& place = gradients_.plan.places[node.first_place + p];
+    if (waits(place.arrival)) list_slots(ref, place, gradient, size_of(dtype));
   }
-  add_waiting(*run_.queue, run_.tape(ref).type_of(ref.node).signature.dtype, waiting_, lists_);
+  add_waiting(*run_.queue, dtype, waiting_, lists_);
 }
 
-// Lists what waits in the slots of an edge to be added to this gradient.
-void Backward::list_slots(NodeRef ref, const ContributionPlace& place, std::byte* gradient) {
-  if (place.edge == kNone) return;
-  const EdgeGradient& edge = gradients_.plan.tapes[ref.tape].edges[place.edge];
-  if (!waits(edge.arrival)) return;
-  const Tape& tape = run_.tape(ref);
+// Lists what waits in these slots to be added to the gradient of a node.
+void Backward::list_slots(NodeRef ref, const ContributionPlace& place, std::byte* gradient,
+                          std::size_t element) {
   if (place.at == kNowhere) {
-    const NodeId consumer = consumer_of(tape, place.edge);
-    const RecursionBatch& recursion = *run_.batches[edge.batch].recursion;
-    const std::size_t n = recursion.index_of(run_.state({ref.tape, consumer}).value);
-    const std::size_t input = place.edge - tape.node(consumer).first_edge;
+    const Tape& tape = run_.tape(ref);
+    const NodeRef consumer{ref.tape, consumer_of(tape, place.edge)};
+    const NodeState& state = run_.state(consumer);
+    const RecursionBatch& recursion = *run_.batches[state.batch].recursion;
+    const std::size_t input = place.edge - tape.node(consumer.node).first_edge;
     const auto& addends =
-        recursion.contributions.column_addends[n * recursion.column_inputs() + input];
+        recursion.contributions.column_addends[recursion.index_of(state.value) *
+                                                   recursion.column_inputs() +
+                                               input];
     waiting_.insert(waiting_.end(), addends.begin(), addends.end());
     return;
   }
-  const Value& value = tape.value(tape.edges()[place.edge]);
-  const Shape& shape = tape.types().shape(value.shape);
-  const std::size_t element = size_of(shape.dtype);
-  const std::uint32_t slots = std::max(place.copies, value.items);
-  for (std::uint32_t i = 0; i < slots; ++i) {
+  for (std::uint32_t i = 0; i < place.slots(); ++i) {
     // Items that share one value contribute from the last to the first, as nodes do.
-    const std::uint32_t slot = place.copies == 1 ? i : slots - 1 - i;
-    const std::size_t offset = value.offset + (value.items == 1 ? 0 : slot * value.stride);
-    waiting_.push_back({gradient + offset * element,
-                        gradients_.at(place.at) + std::size_t{slot} * shape.size * element,
-                        shape.size,
-                        edge.arrival == Arrival::slot && (i == 0 || place.copies == 1)});
+    const std::uint32_t slot = place.copies == 1 ? i : place.slots() - 1 - i;
+    const std::size_t first = place.offset + (place.items == 1 ? 0 : slot * place.stride);
+    waiting_.push_back({gradient + first * element,
+                        gradients_.at(place.at) + std::size_t{slot} * place.elements * element, place.elements,
+                        place.arrival == Arrival::slot && (i == 0 || place.copies == 1)});
   }
 }
 

@@ -43,11 +43,12 @@ class Backward {
   void differentiate_batch(std::uint32_t index);
   void find_members(const Batch& batch, const GradientPlan::OfBatch& of_batch);
   Destination destination(const Batch& batch, unsigned input);
-  void find_places(const Member& member, const Operand& in, unsigned input, void** places);
+  void find_places(const Member& member, const Operand& in, const EdgeGradient& edge,
+                   std::size_t element, void** places);
   std::byte* gradient_at(const std::byte* value);
-  std::size_t stride_of(NodeRef consumer, unsigned input, const EdgeGradient& edge) const;
   void sum_slots(NodeRef ref);
-  void list_slots(NodeRef ref, const ContributionPlace& place, std::byte* gradient);
+  void list_slots(NodeRef ref, const ContributionPlace& place, std::byte* gradient,
+                  std::size_t element);
   void sum_slots_of_sources(std::uint32_t tape);
   const std::byte* contribution_of(NodeRef ref) const;
   void contribute_to_shared(std::uint32_t tape);

@@ -163,9 +163,13 @@ void PlanMaker::link_shared(const Lists& of, NodeId consumer, std::uint32_t j, c
   edge.is_wanted = type.shared_gradients[j] == SharedGradient::dense;
   if (!edge.is_wanted) return;
   const Shape& shape = of.tape.types().shape(value.shape);
-  const std::size_t slots = type.op->is_open(j) ? 1 : of.tape.items_of(consumer);
+  const std::uint32_t slots = type.op->is_open(j) ? 1 : of.tape.items_of(consumer);
   NodeGradient none;
-  plan_.add_place(none, edge, {plan_.reserve(slots * shape.size * size_of(shape.dtype))});
+  plan_.add_place(none, edge,
+                  {.at = plan_.reserve(slots * shape.size * size_of(shape.dtype)),
+                   .arrival = Arrival::slot,
+                   .copies = slots,
+                   .elements = shape.size});
 }
 
 // Consumers are inserted from the last to the first, and batches run backward from the last to the

@@ -2,6 +2,7 @@
 // gradients lie, and how contributions to them are summed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -52,7 +53,18 @@ struct EdgeGradient {
 struct ContributionPlace {
   BlockOffset at = kNowhere;
   std::uint32_t edge = kNone;
+  Arrival arrival = Arrival::written;
   std::uint32_t copies = 1;
+  /// The part of the node that the consumer reads, as in Value.
+  std::uint32_t offset = 0, elements = 0, items = 1, stride = 0;
+
+  std::uint32_t slots() const { return std::max(copies, items); }
+  /// The distance in elements from item to item; 0 if all share one: kernels sum the contributions
+  /// of a node's items to an input with any number of columns.
+  std::uint32_t step() const {
+    if (slots() == 1) return 0;
+    return waits(arrival) ? elements : stride;
+  }
 };
 
 /// A type's facts about inputs: a bit for each of the first 64 inputs that is one argument for all

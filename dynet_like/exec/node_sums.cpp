@@ -118,17 +118,22 @@ void place(const Chosen& of, const PlannedContribution& some, Arrival arrival) {
   const Shape& shape = of.tape.types().shape(value.shape);
   const std::size_t element = size_of(shape.dtype);
   const NodeState& state = of.run.state(of.ref);
-  ContributionPlace at{kNowhere, some.edge, some.copies};
+  ContributionPlace to{.edge = some.edge,
+                       .arrival = arrival,
+                       .copies = some.copies,
+                       .offset = value.offset,
+                       .elements = shape.size,
+                       .items = value.items,
+                       .stride = value.stride};
   if (waits(arrival)) {
     if (state.has_batch()) of.plan.batches[state.batch].has_slots = true;
-    const std::size_t slots = std::max(some.copies, value.items);
-    if (!some.is_recursion) at.at = of.plan.reserve(slots * shape.size * element);
+    if (!some.is_recursion) to.at = of.plan.reserve(to.slots() * shape.size * element);
   } else if (state.has_batch()) {
     return;
   } else {
-    at.at = of.plan.places[of.node.first_place].at + value.offset * element;
+    to.at = of.plan.places[of.node.first_place].at + value.offset * element;
   }
-  of.plan.add_place(of.node, edge, at);
+  of.plan.add_place(of.node, edge, to);
 }
 
 void place_in_groups(const Chosen& of, bool per_item) {

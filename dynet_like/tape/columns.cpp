@@ -165,7 +165,8 @@ bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
                       std::span<const std::uint32_t> attributes) {
   if (op.batching.by_column == nullptr) return false;
   const auto dim_of = [&](unsigned j) -> const Dim& { return inputs[j]; };
-  return count(op, inputs.size(), attributes, dim_of).are_worth_it();
+  const Columns all = count(op, inputs.size(), attributes, dim_of);
+  return all.any && all.are_worth_it();
 }
 
 // The node has a minibatch of columns; its view, the result, has the shape of the matrix.
