@@ -39,6 +39,7 @@ void Backward::begin(std::span<const ValueRef> roots, bool full) {
   const TimelineScope scope(run_.track(), TimelineSpan::plan_gradients);
   contributions_.clear();
   run_.recursions.gradients.reset();
+  run_.find_tapes();
   const GradientPlan& plan = gradients_.plan;
   make_gradient_plan(run_, roots, full, gradients_.plan);
   if (plan.bytes > gradients_.block.size()) {

@@ -24,6 +24,7 @@ void Forward::run_shared(std::span<const NodeRef> pending) { run_part({pending, 
 void Forward::run_part(const ForwardParts::Part& part, bool shared) {
   const std::span<const NodeRef> pending = part.nodes;
   if (pending.empty()) return;
+  run_.find_tapes();
   const batching::Schedule& schedule = make_plan(part);
   const std::size_t first_batch = run_.batches.size();
   const Arena::Mark lists = run_.lists.mark();
@@ -64,14 +65,6 @@ void Forward::resolve_inputs() {
   }
 }
 
-// The state of an input's node, or of the node of another tape that stands for it.
-const NodeState& Forward::producer_of(NodeRef consumer, ValueId input) const {
-  const NodeRef producer{consumer.tape, run_.tape(consumer).value(input).node};
-  const NodeState& state = run_.state(producer);
-  if (state.value != nullptr || state.planned != NodeState::kNotPlanned) return state;
-  return run_.state(run_.shared()[run_.identity_of(producer)].representative);
-}
-
 const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   type_.clear();
   first_input_.assign(1, 0);
@@ -81,11 +74,12 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   const bool joins = run_.common.shares_in_training();
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     const NodeRef ref = pending[i];
-    TapeState& state = run_.tapes()[ref.tape];
-    const std::uint32_t type = state.tape->node(ref.node).type;
-    type_.push_back(types_.number(joins ? planned_type(type) : type));
-    state.nodes[ref.node].planned = i;
-    for (ValueId input : state.tape->inputs_of(ref.node)) add_input(ref, input, i);
+    const TapeLists& tape = run_.tape_lists[ref.tape];
+    const Node& node = tape.nodes[ref.node];
+    type_.push_back(types_.number(joins ? planned_type(node.type) : node.type));
+    tape.states[ref.node].planned = i;
+    const std::uint32_t end = node.first_edge + run_.types()[node.type].inputs;
+    for (std::uint32_t e = node.first_edge; e < end; ++e) add_input(tape, tape.edges[e], i);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
   return planner_.plan(
@@ -115,9 +109,14 @@ std::uint32_t Forward::planned_type(std::uint32_t type) {
   return found->type;
 }
 
-void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t index) {
-  const NodeState& producer = producer_of(consumer, input);
-  if (producer.value == nullptr && producer.planned < index) inputs_.push_back(producer.planned);
+// Another tape's node may stand for the node of the input.
+void Forward::add_input(const TapeLists& tape, ValueId input, std::uint32_t index) {
+  const NodeState* producer = &tape.states[tape.values[input].node];
+  if (producer->value == nullptr && producer->planned == NodeState::kNotPlanned) {
+    const Identity identity = tape.values[tape.nodes[tape.values[input].node].value].identity;
+    producer = &run_.state(run_.shared()[identity].representative);
+  }
+  if (producer->value == nullptr && producer->planned < index) inputs_.push_back(producer->planned);
 }
 
 // A batch whose values are not all freed keeps its memory.

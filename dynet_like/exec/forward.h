@@ -30,12 +30,11 @@ class Forward {
   const batching::Schedule& make_plan(const ForwardParts::Part& part);
   const batching::Schedule& plan(std::span<const NodeRef> pending);
   std::uint32_t planned_type(std::uint32_t type);
-  void add_input(NodeRef consumer, ValueId input, std::uint32_t index);
+  void add_input(const TapeLists& tape, ValueId input, std::uint32_t index);
   void find_last_reads(const batching::Schedule& schedule, std::span<const std::uint8_t> freed);
   void give_back_unread(std::size_t step, std::size_t first_batch);
   void give_back(std::size_t of_step, std::size_t step, std::size_t first_batch);
   void resolve_inputs();
-  const NodeState& producer_of(NodeRef consumer, ValueId input) const;
 
   RunState& run_;
   batching::Planner planner_;

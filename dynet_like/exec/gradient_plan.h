@@ -184,7 +184,7 @@ struct PassGradients {
                       const Value& value) const;
   /// The edges of a node: how each input contributes.
   const EdgeGradient* edges_of(const RunState& run, NodeRef ref) const {
-    return plan.tapes[ref.tape].edges.data() + run.tape(ref).node(ref.node).first_edge;
+    return plan.tapes[ref.tape].edges.data() + run.tape_lists[ref.tape].nodes[ref.node].first_edge;
   }
 
   GradientPlan plan;

@@ -370,8 +370,9 @@ void Pass::describe_readers(std::size_t k) {
     if (!argument.reaches_parameter) continue;
     const RecursionBatch::Step& of = step(k, member.step);
     const Rows& rows = of.rows;
-    RecursionBatch::ArgumentReader all{SharedContributions::of_item(*rows.type, reader.input),
-                                       &argument, &of, member.position};
+    RecursionBatch::ArgumentReader all{
+        SharedContributions::of_item(*rows.type, reader.input, argument.offset), &argument, &of,
+        member.position};
     const SharedGradient gradient = rows.type->shared_gradients[reader.input];
     if (gradient == SharedGradient::dense) {
       all.from = {slots_[k][member.step].of_input[reader.input],
@@ -404,7 +405,7 @@ void contribute(const RecursionBatch& of, std::size_t node, SharedContributions&
       const std::byte* const factor =
           reader.factor == nullptr ? nullptr : reader.factor->at<std::byte>(item);
       to.target_of(reader.argument->producer)
-          .add(reader.of, reader.argument->offset, 0, reader.from.at(item), factor);
+          .add(reader.of, reader.from.at(item), factor);
     }
   }
 }

@@ -14,10 +14,10 @@ namespace {
 void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
   run.node_inputs.clear();
   for (NodeRef ref : run.nodes_of(batch)) {
-    const Tape& tape = run.tape(ref);
-    const ValueId* ids = tape.edges().data() + tape.node(ref.node).first_edge;
+    const TapeLists& tape = run.tape_lists[ref.tape];
+    const ValueId* ids = tape.edges + tape.nodes[ref.node].first_edge;
     __builtin_prefetch(ids);
-    run.node_inputs.push_back({ids, tape.values().data(), run.tapes()[ref.tape].nodes.data()});
+    run.node_inputs.push_back({ids, &tape});
   }
   for (const NodeInputs& node : run.node_inputs) {
     for (unsigned j = 0; j < type.inputs; ++j) __builtin_prefetch(&node.value(j));

@@ -33,15 +33,22 @@ struct Batch : Rows {
       recursion;  ///< of nodes that are recursions, for the backward pass
 };
 
+/// Where the lists of a tape begin, side by side for all tapes, since batches jump between tapes.
+struct TapeLists {
+  const Node* nodes;
+  const ValueId* edges;
+  const Value* values;
+  NodeState* states;
+};
+
 /// The inputs of a member of a batch.
 struct NodeInputs {
   const ValueId* ids;
-  const Value* values;
-  const NodeState* states;
+  const TapeLists* tape;
 
-  const Value& value(unsigned j) const { return values[ids[j]]; }
+  const Value& value(unsigned j) const { return tape->values[ids[j]]; }
   const std::byte* place(unsigned j, std::size_t element) const {
-    return states[value(j).node].value + value(j).offset * element;
+    return tape->states[value(j).node].value + value(j).offset * element;
   }
 };
 
@@ -72,6 +79,14 @@ struct RunState {
   std::span<const NodeRef> nodes_of(const Batch& batch) const {
     return std::span(nodes).subspan(batch.first_node, batch.nodes);
   }
+  /// Call this before a pass, since recording may have moved the lists.
+  void find_tapes() {
+    tape_lists.clear();
+    for (TapeState& state : tapes()) {
+      tape_lists.push_back({state.tape->nodes().data(), state.tape->edges().data(),
+                            state.tape->values().data(), state.nodes.data()});
+    }
+  }
   const Kernels& kernels(const NodeType& type) {
     if (kernels_of_type.size() <= type.id) kernels_of_type.resize(types().type_count());
     const Kernels*& known = kernels_of_type[type.id];
@@ -94,6 +109,7 @@ struct RunState {
   Queue* queue = nullptr;
   KernelClock* clock = nullptr;  ///< of this queue, if time is measured
   std::vector<const Kernels*> kernels_of_type;
+  std::vector<TapeLists> tape_lists;  ///< of all tapes, since shared values may be of any
 
   std::vector<Batch> batches;
   std::size_t batches_after_drop = 0;  ///< see drop_empty_batches

@@ -85,7 +85,8 @@ void SharedContributions::seed(Identity identity, const Value& value, const void
   }
 }
 
-SharedContributions::OfItem SharedContributions::of_item(const NodeType& type, unsigned input) {
+SharedContributions::OfItem SharedContributions::of_item(const NodeType& type, unsigned input,
+                                                         std::uint32_t offset) {
   const Signature& signature = type.signature;
   const Dim& dim = signature.inputs[input];
   const SharedGradient kind = type.shared_gradients[input];
@@ -93,7 +94,7 @@ SharedContributions::OfItem SharedContributions::of_item(const NodeType& type, u
   const bool deferred = signature.deferred_size > 0;
   const auto size = static_cast<std::uint32_t>(dim.size());
   OfItem of;
-  of.slice = {kind, 0, 0, size, 1};
+  of.slice = {kind, 0, offset, size, 1};
   if (kind == SharedGradient::dense) {
     of.slice.kind = SharedGradient::sum;
     return of;
@@ -120,6 +121,7 @@ void SharedContributions::describe(TypeContributions& contributions, NodeRef exa
   const Tape& tape = common_.tape(example);
   const NodeType& type = tape.type_of(example.node);
   contributions.known = contributions.complete = true;
+  contributions.element = size_of(type.signature.dtype);
   contributions.all.clear();
   const std::span<const ValueId> inputs = tape.inputs_of(example.node);
   for (std::uint32_t j = 0; j < inputs.size(); ++j) {
@@ -127,7 +129,7 @@ void SharedContributions::describe(TypeContributions& contributions, NodeRef exa
     if (type.signature.shared[j] == 0 || value.identity == 0 || !value.reaches_parameter) continue;
     contributions.complete &= type.shared_gradients[j] != SharedGradient::dense;
     const Identity producer = common_.identity_of({example.tape, value.node});
-    contributions.all.push_back({j, target_index(producer), value.offset, of_item(type, j)});
+    contributions.all.push_back({j, target_index(producer), of_item(type, j, value.offset)});
   }
 }
 
@@ -145,19 +147,22 @@ const SharedContributions::TypeContributions& SharedContributions::of_type(NodeR
 bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* dy) {
   const TypeContributions& contributions = of_type(consumer);
   if (!contributions.complete) return false;
-  const Tape& tape = common_.tape(consumer);
-  const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
-  const std::size_t element = size_of(tape.type_of(consumer.node).signature.dtype);
+  const TapeState& state = common_.tapes[consumer.tape];
+  const Tape& tape = *state.tape;
+  const ValueId* const inputs = tape.edges().data() + tape.node(consumer.node).first_edge;
   for (const TypeContribution& contribution : contributions.all) {
-    const std::byte* factor = nullptr;
-    std::uint32_t row = 0;
-    if (contribution.of.slice.kind == SharedGradient::outer_product) {
+    const OfItem& of = contribution.of;
+    Target& to = targets_[contribution.target];
+    if (of.slice.kind == SharedGradient::rows) {
+      OfItem of_row = of;
+      of_row.slice.row = tape.integers_of(consumer.node)[0];
+      to.add(of_row, dy, nullptr);
+    } else if (of.slice.kind == SharedGradient::outer_product) {
       const Value& x = tape.value(inputs[contribution.input + 1]);
-      factor = common_.tapes[consumer.tape].nodes[x.node].value + x.offset * element;
-    } else if (contribution.of.slice.kind == SharedGradient::rows) {
-      row = tape.integers_of(consumer.node)[0];
+      to.add(of, dy, state.nodes[x.node].value + x.offset * contributions.element);
+    } else {
+      to.add(of, dy, nullptr);
     }
-    targets_[contribution.target].add(contribution.of, contribution.offset, row, dy, factor);
   }
   return true;
 }
@@ -185,7 +190,7 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   const Value& value = *consumer.value;
   const SharedGradient kind = type.shared_gradients[consumer.input];
   const std::size_t element = size_of(signature.dtype);
-  OfItem of = of_item(type, consumer.input);
+  OfItem of = of_item(type, consumer.input, value.offset);
   const bool is_dense = kind == SharedGradient::dense;
   // An open input has any number of columns.
   if (is_dense) of.slice.rows = common_.types().shape(value.shape).size;
@@ -196,14 +201,14 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   Target& to = target_of(consumer.producer);
   const std::uint32_t items = type.op->is_open(consumer.input) ? 1 : consumer.items;
   for (std::uint32_t item = 0; item < items; ++item, from += stride) {
-    const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
-    const std::uint32_t row = kind == SharedGradient::rows ? consumer.integers[item] : 0;
+    of.slice.offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
+    of.slice.row = kind == SharedGradient::rows ? consumer.integers[item] : 0;
     const std::byte* factor = nullptr;
     if (kind == SharedGradient::outer_product) {
       const Value& x = *consumer.factor;
       factor = consumer.factor_node + (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
     }
-    to.add(of, offset, row, from, factor);
+    to.add(of, from, factor);
   }
 }
 

@@ -26,11 +26,12 @@ class SharedContributions {
   /// products also from a part of the next input in each step. If the kernel writes the
   /// contribution, dy means that.
   struct OfItem {
-    Slice slice = {};  ///< for a value that begins with element 0; the node has the row
+    Slice slice = {};  ///< the node has the row
     std::uint32_t steps = 1;
     std::size_t dy_begin = 0, dy_step = 0, x_step = 0;  ///< bytes
   };
-  static OfItem of_item(const NodeType& type, unsigned input);
+  /// For a value that begins with this element.
+  static OfItem of_item(const NodeType& type, unsigned input, std::uint32_t offset);
   /// Consecutive contributions to one slice.
   struct Series {
     Slice slice;
@@ -50,13 +51,10 @@ class SharedContributions {
       dy.push_back(from);
       x.push_back(factor);
     }
-    /// For a value that begins with this element; `row` of a table.
-    void add(const OfItem& of, std::uint32_t offset, std::uint32_t row, const std::byte* from,
-             const std::byte* factor) {
-      const Slice slice{of.slice.kind, row, offset, of.slice.rows, of.slice.columns};
+    void add(const OfItem& of, const std::byte* from, const std::byte* factor) {
       from += of.dy_begin;
       for (std::uint32_t step = 0; step < of.steps; ++step, from += of.dy_step) {
-        add(slice, from, factor);
+        add(of.slice, from, factor);
         if (factor != nullptr) factor += of.x_step;
       }
     }
@@ -125,12 +123,13 @@ class SharedContributions {
  private:
   /// The contribution, through an input that the type contains, of any node with one item.
   struct TypeContribution {
-    std::uint32_t input = 0, target = 0, offset = 0;
+    std::uint32_t input = 0, target = 0;
     OfItem of;
   };
   struct TypeContributions {
     bool known = false;
     bool complete = true;  ///< these are all; otherwise each node must be inspected
+    std::size_t element = 0;
     std::vector<TypeContribution> all;
   };
 
