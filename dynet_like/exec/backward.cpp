@@ -196,19 +196,19 @@ void Backward::list_slots(NodeRef ref, const ContributionPlace& place, std::byte
     const RecursionBatch& recursion = *run_.batches[state.batch].recursion;
     const std::size_t input = place.edge - tape.node(consumer.node).first_edge;
     const auto& addends =
-        recursion.contributions.column_addends[recursion.index_of(state.value) *
-                                                   recursion.column_inputs() +
-                                               input];
+        recursion.contributions
+            .column_addends[recursion.index_of(state.value) * recursion.column_inputs() + input];
     waiting_.insert(waiting_.end(), addends.begin(), addends.end());
     return;
   }
   for (std::uint32_t i = 0; i < place.slots(); ++i) {
     // Items that share one value contribute from the last to the first, as nodes do.
-    const std::uint32_t slot = place.copies == 1 ? i : place.slots() - 1 - i;
+    const std::size_t slot = place.copies == 1 ? i : place.slots() - 1 - i;
     const std::size_t first = place.offset + (place.items == 1 ? 0 : slot * place.stride);
+    const bool is_first = place.arrival == Arrival::slot && (i == 0 || place.copies == 1);
     waiting_.push_back({gradient + first * element,
-                        gradients_.at(place.at) + std::size_t{slot} * place.elements * element, place.elements,
-                        place.arrival == Arrival::slot && (i == 0 || place.copies == 1)});
+                        gradients_.at(place.at) + slot * place.elements * element, place.elements,
+                        is_first});
   }
 }
 

@@ -59,7 +59,7 @@ class Backward {
   SharedContributions contributions_;
   bool was_run_ = false;
 
-  // For the running batch. `items_`: the numbers of the members' items, unless all nodes are members.
+  // For the running batch. If not all nodes are members: the numbers of the members' items.
   std::vector<Member> members_;
   std::vector<NodeRef> nodes_;
   std::vector<std::uint32_t> items_;

@@ -22,9 +22,9 @@ class PlanMaker {
     }
     for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
       const TapeState& state = run_.tapes()[t];
-      GradientPlan::OfTape& of_tape = plan_.tapes[t];
-      const Lists lists{t, *state.tape, state.nodes.data(), of_tape.nodes.data(), of_tape.edges.data()};
-      for (auto node = static_cast<NodeId>(of_tape.nodes.size()); node-- > 0;) {
+      GradientPlan::OfTape& plan = plan_.tapes[t];
+      const Lists lists{t, *state.tape, state.nodes.data(), plan.nodes.data(), plan.edges.data()};
+      for (auto node = static_cast<NodeId>(plan.nodes.size()); node-- > 0;) {
         if (lists.nodes[node].active) decide(lists, node);
       }
     }
@@ -126,9 +126,9 @@ void PlanMaker::decide(const Lists& of, NodeId id) {
 // Sources run in no batch, so each has a place of its own.
 void PlanMaker::reserve_source(const Lists& of, NodeId source) {
   const Signature& type = of.tape.type_of(source).signature;
+  const std::size_t elements = type.output_size * of.tape.items_of(source);
   EdgeGradient none;
-  plan_.add_place(of.nodes[source], none,
-                  {plan_.reserve(type.output_size * of.tape.items_of(source) * size_of(type.dtype))});
+  plan_.add_place(of.nodes[source], none, {plan_.reserve(elements * size_of(type.dtype))});
   choose_sums(run_, plan_, {of.number, source}, lists_);
 }
 
@@ -164,9 +164,10 @@ void PlanMaker::link_shared(const Lists& of, NodeId consumer, std::uint32_t j, c
   if (!edge.is_wanted) return;
   const Shape& shape = of.tape.types().shape(value.shape);
   const std::uint32_t slots = type.op->is_open(j) ? 1 : of.tape.items_of(consumer);
+  const std::size_t elements = std::size_t{slots} * shape.size;
   NodeGradient none;
   plan_.add_place(none, edge,
-                  {.at = plan_.reserve(slots * shape.size * size_of(shape.dtype)),
+                  {.at = plan_.reserve(elements * size_of(shape.dtype)),
                    .arrival = Arrival::slot,
                    .copies = slots,
                    .elements = shape.size});

@@ -127,7 +127,7 @@ void place(const Chosen& of, const PlannedContribution& some, Arrival arrival) {
                        .stride = value.stride};
   if (waits(arrival)) {
     if (state.has_batch()) of.plan.batches[state.batch].has_slots = true;
-    if (!some.is_recursion) to.at = of.plan.reserve(to.slots() * shape.size * element);
+    if (!some.is_recursion) to.at = of.plan.reserve(std::size_t{to.slots()} * shape.size * element);
   } else if (state.has_batch()) {
     return;
   } else {

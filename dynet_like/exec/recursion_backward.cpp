@@ -124,8 +124,7 @@ void Pass::begin(std::span<const NodeRef> nodes) {
       if (!edges[i].is_wanted) continue;
       const Value& value = tape.value(inputs[i]);
       columns_[column(n, i)] = {gradients_.place_of(run_, nodes[n].tape, edges[i], value),
-                                edges[i].arrival == Arrival::added,
-                                waits(edges[i].arrival)};
+                                edges[i].arrival == Arrival::added, waits(edges[i].arrival)};
     }
   }
   if (of_.rows.repeats()) find_owners();
@@ -404,8 +403,7 @@ void contribute(const RecursionBatch& of, std::size_t node, SharedContributions&
       const std::size_t item = reader.step->item(row.row, reader.position);
       const std::byte* const factor =
           reader.factor == nullptr ? nullptr : reader.factor->at<std::byte>(item);
-      to.target_of(reader.argument->producer)
-          .add(reader.of, reader.from.at(item), factor);
+      to.target_of(reader.argument->producer).add(reader.of, reader.from.at(item), factor);
     }
   }
 }
