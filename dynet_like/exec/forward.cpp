@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "dynet_like/exec/empty_batches.h"
 #include "dynet_like/exec/run_batch.h"
@@ -136,31 +137,23 @@ void Forward::find_last_reads(const batching::Schedule& schedule,
   for (std::size_t index = 0; index < freed.size(); ++index) {
     if (freed[index] == 0) last_read_[batch_of_[index]] = kNone;
   }
-}
-
-// The values that may be unread after a step are those that it read, and its own.
-void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
-  for (NodeRef ref : nodes_) {
-    for (ValueId input : run_.tape(ref).inputs_of(ref.node)) {
-      const Value& value = run_.tape(ref).value(input);
-      if (value.identity != 0) continue;  // all samples may read it
-      const NodeState& producer = run_.tapes()[ref.tape].nodes[value.node];
-      if (!producer.has_batch() || producer.batch < first_batch || producer.value == nullptr) {
-        continue;
-      }
-      give_back(producer.batch - first_batch, step, first_batch);
-    }
+  first_unread_.assign(schedule.size(), kNone);
+  next_unread_.resize(schedule.size());
+  for (auto batch = static_cast<std::uint32_t>(schedule.size()); batch-- > 0;) {
+    if (last_read_[batch] == kNone) continue;
+    next_unread_[batch] = std::exchange(first_unread_[last_read_[batch]], batch);
   }
-  give_back(step, step, first_batch);
 }
 
-void Forward::give_back(std::size_t of_step, std::size_t step, std::size_t first_batch) {
-  Batch& batch = run_.batches[first_batch + of_step];
-  if (last_read_[of_step] != step || batch.out == nullptr) return;
-  run_.values.give_back(batch.out, batch.out_bytes);
-  for (NodeRef ref : run_.nodes_of(batch)) run_.state(ref).value = nullptr;
-  batch.out = nullptr;
-  batch.left = 0;
+// Gives back the values that no later step reads.
+void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
+  for (std::uint32_t b = first_unread_[step]; b != kNone; b = next_unread_[b]) {
+    Batch& batch = run_.batches[first_batch + b];
+    run_.values.give_back(batch.out, batch.out_bytes);
+    for (NodeRef ref : run_.nodes_of(batch)) run_.state(ref).value = nullptr;
+    batch.out = nullptr;
+    batch.left = 0;
+  }
 }
 
 }  // namespace dynet_like::detail

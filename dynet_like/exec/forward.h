@@ -33,7 +33,6 @@ class Forward {
   void add_input(const TapeLists& tape, ValueId input, std::uint32_t index);
   void find_last_reads(const batching::Schedule& schedule, std::span<const std::uint8_t> freed);
   void give_back_unread(std::size_t step, std::size_t first_batch);
-  void give_back(std::size_t of_step, std::size_t step, std::size_t first_batch);
   void resolve_inputs();
 
   RunState& run_;
@@ -52,7 +51,9 @@ class Forward {
   std::vector<TypeOfFunction> functions_;  ///< of recursions, with their planned_type
   std::vector<std::uint32_t> batch_of_;    ///< by node: its step in the schedule
   std::vector<std::uint32_t> last_read_;   ///< by step: the last step that reads it; kNone: stays
-  std::vector<NodeRef> nodes_;             ///< of the running batch
+  /// By step: the first of the steps whose values it is the last to read; by step: the next one.
+  std::vector<std::uint32_t> first_unread_, next_unread_;
+  std::vector<NodeRef> nodes_;  ///< of the running batch
 };
 
 }  // namespace dynet_like::detail
