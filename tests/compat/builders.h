@@ -4,14 +4,10 @@
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/model.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
 #include <utility>
-#include <vector>
 
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 

@@ -5,11 +5,9 @@
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/nodes.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "dynet_like/graph/minibatch.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

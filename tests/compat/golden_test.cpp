@@ -11,21 +11,11 @@
 #include <dynet/training.h>
 #include <dynet/treelstm.h>
 #include <gtest/gtest-spi.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <limits>
-#include <map>
 #include <set>
-#include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
+
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 namespace {

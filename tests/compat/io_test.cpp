@@ -3,13 +3,10 @@
 #include <dynet/expr.h>
 #include <dynet/io.h>
 #include <dynet/lstm.h>
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 
@@ -145,8 +142,8 @@ TEST_F(CompatIoTest, KeysOfCollectionsAreWholeComponents) {
     TextFileLoader(path_).populate(one, "/vanilla-lstm-builder/_3");
     ADD_FAILURE() << "there is no such object";
   } catch (const dynet_like::FileError& error) {
-    EXPECT_NE(std::string(error.what()).find("got none, the nearest are \"/vanilla-lstm-builder/_"),
-              std::string::npos)
+    EXPECT_TRUE(dynet_like::mentions(std::string(error.what()),
+                                     "got none, the nearest are \"/vanilla-lstm-builder/_"))
         << error.what();
   }
 }

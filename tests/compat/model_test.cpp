@@ -3,12 +3,10 @@
 #include <dynet/expr.h>
 #include <dynet/model.h>
 #include <dynet/nodes.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "dynet_like/core/errors.h"
 #include "nn/linear.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 class ParameterCollection;  // programs declare DyNet's classes ahead

@@ -2,12 +2,9 @@
 #include <dynet/model.h>
 #include <dynet/param-init.h>
 #include <dynet/weight-decay.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

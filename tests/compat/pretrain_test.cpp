@@ -1,10 +1,8 @@
 // <dynet/pretrain.h>: word vectors in text files.
 #include <dynet/pretrain.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

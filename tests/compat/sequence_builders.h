@@ -3,11 +3,8 @@
 
 #include <dynet/rnn.h>
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "tests/compat/coupled_cells.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 

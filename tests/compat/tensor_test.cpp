@@ -2,13 +2,9 @@
 #include <dynet/globals.h>
 #include <dynet/init.h>
 #include <dynet/tensor.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

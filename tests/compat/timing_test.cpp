@@ -1,13 +1,10 @@
 // <dynet/timing.h> and <dynet/str-util.h>.
 #include <dynet/str-util.h>
 #include <dynet/timing.h>
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <sstream>
 #include <thread>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

@@ -3,14 +3,9 @@
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/training.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

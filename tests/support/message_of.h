@@ -19,6 +19,14 @@ std::string message_of(const Action& action) {
   return "nothing was thrown";
 }
 
+/// Whether a text has this part; what does not is shown.
+inline ::testing::AssertionResult mentions(std::string_view text, std::string_view part) {
+  const bool found = text.find(part) != text.npos;
+  return (found ? ::testing::AssertionSuccess() : ::testing::AssertionFailure())
+         << "\"" << part << "\" in:\n"
+         << text;
+}
+
 /// Whether a message is as expected, where "..." at the beginning or the end stands for any text.
 inline bool is_message(std::string_view got, std::string_view want) {
   constexpr std::string_view any = "...";
