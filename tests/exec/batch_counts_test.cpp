@@ -1,13 +1,9 @@
 // How many batches real and synthetic minibatches take: close to the lower bound, and never more
 // than was counted when the planner was chosen.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <filesystem>
 
-#include "dynet_like/dynet_like.h"
 #include "nn/data/treebank.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,11 +1,6 @@
 // The picture of batches: every batch is a row, every node of a sample with a column has a mark.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -59,7 +54,7 @@ TEST_F(BatchPictureTest, HasEveryBatchAndNodeOnce) {
   ASSERT_EQ(report.batches, 4u);
   const std::string svg = batch.draw_batches();
   expect_well_formed(svg);
-  EXPECT_NE(svg.find("10 nodes of 4 samples in 4 batches"), std::string::npos);
+  EXPECT_TRUE(mentions(svg, "10 nodes of 4 samples in 4 batches"));
   EXPECT_EQ(count(svg, "<g class=\"row"), 4u);
   for (int row = 0; row < 4; ++row) {
     EXPECT_EQ(count(svg, "id=\"batch-" + std::to_string(row) + '"'), 1u);
@@ -74,21 +69,21 @@ TEST_F(BatchPictureTest, HasEveryBatchAndNodeOnce) {
   EXPECT_EQ(count(svg, "<g class=\"row alone"), 1u);
   EXPECT_EQ(count(svg, "alone: 1<"), 1u);
   EXPECT_EQ(count(svg, "fill=\"#fff\" stroke="), 1u);
-  EXPECT_NE(svg.find("○ ran alone: 1 row"), std::string::npos);
+  EXPECT_TRUE(mentions(svg, "○ ran alone: 1 row"));
 }
 
 TEST_F(BatchPictureTest, SaysWhatItLeavesOut) {
   Minibatch batch(options());
   run(batch, 20);
   const std::string all = batch.draw_batches({.samples = 30});
-  EXPECT_EQ(all.find("Columns: the first"), std::string::npos);
-  EXPECT_EQ(all.find("Rows: "), std::string::npos);
+  EXPECT_FALSE(mentions(all, "Columns: the first"));
+  EXPECT_FALSE(mentions(all, "Rows: "));
   EXPECT_EQ(count(all, "<circle"), 210u);
   const std::string some = batch.draw_batches({.samples = 3, .first_row = 1, .rows = 5});
   expect_well_formed(some);
-  EXPECT_NE(some.find("Columns: the first 3 samples."), std::string::npos);
-  EXPECT_NE(some.find("Rows: 2 to 6 of 20."), std::string::npos);
-  EXPECT_NE(some.find("and 14 rows more"), std::string::npos);
+  EXPECT_TRUE(mentions(some, "Columns: the first 3 samples."));
+  EXPECT_TRUE(mentions(some, "Rows: 2 to 6 of 20."));
+  EXPECT_TRUE(mentions(some, "and 14 rows more"));
   EXPECT_EQ(count(some, "<g class=\"row"), 5u);
   EXPECT_EQ(count(some, "<circle"), 3u);     // samples 1 and 2 have one and two more
   EXPECT_EQ(count(some, ">19</text>"), 1u);  // nodes of its first row, in all samples
@@ -155,7 +150,7 @@ TEST_F(BatchPictureTest, ShowsLabelsWithAnyCharacters) {
   batch.forward();
   const std::string svg = batch.draw_batches();
   expect_well_formed(svg);
-  EXPECT_NE(svg.find("&lt;b&gt; &amp; &quot;scores&quot;"), std::string::npos);
+  EXPECT_TRUE(mentions(svg, "&lt;b&gt; &amp; &quot;scores&quot;"));
 }
 
 TEST_F(BatchPictureTest, LeavesOutWhatWasReverted) {

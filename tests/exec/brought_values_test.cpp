@@ -1,7 +1,5 @@
 // Values that are asked for together come from a device in one copy.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

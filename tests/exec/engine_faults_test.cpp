@@ -1,13 +1,7 @@
 // What goes wrong around a pass leaves the next one right: exceptions, reverts, changed parameters,
 // tables in two roles, handles that outlived what they stood for.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <optional>
-
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -161,19 +155,6 @@ TEST_F(EngineFaults, RevertedHandlesThrow) {
   EXPECT_THROW(batch.forward(), StateError);
 }
 
-TEST_F(EngineFaults, ForgottenValuesAreComputedForBackward) {
-  Minibatch batch;
-  ComputationGraph& graph = batch.new_graph();
-  const Expression half = tanh(parameter(graph, a) * 0.0f + 0.5f);
-  batch.add_loss(sum_elems(cmult(half, parameter(graph, b))));
-  batch.forward();
-  const Floats expected = batch.backward().values(b);
-  batch.forward();
-  graph.invalidate();
-  EXPECT_EQ(batch.backward().values(b), expected);
-  EXPECT_NEAR(expected[0], std::tanh(0.5f), 1e-6);
-}
-
 TEST_F(EngineFaults, HugeShapesThrow) {
   ComputationGraph graph;
   const Expression column = constant(graph, Dim({65536, 1}), 1);
@@ -184,19 +165,6 @@ TEST_F(EngineFaults, HugeShapesThrow) {
   const Expression minibatch = input(graph, Dim({1}, 4096), Floats(4096));
   EXPECT_THROW(constant(graph, Dim({1u << 20}), 1) + minibatch, ShapeError);
   EXPECT_THROW(input(graph, Dim({0}), Floats()), ShapeError);
-}
-
-TEST_F(EngineFaults, PlacesOfTheUserMayMove) {
-  Floats values = {1, 2};
-  ComputationGraph graph;
-  const Expression x = input(graph, Dim({2}), &values) * 1.0f;
-  values = Floats(1000, 7);
-  values.resize(2);
-  values.shrink_to_fit();
-  EXPECT_EQ(as_vector(x.value()), (Floats{7, 7}));
-  values.push_back(1);
-  graph.invalidate();
-  EXPECT_THROW(x.value(), ShapeError);
 }
 
 TEST_F(EngineFaults, ParametersOutliveTheirCollection) {
@@ -261,21 +229,6 @@ TEST_F(EngineFaults, KernelsMayThrow) {
   }
 }
 
-// A contribution is added whole, so that -0 does not depend on which of two came first.
-TEST_F(EngineFaults, ZerosHaveOneSign) {
-  std::vector<Floats> gradients;
-  for (batching::Policy policy : {batching::Policy::none, batching::Policy::automatic}) {
-    ComputationGraph graph({.policy = policy});
-    const Expression x = input(graph, Dim({3, 2}), Floats(6, 1.0f));
-    const Expression picked = pick_range(x, 0, 1) * -0.0f + pick_range(x, 1, 2) * -0.0f;
-    graph.backward(sum_elems(picked), true);
-    gradients.push_back(as_vector(x.gradient()));
-  }
-  for (std::size_t i = 0; i < 6; ++i) {
-    EXPECT_EQ(std::signbit(gradients[0][i]), std::signbit(gradients[1][i])) << i;
-  }
-}
-
 // Of a batch, one item may want a gradient and another none.
 TEST_F(EngineFaults, VerificationSkipsWhatNobodyWants) {
   Minibatch batch({.verify_batching = true});
@@ -330,20 +283,6 @@ TEST_F(EngineFaults, VerificationSeesDeferredGradients) {
   }
   batch.forward();
   EXPECT_THROW(batch.backward(), NumericError);
-}
-
-// Somebody who holds the memory of a parameter may write to it between two runs of a graph.
-TEST_F(EngineFaults, ProductsReadWhatIsThere) {
-  ParameterCollection more;
-  const Parameter w = more.add_parameters({8, 8}, ParameterInitConst(1));
-  const Tensor values = w.values();
-  ComputationGraph graph;
-  const Expression x = input(graph, Dim({8}, 16), Floats(128, 1.0f));
-  const Expression before = parameter(graph, w) * x;
-  EXPECT_EQ(as_vector(before.value())[0], 8.0f);
-  for (std::size_t i = 0; i < 64; ++i) values.set(i, 2.0);
-  const Expression after = parameter(graph, w) * (x + 0.0f);
-  EXPECT_EQ(as_vector(after.value())[0], 16.0f);
 }
 
 // Cells keep much for the backward pass, which is not to come.

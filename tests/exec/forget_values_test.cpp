@@ -1,9 +1,6 @@
 // ComputationGraph::forget_values: memory that later values get, and values that are computed
 // again.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like {

@@ -1,15 +1,8 @@
 // What a backward pass decides before anything of it runs: who takes part, and how contributions
 // are summed.
-#include "dynet_like/exec/gradient_plan.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/exec/forward.h"
+#include "dynet_like/exec/gradient_plan.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,14 +1,10 @@
 // Minibatches whose samples run beside each other: the bits of one thread, whatever comes between.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -29,31 +25,11 @@ class LanesTest : public ::testing::Test {
     return total;
   }
 
-  Program program() {
-    return {
-        model_,
-        [this](ComputationGraph& graph, unsigned sample) { return Sample{loss_of(graph, sample)}; },
-        40, false, true};
-  }
-
   ParameterCollection model_;
   Parameter w_ = model_.add_parameters({12, 12}), u_ = model_.add_parameters({12, 12});
   Parameter b_ = model_.add_parameters({12});
   LookupParameter table_ = model_.add_lookup_parameters(7, {12});
 };
-
-TEST_F(LanesTest, AnyNumberOfThreadsGivesTheSameBits) {
-  const Outcome one = run(program());
-  for (unsigned threads = 2; threads <= 7; ++threads) {
-    for (const std::size_t limit : {0, 100'000}) {
-      const Mode mode{{.threads = threads, .memory_limit = limit}, 0, Way::one_by_one, true};
-      const Outcome got = run(program(), mode);
-      EXPECT_TRUE(same_bits(got.values, one.values)) << name_of(mode);
-      EXPECT_TRUE(same_bits(got.parameters, one.parameters)) << name_of(mode);
-      EXPECT_EQ(got.parts > 1, limit > 0);
-    }
-  }
-}
 
 TEST_F(LanesTest, LanesAreUsed) {
   Minibatch batch({.threads = 3});
@@ -79,7 +55,7 @@ TEST_F(LanesTest, AFailureInOneLaneReachesTheCaller) {
     batch.forward();
     FAIL() << "no error";
   } catch (const NumericError& error) {
-    EXPECT_NE(std::string(error.what()).find("sample 23"), std::string::npos) << error.what();
+    EXPECT_TRUE(mentions(std::string(error.what()), "sample 23")) << error.what();
   }
   batch.clear();
   batch.add_loss(loss_of(batch.new_graph(), 1));

@@ -1,9 +1,6 @@
 // GraphOptions::memory_limit: parts take no more than they may, and outputs outlive their part.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/program/recursion_op.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

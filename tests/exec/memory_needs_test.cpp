@@ -1,12 +1,6 @@
 // MemoryNeeds: whatever runs takes no more than the bound.
 #include "dynet_like/graph/memory_needs.h"
-
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/random_chains.h"
 #include "tests/support/slow_build.h"
 

@@ -1,10 +1,7 @@
 // What runs when a value is asked for: what it needs, and nothing else.
-#include <gtest/gtest.h>
-
 #include <utility>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,10 +1,5 @@
 // Values that are forgotten before they have run: freed after their last reader, part by part.
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -62,15 +57,6 @@ TEST_F(PassingValuesTest, HaveTheirBitsWhenTheyAreAskedFor) {
       EXPECT_EQ(as_vector(all[i].value()), as_vector(expected[i].value())) << i;
     }
   }
-}
-
-TEST_F(PassingValuesTest, AreComputedOnce) {
-  ComputationGraph graph(options(2000)), training;
-  const Expression mean = parts(graph, 20);
-  parts(training, 20).value();
-  EXPECT_EQ(as_vector(mean.value()), alone(20));
-  EXPECT_EQ(graph.explain().nodes, training.explain().nodes);
-  EXPECT_EQ(graph.explain().recomputed, 0u);
 }
 
 // How samples run: each gives the peak of its memory.

@@ -1,12 +1,8 @@
 // A report as JSON and as a page.
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -78,20 +74,16 @@ TEST(ReportJsonTest, HasTheLabelsOfUsers) {
   EXPECT_EQ(broken["missed_merges"][0]["label"], "a\\xFF");
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(ReportHtmlTest, EscapesText) {
   const std::string page = of_sentences("<script>alert('&\"')</script>").html();
-  EXPECT_FALSE(contains(page, "<script"));
-  EXPECT_TRUE(contains(page, "“&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;”"));
-  EXPECT_TRUE(contains(of_sentences("a\xff").html(), "“a\\xFF”"));
+  EXPECT_FALSE(mentions(page, "<script"));
+  EXPECT_TRUE(mentions(page, "“&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;”"));
+  EXPECT_TRUE(mentions(of_sentences("a\xff").html(), "“a\\xFF”"));
   Report report = of_all_parts();
   report.types[0].op = report.types[0].shapes = "<x>";
   Report::MissedMerge& merge = report.missed_merges[0];
   merge.op = merge.field = merge.difference = merge.advice = merge.places[0] = "<x>";
-  EXPECT_FALSE(contains(report.html(), "<x"));
+  EXPECT_FALSE(mentions(report.html(), "<x"));
 }
 
 TEST(ReportHtmlTest, NeedsNoOtherFile) {
@@ -99,26 +91,26 @@ TEST(ReportHtmlTest, NeedsNoOtherFile) {
     const std::string page = report.html();
     EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
     for (const char* other : {"http:", "https:", "src=", "href=", "url(", "@import", "<script"}) {
-      EXPECT_FALSE(contains(page, other)) << other;
+      EXPECT_FALSE(mentions(page, other)) << other;
     }
-    EXPECT_FALSE(contains(page, "nan")) << page;
+    EXPECT_FALSE(mentions(page, "nan"));
   }
 }
 
 TEST(ReportHtmlTest, ShowsRowsAndBars) {
   const std::string page = of_all_parts().html();
-  EXPECT_TRUE(contains(page, "<h1>11 nodes in 12 batches</h1>"));
-  EXPECT_TRUE(contains(page, "<b>7</b> of 8<br><small>batches saved</small>"));
-  EXPECT_TRUE(contains(page, "style=\"width:87.5%\""));
-  EXPECT_TRUE(contains(page, "6 kernel calls, 125 ms"));
-  EXPECT_TRUE(contains(page, "Split by <strong>length</strong>: input 0 is {1} or {2}."));
-  EXPECT_TRUE(contains(page, "<div class=place>b.cpp:2</div>"));
-  EXPECT_TRUE(contains(page, "<h2>Where the time goes</h2>"));
-  EXPECT_TRUE(contains(page, "<td class=n>500 ms<td class=n>7<td class=n>1<td class=n>2"));
-  EXPECT_TRUE(contains(page, "<i style=\"height:50.0%\"></i><i style=\"height:100.0%\"></i>"));
+  EXPECT_TRUE(mentions(page, "<h1>11 nodes in 12 batches</h1>"));
+  EXPECT_TRUE(mentions(page, "<b>7</b> of 8<br><small>batches saved</small>"));
+  EXPECT_TRUE(mentions(page, "style=\"width:87.5%\""));
+  EXPECT_TRUE(mentions(page, "6 kernel calls, 125 ms"));
+  EXPECT_TRUE(mentions(page, "Split by <strong>length</strong>: input 0 is {1} or {2}."));
+  EXPECT_TRUE(mentions(page, "<div class=place>b.cpp:2</div>"));
+  EXPECT_TRUE(mentions(page, "<h2>Where the time goes</h2>"));
+  EXPECT_TRUE(mentions(page, "<td class=n>500 ms<td class=n>7<td class=n>1<td class=n>2"));
+  EXPECT_TRUE(mentions(page, "<i style=\"height:50.0%\"></i><i style=\"height:100.0%\"></i>"));
   const std::string unmeasured = of_sentences("").html();
-  EXPECT_TRUE(contains(unmeasured, "<h2>Where kernel calls go</h2>"));
-  EXPECT_TRUE(contains(unmeasured, "GraphOptions::record_places shows files and lines here."));
+  EXPECT_TRUE(mentions(unmeasured, "<h2>Where kernel calls go</h2>"));
+  EXPECT_TRUE(mentions(unmeasured, "GraphOptions::record_places shows files and lines here."));
 }
 
 std::string text_of(const Report& report) {
@@ -139,14 +131,13 @@ TEST(ReportTextTest, AdviceComesFirst) {
 TEST(ReportTextTest, ShowsTheTypesWithMostNodes) {
   Report report;
   report.types.resize(20, {"tanh", "{2} -> {2}", 100, 1, 1, 1, 1, 1});
-  EXPECT_FALSE(contains(text_of(report), "others"));
+  EXPECT_FALSE(mentions(text_of(report), "others"));
   report.types.resize(57, {"exp", "{3} -> {3}", 3, 2, 1, 1, 1, 8});
   const std::string text = text_of(report);
-  EXPECT_FALSE(contains(text, "\nexp "));
-  EXPECT_TRUE(contains(text,
+  EXPECT_FALSE(mentions(text, "\nexp "));
+  EXPECT_TRUE(mentions(text,
                        "\nothers                     111        74        37        37        "
-                       "37          296  37 types: json() and html() have all\n"))
-      << text;
+                       "37          296  37 types: json() and html() have all\n"));
 }
 
 // Nodes with other numbers of columns are another type of the same recursion.
@@ -168,8 +159,8 @@ TEST(ReportHtmlTest, StaysSmall) {
   report.waves.resize(Report::kKeptWaves, {1, 1, 5});
   report.kernel_calls = 1000;
   EXPECT_LT(report.html().size(), 30'000u);
-  EXPECT_TRUE(contains(report.html(), "981 others"));
-  EXPECT_TRUE(contains(report.html(), "5 batches in the largest bar, on average of its 25 waves"));
+  EXPECT_TRUE(mentions(report.html(), "981 others"));
+  EXPECT_TRUE(mentions(report.html(), "5 batches in the largest bar, on average of its 25 waves"));
 }
 
 }  // namespace

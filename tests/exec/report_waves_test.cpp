@@ -1,9 +1,6 @@
 // What a report prints of waves leaves the stream as it was.
-#include <gtest/gtest.h>
-
-#include <sstream>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -15,7 +12,7 @@ TEST(ReportWavesTest, LeavesThePrecisionOfTheStream) {
   });
   std::ostringstream text;
   text << batch.explain();
-  EXPECT_NE(text.str().find("1 wave of samples"), std::string::npos) << text.str();
+  EXPECT_TRUE(mentions(text.str(), "1 wave of samples"));
   text.str("");
   text << 98.76;
   EXPECT_EQ(text.str(), "98.76");

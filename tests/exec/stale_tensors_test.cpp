@@ -1,16 +1,9 @@
 // A tensor that a program keeps beyond the values it shows is found: with verify_batching and in
 // debug builds it is NaN, and functions refuse it; the address sanitizer stops the program.
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <sstream>
-#include <vector>
 
 #include "dynet_like/core/sanitizer.h"
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,13 +1,5 @@
 // What graphs tell a timeline: every kernel call once, with the time that explain() tells.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/timeline_events.h"
 
 namespace dynet_like {

@@ -1,11 +1,6 @@
 // Parameters whose memory was handed out and is written to at any time: every run reads what is
 // there now, packed or not, in either direction.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
