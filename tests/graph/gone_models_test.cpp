@@ -1,17 +1,9 @@
 // A minibatch or graph that is used with one model after the other: nothing of a model outlives it,
 // and nothing of those before shows in what comes next.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/graph/formula_op.h"
 #include "dynet_like/tape/tape.h"
-#include "nn/nn.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

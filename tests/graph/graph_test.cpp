@@ -1,11 +1,8 @@
 // ComputationGraph: lazy values, gradients of any node, views, checkpoints, stale handles.
-#include <gtest/gtest.h>
-
-#include <memory>
 #include <thread>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -66,19 +63,6 @@ TEST(Graph, HasGradientsOfAnyNode) {
   EXPECT_EQ(gradient(p), (Floats{5, 6}));
 }
 
-TEST(Graph, SumsGradientsOfRepeatedAndPartialUses) {
-  ComputationGraph graph;
-  const Expression x = input(graph, Dim({3}), {1, 2, 3});
-  const Expression y = x * 1.0f;
-  const Expression squares = cmult(y, y);
-  const Expression loss = sum({sum_elems(squares), pick(y, 1), sum_elems(pick_range(y, 1, 3))});
-  graph.backward(loss, true);
-  EXPECT_EQ(gradient(x), (Floats{2, 6, 7}));
-  const Expression halves = sum({pick(y, 0) * 3, pick(y, 2) * 5});
-  graph.backward(halves, true);
-  EXPECT_EQ(gradient(x), (Floats{3, 0, 5}));
-}
-
 TEST(Graph, AddsMinibatchElementsOfALoss) {
   ParameterCollection model;
   const LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(1));
@@ -92,21 +76,6 @@ TEST(Graph, AddsMinibatchElementsOfALoss) {
   EXPECT_EQ(gradients.values(table, 0), (Floats{2, 3}));
   EXPECT_EQ(gradients.values(table, 1), (Floats{0, 0}));
   EXPECT_EQ(gradients.values(table, 2), (Floats{4, 6}));
-}
-
-TEST(Graph, StretchesMinibatchesOfOne) {
-  ComputationGraph graph;
-  const Expression one = input(graph, Dim({2}), {1, 10});
-  const Expression three = input(graph, Dim({2}, 3), {1, 2, 3, 4, 5, 6});
-  const Expression product = cmult(one, three);
-  EXPECT_EQ(values(product), (Floats{1, 20, 3, 40, 5, 60}));
-  graph.backward(sum_elems(product), true);
-  EXPECT_EQ(gradient(one), (Floats{9, 12}));
-  EXPECT_EQ(gradient(three), (Floats{1, 10, 1, 10, 1, 10}));
-  expect_refused<ShapeError>("...[cmult] need minibatches of one size, or of 1; got {2X3} {2X2}...",
-                             [&] {
-                               cmult(three, input(graph, Dim({2}, 2), {1, 2, 3, 4}));
-                             });
 }
 
 TEST(Graph, StopsGradients) {
@@ -157,19 +126,6 @@ TEST(Graph, HasViewsWithoutNodes) {
   expect_refused<ShapeError>("...{2X3}...", [&] { pick_batch_elem(batch, 3); });
 }
 
-TEST(Graph, SumsAndMeansOverAnything) {
-  ComputationGraph graph;
-  const Expression x = input(graph, Dim({2, 2}, 2), {1, 2, 3, 4, 5, 6, 7, 8});
-  EXPECT_EQ(values(sum_elems(x)), (Floats{10, 26}));
-  EXPECT_EQ(values(mean_elems(x)), (Floats{2.5, 6.5}));
-  EXPECT_EQ(values(sum_batches(x)), (Floats{6, 8, 10, 12}));
-  EXPECT_EQ(values(mean_batches(x)), (Floats{3, 4, 5, 6}));
-  EXPECT_EQ(values(sum_dim(x, {0})), (Floats{3, 7, 11, 15}));
-  EXPECT_EQ(values(sum_dim(x, {1, 0})), (Floats{10, 26}));
-  EXPECT_EQ(values(sum_dim(x, {0, 1}, true)), (Floats{36}));
-  EXPECT_EQ(values(mean_dim(x, {1}, true)), (Floats{4, 5}));
-}
-
 TEST(Graph, RevertsToCheckpoints) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
@@ -194,26 +150,6 @@ TEST(Graph, RevertsToCheckpoints) {
   const Gradients& gradients = graph.backward(sum_elems(again));
   EXPECT_EQ(gradients.values(v), before);
   expect_refused<UsageError>("...[revert] need a checkpoint...", [&] { graph.revert(); });
-}
-
-TEST(Graph, RevertsInsideBatches) {
-  // The reverted nodes ran in one batch with nodes that stay, and stood for shared values.
-  ParameterCollection model;
-  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
-  const auto record = [&](ComputationGraph& graph, float c) {
-    return sum_elems(cmult(tanh(parameter(graph, w)), input(graph, Dim({2}), {c, 1}) * c));
-  };
-  Minibatch batch;
-  ComputationGraph &first = batch.new_graph(), &second = batch.new_graph();
-  first.checkpoint();
-  batch.add_output(record(first, 3));
-  batch.add_loss(record(second, 5));
-  Minibatch alone;
-  alone.add_loss(record(alone.new_graph(), 5));
-  const float loss = batch.forward();
-  first.revert();
-  EXPECT_EQ(loss, alone.forward());
-  EXPECT_EQ(batch.backward().values(w), alone.backward().values(w));
 }
 
 TEST(Graph, RefusesStaleHandles) {
@@ -319,17 +255,6 @@ TEST(Graph, ExpressionsKnowWhichClassTheirGraphIs) {
   EXPECT_EQ(x.get_device_name(), default_device()->is_cpu() ? "CPU" : default_device()->name());
 }
 
-TEST(Graph, LivesBesideOthers) {
-  ParameterCollection model;
-  const Parameter w = model.add_parameters({1}, ParameterInitConst(2));
-  ComputationGraph a;
-  auto b = std::make_unique<ComputationGraph>();
-  const Expression in_a = parameter(a, w) * 3, in_b = parameter(*b, w) * 5;
-  EXPECT_EQ(as_scalar(in_b.value()), 10);
-  b.reset();
-  EXPECT_EQ(as_scalar(in_a.value()), 6);
-}
-
 TEST(Graph, WorksInManyThreadsOverTheSameParameters) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({30, 30});
@@ -361,18 +286,6 @@ TEST(Graph, WorksInManyThreadsOverTheSameParameters) {
   EXPECT_EQ(parallel[0].values(w), serial[0].values(w));
 }
 
-TEST(Graph, UsesWholeTables) {
-  ParameterCollection model;
-  const LookupParameter table =
-      model.add_lookup_parameters(3, {2}, ParameterInitFromVector({1, 2, 3, 4, 5, 6}));
-  ComputationGraph graph;
-  const Expression scores = transpose(parameter(graph, table)) * input(graph, Dim({2}), {1, 10});
-  EXPECT_EQ(values(scores), (Floats{21, 43, 65}));
-  const Gradients& gradients = graph.backward(pick(scores, 1));
-  EXPECT_EQ(gradients.values(table, 1), (Floats{1, 10}));
-  EXPECT_EQ(gradients.values(table, 0), (Floats{0, 0}));
-}
-
 TEST(Graph, ExplainsWhatIsWrong) {
   ParameterCollection model;
   const LookupParameter table = model.add_lookup_parameters(3, {2});
@@ -392,32 +305,6 @@ TEST(Graph, ExplainsWhatIsWrong) {
   expect_refused<ShapeError>("...[concatenate]...",
                              [&] { concatenate(std::vector<Expression>{}); });
   EXPECT_EQ(values(x), (Floats{1, 2, 3}));  // still usable
-}
-
-TEST(Graph, WorksInDouble) {
-  ParameterCollection model(1, DType::f64);
-  const Parameter w = model.add_parameters({1}, ParameterInitConst(2));
-  ComputationGraph graph({.dtype = DType::f64});
-  const Expression y = exp(parameter(graph, w) * 0.1f) + input(graph, 1.0f);
-  EXPECT_NEAR(y.value().at(0), 2.2214027613, 1e-8);
-  ComputationGraph floats;
-  expect_refused<UsageError>("...need inputs of one element type; got double and float...",
-                             [&] { parameter(floats, w) + input(floats, 1.0f); });
-}
-
-// Products read copies of weights; whoever holds a parameter's memory may write to it at any time.
-TEST(GraphTest, ValuesThatWereHandedOutAreReadAnewByEveryPass) {
-  ParameterCollection model;
-  const Parameter w = model.add_parameters({2, 2}, ParameterInitConst(1));
-  const Tensor held = w.values();
-  ComputationGraph graph;
-  const Expression y = parameter(graph, w) * input(graph, {2, 16}, std::vector<float>(32, 1.0f));
-  EXPECT_EQ(y.value().at(0), 2.0);
-  held.set(0, 5.0);
-  graph.invalidate();
-  EXPECT_EQ(y.value().at(0), 6.0);
-  const std::vector<float> dw = graph.backward(sum_elems(y)).values(w);
-  EXPECT_EQ(dw[0], 16.0f);
 }
 
 }  // namespace

@@ -1,17 +1,12 @@
 // A second thread in a graph or minibatch is told so; what the first does stays whole.
-#include <gtest/gtest.h>
-
 #include <atomic>
-#include <functional>
-#include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "dynet_like/core/sanitizer.h"
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/graph/graphviz.h"
 #include "dynet_like/tape/tape.h"
+#include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -76,7 +71,7 @@ class OneThreadTest : public ::testing::Test {
 TEST_F(OneThreadTest, WhatRunsIsNotDisturbed) {
   while_it_runs([&] {
     for (const std::function<void()>& use : all_uses()) {
-      EXPECT_NE(error_of(use).find("one thread at a time"), std::string::npos) << error_of(use);
+      EXPECT_TRUE(mentions(error_of(use), "one thread at a time"));
     }
   });
   EXPECT_EQ(as_scalar(square(x_).value()), 9.0f);
@@ -154,7 +149,7 @@ TEST_F(OneThreadTest, WhoRecordsKeepsAllOthersOut) {
   gate.wait_for_inside();
   const auto uses = all_uses();
   for (std::size_t i = 0; i < uses.size(); ++i) {
-    EXPECT_NE(error_of(uses[i]).find("one thread at a time"), std::string::npos)
+    EXPECT_TRUE(mentions(error_of(uses[i]), "one thread at a time"))
         << i << ": " << error_of(uses[i]);
   }
   gate.open();
@@ -178,8 +173,8 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
              error_of([&] { parameter(graph_, w_); })};
     running = error_of([&] { minibatch_.forward(); });
   });
-  EXPECT_NE(recording.find("not being run"), std::string::npos) << recording;
-  EXPECT_NE(running.find("not being run"), std::string::npos) << running;
+  EXPECT_TRUE(mentions(recording, "not being run"));
+  EXPECT_TRUE(mentions(running, "not being run"));
   EXPECT_EQ(views, std::vector<std::string>(4, recording));
   EXPECT_EQ(graph_.record().tape().values().size(), values);
 }
@@ -205,7 +200,7 @@ void expect_no_stranger(
   });
   stranger.join();
   for (const std::string& error : errors) {
-    EXPECT_NE(error.find("one thread at a time"), std::string::npos) << error;
+    EXPECT_TRUE(mentions(error, "one thread at a time"));
   }
 }
 

@@ -1,17 +1,14 @@
 // Minibatch::record and add_losses: samples recorded beside each other are those recorded one by
 // one.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/tape/tape.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
@@ -19,10 +16,6 @@ namespace {
 using namespace detail;
 
 constexpr unsigned kSamples = 40;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // So that threads take turns, also on one core.
 void dawdle(std::size_t sample) {
@@ -261,8 +254,8 @@ TEST_F(ParallelRecordingTest, RunsNothingInside) {
   using Graph = ComputationGraph;
   const auto refused = [&](const std::string& name, auto action) {
     const std::string message = refusal(options, action);
-    EXPECT_TRUE(contains(message, "[" + name + "] need")) << message;
-    EXPECT_TRUE(contains(message, "add_losses") && contains(message, "in sample 0")) << message;
+    EXPECT_TRUE(mentions(message, "[" + name + "] need"));
+    EXPECT_TRUE(mentions(message, "add_losses") && mentions(message, "in sample 0"));
   };
   refused("value", [](Minibatch&, Graph&, const Expression& x) { x.value(); });
   refused("values_of", [](Minibatch&, Graph&, const Expression& x) { values_of({x}); });
@@ -351,7 +344,7 @@ TEST_F(ParallelRecordingTest, RunsNoEarlierSamplesInside) {
         return input(graph, 1.0f);
       });
     });
-    EXPECT_TRUE(contains(message, "[value] need a graph that is recorded alone")) << message;
+    EXPECT_TRUE(mentions(message, "[value] need a graph that is recorded alone"));
     EXPECT_EQ(early.value().d, Dim({8}));
   }
 }

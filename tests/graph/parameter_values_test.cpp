@@ -1,14 +1,9 @@
 // Parameters where operations take expressions: the graph comes from the other inputs.
-#include <gtest/gtest.h>
-
 #include <array>
-#include <memory>
-#include <sstream>
 #include <thread>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

@@ -1,14 +1,9 @@
 // The random numbers of a sample follow from its seed: the same bits in any minibatch, and alone.
 #include <set>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/support/message_of.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,18 +1,12 @@
 // The tape and its types: equal types for equal keys only, whatever the caches have forgotten.
-#include "dynet_like/tape/tape_writer.h"
-
-#include <gtest/gtest.h>
-
-#include <map>
-#include <memory>
 #include <tuple>
 
-#include "dynet_like/core/random.h"
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/core/handles.h"
+#include "dynet_like/core/random.h"
 #include "dynet_like/ops/elementwise.h"
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/tape/views.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
