@@ -3,14 +3,10 @@
 #include <cuda_runtime.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmath>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/emulator/emulator_fixture.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include "tests/support/cuda_memory_fixture.h"
 #include "tests/support/message_of.h"
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+#define EXPECT_HAS(text, part) EXPECT_TRUE(mentions((text), part)) << (text)
 
 namespace dynet_like::detail::cuda {
 

@@ -1,11 +1,9 @@
 // The memory of the emulated device: who may touch it, what lies in it, and what is counted.
-#include <cmath>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "dynet_like/device/cuda/host/memory.h"
 #include "tests/emulator/emulator_fixture.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail::cuda {
 namespace {

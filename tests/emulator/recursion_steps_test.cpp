@@ -1,13 +1,8 @@
 // Recursions on a device where levels share launches, and on one where they cannot: the same bits.
-#include <gtest/gtest.h>
-
 #include <cstring>
-#include <functional>
-#include <vector>
 
 #include "dynet_like/device/cuda/host/faults.h"
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
