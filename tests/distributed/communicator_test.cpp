@@ -1,13 +1,9 @@
 // Communicators: bytes between ranks, and what comes of ranks that are gone or hang.
-#include "dynet_like/distributed/communicator.h"
-
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/communicator.h"
 #include "tests/distributed/ranks_of_threads.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,16 +1,13 @@
 // GradientExchange: the same bits on all ranks, whatever their number.
-#include "dynet_like/distributed/gradient_exchange.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <cstring>
 #include <mutex>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
+#include "dynet_like/distributed/gradient_exchange.h"
 #include "tests/distributed/ranks_of_threads.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

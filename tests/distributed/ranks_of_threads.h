@@ -2,12 +2,10 @@
 #pragma once
 
 #include <exception>
-#include <functional>
-#include <memory>
 #include <thread>
-#include <vector>
 
 #include "dynet_like/distributed/thread_ranks.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 

@@ -1,15 +1,9 @@
 // Shards: how minibatches are cut, and the one order in which shards are added.
-#include "dynet_like/distributed/shards.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <string>
-
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
+#include "dynet_like/distributed/shards.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,12 +1,9 @@
 // How stale gradients were, as all ranks report it at the end.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstring>
 
 #include "dynet_like/distributed/parameter_server.h"
-#include "dynet_like/dynet_like.h"
 #include "tests/distributed/ranks_of_threads.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,15 +1,10 @@
 // Turns: each minibatch once and in order, gradients that lack no more updates than may be, rounds
 // that end with the first gradients.
-#include "dynet_like/distributed/turns.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <vector>
-
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
+#include "dynet_like/distributed/turns.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail {
 namespace {

@@ -1,12 +1,10 @@
 // cell(f): what its function gets and may do, how calls batch, and errors.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <stdexcept>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -78,7 +76,7 @@ TEST_F(Cells, TellWhatTheyRun) {
             "state 0 = %0\n");
   std::ostringstream text;
   text << report;
-  EXPECT_NE(text.str().find("program of cell, kind 0"), std::string::npos) << text.str();
+  EXPECT_TRUE(mentions(text.str(), "program of cell, kind 0"));
 }
 
 TEST_F(Cells, CallTheirFunctionOncePerKindOfArguments) {

@@ -1,8 +1,6 @@
 // Products that read no state run once for many narrow levels or batches, with the same bits.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

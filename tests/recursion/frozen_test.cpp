@@ -1,10 +1,8 @@
 // Parameters that are frozen and thawed between calls of a function; random_programs_test has many
 // functions more.
-#include <gtest/gtest.h>
-
 #include <array>
 
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

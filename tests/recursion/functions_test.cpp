@@ -1,13 +1,8 @@
 // What functions of vertices may contain, and what is checked of them.
-#include <algorithm>
-#include <limits>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/exec/executor.h"
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/dynet_like.h"
+#include "dynet_like/exec/executor.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

@@ -1,7 +1,4 @@
 // Recursions with several input matrices, and with kinds that have not all parts of a state.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/child_sum_tree_lstm.h"
 #include "nn/data/tree.h"
 #include "nn/nary_tree_lstm.h"
@@ -9,6 +6,7 @@
 #include "nn/tree_lstm.h"
 #include "tests/support/message_of.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

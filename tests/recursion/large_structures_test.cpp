@@ -1,16 +1,8 @@
 // Structures that are large in one way or another: as quick as others of their size, or refused
 // before they take memory.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <random>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/tape/vertices.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {

@@ -1,13 +1,8 @@
 // Functions of cells and recursions use their arguments alone: not the graph, or the minibatch, for
 // which they are called, which stays usable.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -67,12 +62,11 @@ TEST(OutsideUses, AreRefused) {
           recursion<Expression>([&](const Expression& y, const Before&) { return function(y); });
       const auto refused = [&](const auto& call) {
         const std::string message = message_of<UsageError>(call);
-        EXPECT_NE(message.find("in the function"), std::string::npos) << message;
+        EXPECT_TRUE(mentions(message, "in the function"));
         if (std::string(of.name) == "cell") return;  // no function calls cells on other graphs
-        EXPECT_NE(message.find("need a function of a cell or a recursion that uses its arguments "
-                               "alone; got one that uses the graph, or the minibatch"),
-                  std::string::npos)
-            << message;
+        EXPECT_TRUE(mentions(message,
+                             "need a function of a cell or a recursion that uses its arguments "
+                             "alone; got one that uses the graph, or the minibatch"));
       };
       refused([&] { step(outside.x); });
       refused([&] { along(Structure::sequence(1), outside.x); });
@@ -98,8 +92,7 @@ TEST(OutsideUses, OfTheOwnGraphAreRefused) {
       return y * 2.0f;
     });
     const std::string message = message_of<UsageError>([&] { step(graph, x); });
-    EXPECT_NE(message.find("need the graph of a sample; got that of a function"), std::string::npos)
-        << message;
+    EXPECT_TRUE(mentions(message, "need the graph of a sample; got that of a function"));
     misuses = false;
     EXPECT_EQ(numbers_of(step(graph, x)), (std::vector<float>{6, 10}));
   }

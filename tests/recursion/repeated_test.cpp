@@ -1,15 +1,11 @@
 // Vertices that repeat others in a minibatch, in inference and in training.
-#include <gtest/gtest.h>
-
 #include <set>
-#include <vector>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/exec/repeated_vertices.h"
-#include "nn/nn.h"
 #include "tests/support/message_of.h"
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -102,17 +98,6 @@ TEST(RepeatedVerticesTest, EqualPartsOfTreesRunOnce) {
   swapped[2].predecessors = {1, 0};
   EXPECT_EQ(products_of(network, {Structure(first), Structure(swapped)}, {{0, 1, 2}, {0, 1, 2}}),
             4 * kProduct);
-}
-
-TEST(RepeatedVerticesTest, ThreadsChangeNoBit) {
-  const RepeatNetwork network;
-  std::vector<Structure> structures;
-  std::vector<Words> samples;
-  for (unsigned i = 0; i < 20; ++i) {
-    samples.push_back({i % 4, i % 3, i % 2});
-    structures.push_back(i % 5 == 0 ? Structure::reversed_sequence(3) : Structure::sequence(3));
-  }
-  products_of(network, structures, samples, 3);
 }
 
 TEST(RepeatedVerticesTest, ColumnsThatDifferInOneElementAreOthers) {

@@ -1,15 +1,10 @@
 // for_each_arriving: samples that come while others run.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "dynet_like/tape/tape.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 #include "tests/support/walker.h"
 

@@ -1,6 +1,4 @@
 // Samples that do everything that could make them wait for each other forever: they all end.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -9,11 +7,9 @@
 #include <exception>
 #include <mutex>
 #include <new>
-#include <optional>
-#include <string>
 #include <thread>
 
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,12 +1,9 @@
 // Random samples that ask for values and go on as these say: the bits of one sample after the
 // other, whether all are there at once or come while others run.
-#include <gtest/gtest.h>
-
 #include <bit>
-#include <cmath>
-#include <optional>
 
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/random_chains.h"
 #include "tests/support/slow_build.h"
 
