@@ -1,17 +1,12 @@
 // Runs that differ from their checkpoint, and ranks that differ from others when they begin or
 // while they train, are told in what.
-#include <functional>
-#include <memory>
 #include <ostream>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "dynet_like/distributed/alike.h"
 #include "dynet_like/distributed/parameter_server.h"
 #include "tests/distributed/ranks_of_threads.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/training/small_training.h"
 
 namespace dynet_like::nn {
@@ -162,7 +157,7 @@ std::string failure_of(const std::function<void(const Ranks&)>& f) {
 }
 void expect_in(const std::string& message, const std::string& begin, const std::string& part) {
   EXPECT_EQ(message.find(begin), 0u) << message;
-  EXPECT_NE(message.find(part), std::string::npos) << message << " lacks " << part;
+  EXPECT_TRUE(mentions(message, part)) << message << " lacks " << part;
 }
 
 class RunDifferences : public ::testing::TestWithParam<Difference> {};

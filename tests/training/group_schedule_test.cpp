@@ -1,13 +1,7 @@
 // Groups by epochs: what is frozen, what that saves, and what is refused.
 #include "nn/train/group_schedule.h"
-
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/training_program.h"
 
 namespace dynet_like::nn {

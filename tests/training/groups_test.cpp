@@ -1,16 +1,9 @@
 // Groups of parameters by patterns of names: rates, decay, frozen ones, and what is refused.
-#include "dynet_like/train/parameter_groups.h"
-
-#include <cmath>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "dynet_like/core/errors.h"
+#include "dynet_like/train/parameter_groups.h"
 #include "dynet_like/train/trainers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {

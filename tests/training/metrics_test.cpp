@@ -1,17 +1,10 @@
 // Metrics, against numbers computed by hand and published ones.
-#include <cmath>
-#include <map>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "dynet_like/core/errors.h"
 #include "nn/evaluate/bleu.h"
 #include "nn/evaluate/metrics.h"
 #include "nn/evaluate/span_scores.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,14 +1,7 @@
 // What a loop may do wrong, and a training run says.
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "tests/support/message_of.h"
 #include "tests/support/one_weight.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/training_program.h"
 
 namespace dynet_like::nn {

@@ -1,16 +1,10 @@
 // Options of training runs: what is refused, and what the output says of them.
 #include <chrono>
-#include <cmath>
-#include <functional>
-#include <sstream>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/training_program.h"
 
 namespace dynet_like::nn {
@@ -60,10 +54,8 @@ TEST(RunOptionsTest, AreChecked) {
   EXPECT_EQ(
       refusal([](auto& o) { o.schedule.plateau = Plateau{.factor = 2}; }).find("[Schedule] need "),
       0u);
-  EXPECT_NE(refusal([](auto& o) {
-              o.ranks.relaxation = Relaxation{.backup_ranks = 1};
-            }).find("need fewer backup ranks than ranks"),
-            std::string::npos);
+  EXPECT_TRUE(mentions(refusal([](auto& o) { o.ranks.relaxation = Relaxation{.backup_ranks = 1}; }),
+                       "need fewer backup ranks than ranks"));
 }
 
 // What files cannot store is refused before an epoch is trained.
@@ -106,7 +98,7 @@ TEST(RunOptionsTest, NotesDoNotHideColumnsOfTheRun) {
                   column + '"');
   }
   EXPECT_EQ(note("dev loss"), "nothing was thrown");
-  EXPECT_NE(note("M\xFCll").find("need text in UTF-8"), std::string::npos);
+  EXPECT_TRUE(mentions(note("M\xFCll"), "need text in UTF-8"));
 }
 
 std::string lines_of(const Change& change) {

@@ -1,16 +1,11 @@
 // Batched prediction: results in order, whatever runs together.
-#include "nn/evaluate/predict.h"
-
 #include <atomic>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
+#include "nn/evaluate/predict.h"
 #include "tests/distributed/ranks_of_threads.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,14 +1,13 @@
 // The progress bar on a terminal, and on one that went away.
-#include "nn/train/progress_bar.h"
-
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <utility>
+
+#include "nn/train/progress_bar.h"
+#include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -43,7 +42,7 @@ TEST_F(ProgressBarTest, IsDrawnOnATerminal) {
   }
   char text[200] = {};
   ASSERT_GT(read(master_, text, sizeof text - 1), 0);
-  EXPECT_NE(std::string(text).find("epoch 1 [==========>"), std::string::npos) << text;
+  EXPECT_TRUE(mentions(std::string(text), "epoch 1 [==========>")) << text;
 }
 
 TEST_F(ProgressBarTest, DoesNotMindATerminalThatIsGone) {

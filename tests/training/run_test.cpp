@@ -1,18 +1,10 @@
 // Training runs: epochs, the best model, means, gradients, signals, rates, and the timeline.
-#include <cmath>
 #include <csignal>
-#include <filesystem>
-#include <functional>
-#include <limits>
 #include <set>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "tests/support/message_of.h"
 #include "tests/support/one_weight.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/timeline_events.h"
 #include "tests/support/training_program.h"
 
@@ -296,8 +288,8 @@ TEST(TrainingRunsTest, UpdatesThatAreSkipped) {
   EXPECT_EQ(run.curve().value("train loss", 1), 7.5);
   EXPECT_EQ(run.curve().value("train loss", 2), std::nullopt);
   const std::string text = lines.str();
-  EXPECT_NE(text.find("epoch 1/3: loss 7.5000, "), std::string::npos) << text;
-  EXPECT_NE(text.find(", 1 update skipped\nepoch 2/3: no loss, "), std::string::npos) << text;
+  EXPECT_TRUE(mentions(text, "epoch 1/3: loss 7.5000, "));
+  EXPECT_TRUE(mentions(text, ", 1 update skipped\nepoch 2/3: no loss, "));
   EXPECT_EQ(text.find("skipped", text.find("epoch 3/3")), std::string::npos) << text;
 }
 

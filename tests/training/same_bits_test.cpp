@@ -1,12 +1,8 @@
 // Training runs have the same bits however they come to their end, whatever they are told to do:
 // stopped, killed or failing anywhere, with any number of threads and ranks, and by a server.
-#include <functional>
 #include <mutex>
-#include <string>
-#include <vector>
 
-#include <gtest/gtest.h>
-
+#include "tests/support/precompiled.h"
 #include "tests/support/training_program.h"
 
 namespace dynet_like::nn {

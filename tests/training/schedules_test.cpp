@@ -1,16 +1,9 @@
 // Schedules of the learning rate, against numbers computed by hand.
-#include "nn/train/schedules.h"
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "dynet_like/core/errors.h"
+#include "nn/train/schedules.h"
 #include "nn/train/training_options.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

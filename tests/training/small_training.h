@@ -1,13 +1,8 @@
 // A small model with its trainer and the options of a run, for tests of what runs compare.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/train.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 
