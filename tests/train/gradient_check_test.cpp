@@ -1,15 +1,8 @@
 // check_gradients: right gradients are right to many digits, wrong ones are found and named.
-#include "dynet_like/train/gradient_check.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
+#include "dynet_like/train/gradient_check.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,21 +1,13 @@
 // Moving averages of parameters: their values, swaps, what is refused, states and checkpoints.
 #include <unistd.h>
-
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/checkpoint.h"
 #include "dynet_like/io/safetensors.h"
 #include "dynet_like/train/trainers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {
@@ -171,19 +163,19 @@ TEST(MovingAverageTest, WrongCallsChangeNothing) {
             "weights in their place");
   EXPECT_EQ(refused([&] { trainer.exponential_moving_average(1.0f); }),
             "[Trainer] need 0 < beta < 1 for the moving average; got 1");
-  EXPECT_NE(refused([&] { trainer.exponential_moving_average(std::nanf("")); }).find("got nan"),
-            std::string::npos);
+  EXPECT_TRUE(
+      mentions(refused([&] { trainer.exponential_moving_average(std::nanf("")); }), "got nan"));
   EXPECT_EQ(refused([&] { trainer.cumulative_moving_average(0); }),
             "[Trainer] need an update_freq of the moving average above 0; got 0");
   EXPECT_EQ(trainer.moving_average(), MovingAverage::None);
   trainer.cumulative_moving_average(2);
   training.step();
-  EXPECT_NE(refused(swap_in).find("got none"), std::string::npos);  // the second is averaged
+  EXPECT_TRUE(mentions(refused(swap_in), "got none"));  // the second is averaged
   EXPECT_EQ(refused([&] { trainer.exponential_moving_average(0.5f); }),
             "[Trainer] need moving averages from the first update on; got 1 before them");
   training.step();
   swap_in();
-  EXPECT_NE(refused(swap_in).find("already"), std::string::npos);
+  EXPECT_TRUE(mentions(refused(swap_in), "already"));
   const std::string in_place =
       "[Trainer] need the weights in their place, by swap_params_to_weights() or restart(); got "
       "their moving averages";
@@ -193,11 +185,11 @@ TEST(MovingAverageTest, WrongCallsChangeNothing) {
   EXPECT_EQ(refused([&] { trainer.load_state(other.trainer.state()); }), in_place);
   swap_out();
   trainer.swap_params_to_moving_average(false);
-  EXPECT_NE(refused(swap_out).find("got averages, but no saved weights"), std::string::npos);
+  EXPECT_TRUE(mentions(refused(swap_out), "got averages, but no saved weights"));
   const Doubles averages = training.values();
   trainer.restart();  // and goes on from them
   EXPECT_EQ(training.values(), averages);
-  EXPECT_NE(refused(swap_in).find("got none"), std::string::npos);
+  EXPECT_TRUE(mentions(refused(swap_in), "got none"));
   trainer.exponential_moving_average(0.5f);
   training.step();
   swap_in();
@@ -229,21 +221,17 @@ TEST(MovingAverageTest, IsPartOfTheState) {
     EXPECT_EQ(fresh.updates(), 0u);
     return message;
   };
-  EXPECT_NE(refused([](auto& bad) { bad.averages[1].count = 0; }).find("0 values of \"/table\""),
-            std::string::npos);
-  EXPECT_NE(refused([](auto& bad) { bad.averages[1] = bad.averages[0]; }).find("\"/W\""),
-            std::string::npos);
-  EXPECT_NE(refused([](auto& bad) { bad.moving_average = {}; }).find("none without averaging"),
-            std::string::npos);
-  EXPECT_NE(refused([](auto& bad) {
-              bad.averages[0].values.d = Dim({12});
-            }).find("need double {3,4} for \"average\" of \"/W\"; got double {12}"),
-            std::string::npos);
-  EXPECT_NE(refused([](auto& bad) { bad.moving_average.beta = 2; }).find("beta"),
-            std::string::npos);
+  EXPECT_TRUE(
+      mentions(refused([](auto& bad) { bad.averages[1].count = 0; }), "0 values of \"/table\""));
+  EXPECT_TRUE(mentions(refused([](auto& bad) { bad.averages[1] = bad.averages[0]; }), "\"/W\""));
+  EXPECT_TRUE(
+      mentions(refused([](auto& bad) { bad.moving_average = {}; }), "none without averaging"));
+  EXPECT_TRUE(mentions(refused([](auto& bad) { bad.averages[0].values.d = Dim({12}); }),
+                       "need double {3,4} for \"average\" of \"/W\"; got double {12}"));
+  EXPECT_TRUE(mentions(refused([](auto& bad) { bad.moving_average.beta = 2; }), "beta"));
   Training foreign;
-  EXPECT_NE(refused([&](auto& bad) { bad.averages[0].parameter = foreign.matrix.p; }).find("\"/W"),
-            std::string::npos);
+  EXPECT_TRUE(
+      mentions(refused([&](auto& bad) { bad.averages[0].parameter = foreign.matrix.p; }), "\"/W"));
 }
 
 class AverageFileTest : public ::testing::Test {
@@ -333,20 +321,19 @@ TEST_F(AverageFileTest, OldFilesLoadAndBadOnesAreRefused) {
   };
   for (const char* key :
        {"moving_average_beta", "moving_average_update_freq", "moving_average_count/W"}) {
-    EXPECT_NE(refused(key, nullptr).find("got none"), std::string::npos) << key;
-    EXPECT_NE(refused(key, "1x").find("got \"1x\""), std::string::npos) << key;
+    EXPECT_TRUE(mentions(refused(key, nullptr), "got none")) << key;
+    EXPECT_TRUE(mentions(refused(key, "1x"), "got \"1x\"")) << key;
   }
-  EXPECT_NE(refused("moving_average", "all").find("cumulative or exponential"), std::string::npos);
-  EXPECT_NE(refused("moving_average", nullptr).find("none without averaging"), std::string::npos);
-  EXPECT_NE(refused("moving_average", "exponential").find("0 < beta < 1"), std::string::npos);
-  EXPECT_NE(refused("moving_average_update_freq", "0").find("above 0"), std::string::npos);
-  EXPECT_NE(refused("moving_average_count/W", "0").find("got one of 0 values"), std::string::npos);
-  EXPECT_NE(refused("weight_decay", "-").find("got \"-\""), std::string::npos);
+  EXPECT_TRUE(mentions(refused("moving_average", "all"), "cumulative or exponential"));
+  EXPECT_TRUE(mentions(refused("moving_average", nullptr), "none without averaging"));
+  EXPECT_TRUE(mentions(refused("moving_average", "exponential"), "0 < beta < 1"));
+  EXPECT_TRUE(mentions(refused("moving_average_update_freq", "0"), "above 0"));
+  EXPECT_TRUE(mentions(refused("moving_average_count/W", "0"), "got one of 0 values"));
+  EXPECT_TRUE(mentions(refused("weight_decay", "-"), "got \"-\""));
   const auto rename = [](std::string& name) {
     if (name == "trainer/average/W") name = "trainer/average/V";
   };
-  EXPECT_NE(load_altered(rename, [](Metadata&) {}).find("\"trainer/average/V\""),
-            std::string::npos);
+  EXPECT_TRUE(mentions(load_altered(rename, [](Metadata&) {}), "\"trainer/average/V\""));
 }
 
 // Parameters of two collections have the same numbers.

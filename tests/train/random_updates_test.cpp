@@ -1,17 +1,8 @@
 // Random sequences of updates: settings that change between them, rows that are read or written in
 // between, states that move on to another trainer, and clipping of whatever is updated.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <span>
-#include <vector>
-
 #include "dynet_like/core/random.h"
 #include "dynet_like/train/trainers.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {

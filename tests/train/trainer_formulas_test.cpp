@@ -1,16 +1,11 @@
 // Trainers by themselves: rates that cycle, constants, counted clips, what is left alone and
 // forgotten.
-#include <cmath>
-#include <limits>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/train/trainers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {
@@ -22,19 +17,20 @@ TEST(TrainerDefaultsTest, AreThoseOfDyNet) {
   ParameterCollection model;
   SimpleSGDTrainer cyclical(model);
   cyclical.follow(CyclicalRate());
-  EXPECT_EQ(cyclical.learning_rate, 0.01f);
-  EXPECT_EQ(cyclical.state().kind,
-            "SimpleSGDTrainer() with CyclicalRate(rate_min=0.01, rate_max=0.1, step_size=2000, "
-            "gamma=1)");
-  EXPECT_EQ(AdagradTrainer(model).learning_rate, 0.1f);
-  EXPECT_EQ(AdagradTrainer(model).state().kind, "AdagradTrainer(epsilon=1e-20)");
-  EXPECT_EQ(AdadeltaTrainer(model).learning_rate, 1.0f);
-  EXPECT_EQ(AdadeltaTrainer(model).state().kind, "AdadeltaTrainer(rho=0.95, epsilon=1e-06)");
-  EXPECT_EQ(RMSPropTrainer(model).learning_rate, 0.1f);
-  EXPECT_EQ(RMSPropTrainer(model).state().kind, "RMSPropTrainer(rho=0.95, epsilon=1e-20)");
-  EXPECT_EQ(AmsgradTrainer(model).learning_rate, 0.001f);
-  EXPECT_EQ(AmsgradTrainer(model).state().kind,
-            "AmsgradTrainer(beta_1=0.9, beta_2=0.999, epsilon=1e-08)");
+  const auto expect = [](auto&& trainer, float rate, const char* kind) {
+    EXPECT_EQ(trainer.learning_rate, rate) << kind;
+    EXPECT_EQ(trainer.state().kind, kind);
+  };
+  expect(cyclical, 0.01f,
+         "SimpleSGDTrainer() with CyclicalRate(rate_min=0.01, rate_max=0.1, step_size=2000, "
+         "gamma=1)");
+  expect(SimpleSGDTrainer(model), 0.1f, "SimpleSGDTrainer()");
+  expect(MomentumSGDTrainer(model), 0.01f, "MomentumSGDTrainer(momentum=0.9)");
+  expect(AdagradTrainer(model), 0.1f, "AdagradTrainer(epsilon=1e-20)");
+  expect(AdadeltaTrainer(model), 1, "AdadeltaTrainer(rho=0.95, epsilon=1e-06)");
+  expect(RMSPropTrainer(model), 0.1f, "RMSPropTrainer(rho=0.95, epsilon=1e-20)");
+  expect(AdamTrainer(model), 0.001f, "AdamTrainer(beta_1=0.9, beta_2=0.999, epsilon=1e-08)");
+  expect(AmsgradTrainer(model), 0.001f, "AmsgradTrainer(beta_1=0.9, beta_2=0.999, epsilon=1e-08)");
 }
 
 TEST(TrainerDefaultsTest, ConstantsAreChecked) {
@@ -202,6 +198,11 @@ TEST(TrainerClippingTest, ClippedUpdatesAreCounted) {
   EXPECT_EQ(other.clipped_updates(), 3u);
   trainer.restart();
   EXPECT_EQ(trainer.clipped_updates(), 0u);
+  trainer.disable_clipping();
+  trainer.update(large);
+  EXPECT_EQ(trainer.clipped_updates(), 0u);
+  EXPECT_THROW(trainer.enable_clipping(0), UsageError);
+  EXPECT_THROW(trainer.enable_clipping(std::nanf("")), UsageError);
 }
 
 }  // namespace

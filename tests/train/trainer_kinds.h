@@ -2,17 +2,13 @@
 // tables beside parameters with the same values.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <functional>
-#include <memory>
 #include <ostream>
-#include <vector>
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/train/trainers.h"
 #include "tests/support/device_memory.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail::trainer_kinds {
 

@@ -1,12 +1,7 @@
 // Weight decay: what it multiplies, and rows that lag behind.
-#include <cmath>
-#include <memory>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "dynet_like/core/errors.h"
 #include "dynet_like/train/trainers.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {
