@@ -1,21 +1,12 @@
 // Trainers on a GPU, or on the CPU in its place: the bits of the CPU, few launches,
 // checkpoints that move between devices, and memory of this process that takes part.
-#include <gtest/gtest.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <filesystem>
-#include <limits>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/io/checkpoint.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {

@@ -1,105 +1,74 @@
-// Attention: against plain loops, of several queries, of keys that others read, and dropout of its
+// Attention: of several queries, of keys that others read, and dropout of its
 // weights. The tests of the op table compare single queries.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-
 #include "dynet_like/train/gradient_check.h"
-#include "tests/ops/composed_function.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like {
 namespace {
 
 struct Sizes {
-  unsigned key_rows, value_rows, queries, keys, heads;
-  bool causal = false;
-  unsigned reach = 0;
-
-  bool sees(unsigned query, unsigned key) const {
-    if (causal && key > query) return false;
-    return reach == 0 || (key + reach >= query && key <= query + reach);
-  }
+  const char* name;
+  unsigned key_rows, value_rows, queries, keys;
+  AttentionOptions options = {};
 };
 
-// What heads weigh keys with: {heads, keys, queries}.
-Doubles weigh(const Sizes& s, Inputs x) {
-  const unsigned rows = s.key_rows / s.heads;
-  Doubles y;
+const Sizes kSizes[] = {{"one_key", 3, 2, 2, 1},
+                        {"small", 4, 6, 3, 5, {.heads = 2}},
+                        {"causal", 8, 8, 7, 7, {.heads = 4, .causal = true}},
+                        {"fewer_keys", 2, 2, 5, 3, {.causal = true}},
+                        {"long", 34, 17, 2, 71},
+                        {"wide_causal", 18, 35, 6, 6, {.causal = true}},
+                        {"local", 6, 4, 9, 9, {.heads = 2, .reach = 2}},
+                        {"local_causal", 6, 4, 9, 9, {.heads = 2, .causal = true, .reach = 3}},
+                        {"dropout", 6, 4, 9, 9, {.heads = 2, .dropout = 0.4f}},
+                        {"local_dropout", 6, 4, 9, 9, {.heads = 2, .reach = 2, .dropout = 0.4f}}};
+
+class AttentionSizesTest : public ::testing::TestWithParam<Sizes> {
+ protected:
+  const Sizes s = GetParam();
+  ParameterCollection model{7, DType::f64};
+  Parameter q = model.add_parameters({s.key_rows, s.queries}, ParameterInitNormal());
+  Parameter k = model.add_parameters({s.key_rows, s.keys}, ParameterInitNormal());
+  Parameter v = model.add_parameters({s.value_rows, s.keys}, ParameterInitNormal());
+};
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionSizesTest, ::testing::ValuesIn(kSizes),
+                         [](const auto& test) { return test.param.name; });
+
+// Each as if it were alone with the keys that it may see.
+TEST_P(AttentionSizesTest, QueriesSeeTheirKeys) {
+  if (s.options.dropout > 0) return;
+  ComputationGraph graph;
+  const Expression y = attention(parameter(graph, q), k, v, s.options);
+  const Expression weights = attention_weights(parameter(graph, q), k, s.options.heads);
   for (unsigned i = 0; i < s.queries; ++i) {
-    const auto score = [&](unsigned j, unsigned h) {
-      double sum = 0;
-      for (unsigned c = h * rows; c < (h + 1) * rows; ++c) {
-        sum += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
-      }
-      return s.sees(i, j) ? std::exp(sum / std::sqrt(rows)) : 0;
+    const unsigned reach = s.options.reach, begin = reach > 0 && i > reach ? i - reach : 0;
+    unsigned end = reach > 0 ? std::min(s.keys, i + reach + 1) : s.keys;
+    if (s.options.causal) end = std::min(end, i + 1);
+    const Expression query = pick(parameter(graph, q), i, 1);
+    const auto seen = [&](const Parameter& of) {
+      return pick_range(parameter(graph, of), begin, end, 1);
     };
-    for (unsigned j = 0; j < s.keys; ++j) {
-      for (unsigned h = 0; h < s.heads; ++h) {
-        double sum = 0;
-        for (unsigned k = 0; k < s.keys; ++k) sum += score(k, h);
-        y.push_back(score(j, h) / sum);
-      }
-    }
+    const Expression alone = attention(query, seen(k), seen(v), {.heads = s.options.heads});
+    const Expression its_weights = attention_weights(query, k, s.options.heads);
+    const auto found = as_doubles(pick(y, i, 1).value()), expected = as_doubles(alone.value());
+    for (unsigned c = 0; c < s.value_rows; ++c) EXPECT_NEAR(found[c], expected[c], 1e-14);
+    EXPECT_EQ(as_doubles(pick(weights, i, 2).value()), as_doubles(its_weights.value()));
   }
-  return y;
 }
 
-Doubles attend(const Sizes& s, Inputs x) {
-  const Doubles weights = weigh(s, x);
-  Doubles y(s.value_rows * s.queries, 0);
-  for (unsigned i = 0; i < s.queries; ++i) {
-    for (unsigned j = 0; j < s.keys; ++j) {
-      for (unsigned c = 0; c < s.value_rows; ++c) {
-        const unsigned head = c / (s.value_rows / s.heads);
-        y[i * s.value_rows + c] +=
-            weights[(i * s.keys + j) * s.heads + head] * x[2][j * s.value_rows + c];
-      }
-    }
-  }
-  return y;
+// The same seed drops the same weights, so numeric gradients are those of one function.
+TEST_P(AttentionSizesTest, HasItsGradient) {
+  const auto loss = [&](ComputationGraph& graph) {
+    graph.set_seed(3);
+    const Expression y = attention(parameter(graph, q), k, v, s.options);
+    const Expression w = attention_weights(parameter(graph, q), k, s.options.heads);
+    return sum_elems(cmult(y, sin(y + 1.0f))) + sum_elems(cmult(w, sin(w + 1.0f)));
+  };
+  EXPECT_LT(check_gradients(model, loss).error(), 1e-7);
 }
-
-Function weights_of(const char* name, const Sizes& s) {
-  return {name,
-          {s.queries == 0 ? Dim({s.key_rows}) : Dim({s.key_rows, s.queries}),
-           Dim({s.key_rows, s.keys})},
-          [s](Xs x) { return attention_weights(x[0], x[1], s.heads); },
-          [s](Inputs x) {
-            Sizes one = s;
-            one.queries = std::max(s.queries, 1u);
-            return weigh(one, x);
-          }};
-}
-
-INSTANTIATE_TEST_SUITE_P(Weights, ComposedOpTest,
-                         ::testing::Values(weights_of("one_key", {3, 0, 1, 1, 1}),
-                                           weights_of("vector", {5, 0, 0, 7, 1}),
-                                           weights_of("heads", {6, 0, 3, 5, 2})),
-                         name_of_function);
-
-Function function_of(const char* name, const Sizes& s) {
-  return {name,
-          {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
-          [s](Xs x) {
-            return attention(x[0], x[1], x[2],
-                             {.heads = s.heads, .causal = s.causal, .reach = s.reach});
-          },
-          [s](Inputs x) { return attend(s, x); }};
-}
-
-INSTANTIATE_TEST_SUITE_P(Attention, ComposedOpTest,
-                         ::testing::Values(function_of("one_key", {3, 2, 2, 1, 1}),
-                                           function_of("small", {4, 6, 3, 5, 2}),
-                                           function_of("causal", {8, 8, 7, 7, 4, true}),
-                                           function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
-                                           function_of("long", {34, 17, 2, 71, 1}),
-                                           function_of("wide_causal", {18, 35, 6, 6, 1, true}),
-                                           function_of("local", {6, 4, 9, 9, 2, false, 2}),
-                                           function_of("local_causal", {6, 4, 9, 9, 2, true, 3})),
-                         name_of_function);
 
 /// Words of a table as columns.
 class AttentionTest : public ::testing::Test {
@@ -272,22 +241,6 @@ TEST_F(AttentionTest, DropsWeights) {
   const Expression x = ones(inference, {4, 3});
   attention(x, x, x, {.dropout = 0.5f});
   EXPECT_EQ(inference.size(), 2u);  // without numbers of its own
-}
-
-// The same seed drops the same weights, so numeric gradients are those of one function.
-TEST_F(AttentionTest, DropoutHasItsGradient) {
-  for (const unsigned reach : {0u, 2u}) {
-    ParameterCollection own(7, DType::f64);
-    const Parameter q = own.add_parameters({6, 9}), k = own.add_parameters({6, 9}),
-                    v = own.add_parameters({4, 9});
-    const auto loss = [&](ComputationGraph& graph) {
-      graph.set_seed(3);
-      const Expression y =
-          attention(parameter(graph, q), k, v, {.heads = 2, .reach = reach, .dropout = 0.4f});
-      return sum_elems(cmult(y, sin(y + 1.0f)));
-    };
-    EXPECT_LT(check_gradients(own, loss).error(), 1e-7);
-  }
 }
 
 }  // namespace

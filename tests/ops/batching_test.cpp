@@ -3,13 +3,11 @@
 // Items 0, 1, ... of a call are recorded as graphs of a minibatch, as one node with a minibatch
 // dimension, or as a mixture of both; values and gradients of every item must be the bytes that the
 // item has when it runs alone.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <atomic>
-#include <memory>
 
 #include "tests/ops/trial.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {

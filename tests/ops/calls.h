@@ -1,18 +1,14 @@
 // Calls of every op, and numbers for them: what tests generated from the op table begin with.
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <ostream>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 #include "dynet_like/core/random.h"
+#include "dynet_like/ops/special_formulas.h"
 #include "dynet_like/ops/structured.h"
 #include "tests/support/op_cases.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::op_cases {
 
@@ -36,6 +32,11 @@ inline void PrintTo(const OpCall& call, std::ostream* out) {
 /// Whether the tests are generated for it. Those of attention's dropout are in attention_op_test.
 inline bool has_cases(const Op& op) { return op.max_inputs > 0 && &op != &ops::attention_dropout; }
 
+inline bool is_elementwise(const Op& op) {
+  bool found = false;
+  formulas::visit_all([&]<class F>() { found |= op.name == F::name; });
+  return found;
+}
 /// Whether an item has a matrix of its own with any number of columns, so that items are nodes.
 inline bool is_open(const OpCall& call) { return call.op->batching.open_inputs != 0; }
 

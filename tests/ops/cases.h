@@ -2,27 +2,21 @@
 // are called directly.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
+#include <deque>
 #include <ostream>
-#include <span>
-#include <string>
 #include <unordered_map>
-#include <vector>
-
-#include <gtest/gtest.h>
 #include <hwy/targets.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/device.h"
 #include "dynet_like/device/formula_kernels.h"
-#include "dynet_like/device/queue.h"
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 #include "tests/ops/calls.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::op_cases {
 
@@ -229,134 +223,281 @@ class HeapWorkspace : public Workspace {
     blocks_.emplace_back(size);
     return blocks_.back().data();
   }
-  void reset() { blocks_.clear(); }
 
  private:
   std::vector<Block> blocks_;
 };
 
+/// Calls the kernels of an op, and waits for nobody.
+struct Caller {
+  std::function<void(const ForwardCall&)> forward;
+  std::function<void(const BackwardCall&)> backward;
+};
+/// Those of one instruction set.
+inline Caller caller_of(const KernelSet& set, const OpCall& call, DType dtype) {
+  const auto with_memory = [](const auto kernel) {
+    return [kernel](auto asked) {
+      HeapWorkspace workspace;
+      asked.workspace = &workspace;
+      kernel(asked);
+    };
+  };
+  const Kernels& kernels = set.of(call);
+  const int type = static_cast<int>(dtype);
+  return {with_memory(kernels.forward[type]), with_memory(kernels.backward[type])};
+}
+/// Those of a device, through a queue.
+inline Caller caller_of(const std::shared_ptr<Queue>& queue, const OpCall& call, DType dtype) {
+  const int type = static_cast<int>(dtype);
+  const Op& op = *call.op;
+  return {[queue, &op, type](const ForwardCall& asked) {
+            queue->forward(queue->kernels(op).forward[type], asked);
+            queue->submit();
+          },
+          [queue, &op, type](const BackwardCall& asked) {
+            queue->backward(queue->kernels(op).backward[type], asked);
+            queue->submit();
+          }};
+}
+
+/// How what a call reads lies: each input of all items one behind the other, or otherwise.
+struct InputPlaces {
+  bool share = false;       ///< one for all items, where there may be one
+  bool apart = false;       ///< each item by itself, at aligned addresses and at others
+  bool same_place = false;  ///< those of the first item for all, as several items of a node read
+  const Item* shared = nullptr;  ///< the item that has what is for all, if not the first
+};
+/// How the items of outputs lie.
+enum class Layout {
+  block,     ///< one behind the other, without a list
+  in_order,  ///< with a list, and a gap behind every third
+  shuffled   ///< with a list, in another order, and with a gap behind each
+};
+/// The elements from the begin of a block to each of n items of `size` elements, and to the end.
+inline std::vector<std::size_t> offsets_of(Layout layout, std::size_t n, std::size_t size) {
+  std::vector<std::size_t> order(n), offsets(n + 1);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (layout == Layout::shuffled) {
+    Random random(n);
+    for (std::size_t i = n; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  }
+  std::size_t at = layout == Layout::block ? 0 : 1;
+  for (std::size_t k = 0; k < n; ++k) {
+    offsets[order[k]] = at;
+    at += size;
+    if (layout == Layout::shuffled) at += 1 + k % 5;
+    if (layout == Layout::in_order && k % 3 == 2) at += 3;
+  }
+  offsets[n] = at + (layout == Layout::block ? 0 : n * size);  // so that faults write to a gap
+  return offsets;
+}
+/// What becomes of a gradient: written, added to what is there, or not wanted, of one item or of
+/// all items of an input.
+enum class Want { written, added, nothing, nothing_of_input };
 /// How a backward kernel is called.
 struct BackwardChoice {
-  bool add = false;  ///< to destinations that hold `prior`
-  double prior = 0;
-  std::vector<std::uint8_t> unwanted_inputs = {}, unwanted_items = {};  ///< 1: no destination
+  std::function<Want(std::size_t item, std::size_t input)> want = [](std::size_t, std::size_t) {
+    return Want::written;
+  };
+  double prior = 0;                                   ///< what is there
   bool poison_inputs = false, poison_output = false;  ///< NaN instead of the values
+  bool defers = false;                                ///< to places for each item
 };
 
 /// One call of an op's kernels on some items, all memory its own.
 template <class E>
 class KernelCall {
  public:
-  /// `share_inputs`: inputs that may be shared are given once, from the first item.
-  KernelCall(const OpCall& call, const Kernels& kernels, std::span<const Item> items,
-             bool share_inputs)
-      : type_(signature_of(call, dtype_of<E>)), kernels_(kernels), n_(items.size()) {
+  KernelCall(Device& device, Caller caller, const OpCall& call,
+             const std::vector<const Item*>& items, const InputPlaces& places = {})
+      : device_(device),
+        caller_(std::move(caller)),
+        type_(signature_of(call, dtype_of<E>)),
+        n_(items.size()),
+        apart_(places.apart) {
+    const Item& of_all = places.shared != nullptr ? *places.shared : *items[0];
     for (std::size_t j = 0; j < call.inputs(); ++j) {
       const Join join = call.op->joins(static_cast<unsigned>(j), call.shapes.attributes);
-      is_shared_.push_back(join == Join::shared || (share_inputs && join == Join::broadcast));
-      in_.emplace_back();
-      for (const Item& item : items.first(is_shared_[j] ? 1 : n_)) {
-        in_[j].insert(in_[j].end(), item.inputs[j].begin(), item.inputs[j].end());
+      Operand& in = in_.emplace_back();
+      std::vector<const void*>& list = lists_.emplace_back();
+      if (join == Join::shared || (places.share && join == Join::broadcast)) {
+        in.shared = put(std::vector<E>(of_all.inputs[j].begin(), of_all.inputs[j].end()));
+        continue;
       }
+      std::vector<E> all;
+      for (const Item* item : items) {
+        all.insert(all.end(), item->inputs[j].begin(), item->inputs[j].end());
+      }
+      const std::vector<E*> own = spread(all, type_.inputs[j].size());
+      for (std::size_t i = 0; i < n_; ++i) list.push_back(own[places.same_place ? 0 : i]);
+      in.items = list.data();
     }
-    for (const Item& item : items) {
-      integers_.insert(integers_.end(), item.integers.begin(), item.integers.end());
-      reals_.insert(reals_.end(), item.reals.begin(), item.reals.end());
+    for (const Item* item : items) {
+      integers_.insert(integers_.end(), item->integers.begin(), item->integers.end());
+      reals_.insert(reals_.end(), item->reals.begin(), item->reals.end());
     }
+  }
+  /// Of one instruction set of the CPU.
+  KernelCall(const OpCall& call, const KernelSet& set, std::span<const Item> items, bool share)
+      : KernelCall(*cpu_device(), caller_of(set, call, dtype_of<E>), call, pointers_to(items),
+                   {.share = share}) {}
+
+  static std::vector<const Item*> pointers_to(std::span<const Item> items) {
+    std::vector<const Item*> pointers;
+    for (const Item& item : items) pointers.push_back(&item);
+    return pointers;
   }
 
   const Signature& type() const { return type_; }
+  bool is_shared(std::size_t input) const { return in_[input].shared != nullptr; }
+  /// Of all items, one behind the other.
   const std::vector<E>& out() const { return out_; }
+  const std::vector<E>& saved() const { return saved_; }
+  const std::vector<E>& deferred() const { return deferred_; }
+  bool gaps_are_untouched() const { return gaps_are_untouched_; }
 
-  /// The outputs of all items.
-  const std::vector<E>& forward() {
-    out_.assign(n_ * type_.output_size, E(-77));
-    saved_.assign(n_ * type_.saved_size, E(-77));
-    std::vector<std::vector<const void*>> places;
-    const std::vector<Operand> in = operands(in_, places);
-    const Output out(out_.data(), part_size(type_));
-    ForwardCall call{&type_,        n_,          in.data(), out, saved_.data(), integers_.data(),
-                     reals_.data(), &workspace_, {}};
-    kernels_.forward[static_cast<int>(type_.dtype)](call);
+  const std::vector<E>& forward(Layout layout = Layout::block) {
+    constexpr E kUntouched = E(-77);
+    const std::size_t size = part_size(type_), parts = n_ * type_.op->parts;
+    const std::vector<std::size_t> offsets = offsets_of(layout, parts, size);
+    E* const out = put(std::vector<E>(offsets[parts], kUntouched));
+    E* const saved = put(std::vector<E>(n_ * type_.saved_size, kUntouched));
+    std::vector<void*> list;
+    for (std::size_t i = 0; i < parts; ++i) list.push_back(out + offsets[i]);
+    out_list_.assign(list.begin(), list.end());
+    saved_list_.clear();
+    for (std::size_t i = 0; i < n_; ++i) saved_list_.push_back(saved + i * type_.saved_size);
+    ForwardCall call;
+    call.type = &type_;
+    call.n = n_;
+    call.in = in_.data();
+    call.out = layout == Layout::block ? Output(out, size) : Output(list.data());
+    if (type_.saved_size > 0) call.saved = saved;
+    if (!integers_.empty()) call.integers = integers_.data();
+    if (!reals_.empty()) call.reals = reals_.data();
+    caller_.forward(call);
+    out_.clear();
+    std::vector<E> all = get(out, offsets[parts]);
+    for (std::size_t i = 0; i < parts; ++i) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(offsets[i]);
+      out_.insert(out_.end(), begin, begin + static_cast<std::ptrdiff_t>(size));
+      std::fill_n(begin, size, kUntouched);
+    }
+    gaps_are_untouched_ = std::ranges::count(all, kUntouched) == std::ssize(all);
+    saved_ = get(saved, n_ * type_.saved_size);
     return out_;
   }
 
-  /// The gradients of every input, after a forward call; unwanted ones keep `prior`.
+  /// The gradients of every input, after a forward call; none of inputs that want none.
   std::vector<std::vector<E>> backward(const std::vector<E>& dy,
                                        const BackwardChoice& choice = {}) {
-    const std::size_t inputs = type_.inputs.size();
-    std::vector<std::vector<E>> dx(inputs);
+    const std::size_t inputs = in_.size();
+    std::vector<std::vector<E*>> dx(inputs);
     std::vector<std::vector<void*>> to(inputs);
+    std::vector<std::vector<std::uint8_t>> add(inputs);
     std::vector<Destination> destinations(inputs);
-    const std::vector<std::uint8_t> add(n_, choice.add);
     for (std::size_t j = 0; j < inputs; ++j) {
+      if (choice.want(0, j) == Want::nothing_of_input) continue;
       const std::size_t size = type_.inputs[j].size();
-      dx[j].assign(n_ * size, static_cast<E>(choice.prior));
-      if (!choice.unwanted_inputs.empty() && choice.unwanted_inputs[j] != 0) continue;
+      dx[j] = spread(std::vector<E>(n_ * size, static_cast<E>(choice.prior)), size);
       for (std::size_t i = 0; i < n_; ++i) {
-        const bool unwanted = !choice.unwanted_items.empty() && choice.unwanted_items[i] != 0;
-        to[j].push_back(unwanted ? nullptr : dx[j].data() + i * size);
+        const Want want = choice.want(i, j);
+        to[j].push_back(want == Want::nothing ? nullptr : dx[j][i]);
+        add[j].push_back(want == Want::added);
       }
-      destinations[j] = {to[j].data(), add.data()};
+      destinations[j] = {to[j].data(), add[j].data()};
     }
-    std::vector<std::vector<E>> in = in_;
-    std::vector<E> out = out_;
-    constexpr E kPoison = std::numeric_limits<E>::quiet_NaN();
-    if (choice.poison_inputs) {
-      for (auto& input : in) std::fill(input.begin(), input.end(), kPoison);
+    const std::vector<Operand> poisoned = choice.poison_inputs ? poison() : std::vector<Operand>();
+    const std::vector<const void*> poisoned_out(out_list_.size(), nan_of(part_size(type_)));
+    const std::vector<E*> of_parts = spread(dy, part_size(type_));
+    const std::vector<const void*> dy_list(of_parts.begin(), of_parts.end());
+    std::vector<E*> places;
+    if (choice.defers && type_.deferred_size > 0) {
+      places = spread(std::vector<E>(n_ * type_.deferred_size), type_.deferred_size);
     }
-    if (choice.poison_output) std::fill(out.begin(), out.end(), kPoison);
-    std::vector<std::vector<const void*>> places;
-    const std::vector<Operand> operand = operands(in, places);
-    const auto out_items = items_of(out, part_size(type_), type_.op->parts);
-    const auto saved_items = items_of(saved_, type_.saved_size);
-    const auto dy_items = items_of(dy, part_size(type_), type_.op->parts);
-    const BackwardCall call{&type_,
-                            n_,
-                            operand.data(),
-                            {out_items.data(), nullptr},
-                            {saved_items.data(), nullptr},
-                            {dy_items.data(), nullptr},
-                            destinations.data(),
-                            nullptr,
-                            integers_.data(),
-                            reals_.data(),
-                            &workspace_};
-    kernels_.backward[static_cast<int>(type_.dtype)](call);
-    return dx;
+    const std::vector<void*> deferred(places.begin(), places.end());
+    BackwardCall call;
+    call.type = &type_;
+    call.n = n_;
+    if (choice.poison_inputs || type_.op->needs_inputs()) {
+      call.in = choice.poison_inputs ? poisoned.data() : in_.data();
+    }
+    if (choice.poison_output || type_.op->needs_output()) {
+      call.out.items = choice.poison_output ? poisoned_out.data() : out_list_.data();
+    }
+    if (type_.saved_size > 0) call.saved.items = saved_list_.data();
+    call.dy.items = dy_list.data();
+    call.dx = destinations.data();
+    if (!deferred.empty()) call.deferred = deferred.data();
+    if (!integers_.empty()) call.integers = integers_.data();
+    if (!reals_.empty()) call.reals = reals_.data();
+    caller_.backward(call);
+    std::vector<std::vector<E>> gradients(inputs);
+    for (std::size_t j = 0; j < inputs; ++j) gradients[j] = joined(dx[j], type_.inputs[j].size());
+    deferred_ = joined(places, type_.deferred_size);
+    return gradients;
   }
 
  private:
-  std::vector<const void*> items_of(const std::vector<E>& values, std::size_t size,
-                                    std::size_t each = 1) const {
-    std::vector<const void*> items(n_ * each);
-    for (std::size_t i = 0; i < items.size(); ++i) items[i] = values.data() + i * size;
-    return items;
-  }
-
-  std::vector<Operand> operands(const std::vector<std::vector<E>>& in,
-                                std::vector<std::vector<const void*>>& places) const {
-    std::vector<Operand> result(in.size());
-    places.resize(in.size());
-    for (std::size_t j = 0; j < in.size(); ++j) {
-      if (is_shared_[j] != 0) {
-        result[j].shared = in[j].data();
-      } else {
-        places[j] = items_of(in[j], type_.inputs[j].size());
-        result[j].items = places[j].data();
-      }
+  // Inputs of NaN.
+  std::vector<Operand> poison() {
+    std::vector<Operand> result(in_.size());
+    for (std::size_t j = 0; j < in_.size(); ++j) {
+      const E* const nan = nan_of(type_.inputs[j].size());
+      poisoned_lists_.emplace_back(n_, nan);
+      in_[j].shared != nullptr ? result[j].shared = nan
+                               : result[j].items = poisoned_lists_.back().data();
     }
     return result;
   }
+  E* nan_of(std::size_t size) {
+    return put(std::vector<E>(size, std::numeric_limits<E>::quiet_NaN()));
+  }
+  E* put(const std::vector<E>& numbers) {
+    const std::size_t shift = apart_ ? blocks_.size() % 5 : 0;
+    const std::size_t bytes = (numbers.size() + shift + 1) * sizeof(E);
+    auto* const place =
+        reinterpret_cast<E*>(blocks_.emplace_back(bytes, device_.memory()).data()) + shift;
+    device_.write(place, numbers.data(), numbers.size() * sizeof(E));
+    return place;
+  }
+  // Where each `size` of these numbers are.
+  std::vector<E*> spread(const std::vector<E>& numbers, std::size_t size) {
+    std::vector<E*> places;
+    E* const first = apart_ ? nullptr : put(numbers);
+    for (std::size_t at = 0; at < numbers.size(); at += size) {
+      const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(at);
+      places.push_back(apart_ ? put({begin, begin + static_cast<std::ptrdiff_t>(size)})
+                              : first + at);
+    }
+    return places;
+  }
+  std::vector<E> get(const E* place, std::size_t size) {
+    std::vector<E> numbers(size);
+    device_.read(numbers.data(), place, size * sizeof(E));
+    return numbers;
+  }
+  std::vector<E> joined(const std::vector<E*>& places, std::size_t size) {
+    std::vector<E> all;
+    for (const E* place : places) {
+      const std::vector<E> one = get(place, size);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
 
+  Device& device_;
+  Caller caller_;
   Signature type_;
-  const Kernels& kernels_;
   std::size_t n_;
-  std::vector<std::uint8_t> is_shared_;
-  std::vector<std::vector<E>> in_;
-  std::vector<E> out_, saved_, reals_;
+  bool apart_;
+  std::vector<Operand> in_;
+  std::deque<std::vector<const void*>> lists_, poisoned_lists_;
+  std::vector<const void*> out_list_, saved_list_;
+  std::vector<E> out_, saved_, deferred_, reals_;
   std::vector<std::uint32_t> integers_;
-  HeapWorkspace workspace_;
+  bool gaps_are_untouched_ = true;
+  std::vector<Block> blocks_;
 };
 
 template <class E>

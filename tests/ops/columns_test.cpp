@@ -1,7 +1,5 @@
 // Matrices whose columns are computed one by one. sentence_lengths_test.cpp counts their batches.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like {

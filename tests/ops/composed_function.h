@@ -3,12 +3,7 @@
 // instantiates ComposedOpTest.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 
@@ -17,6 +12,11 @@ using Doubles = std::vector<double>;
 using Xs = const std::vector<Expression>&;
 using Inputs = const std::vector<Doubles>&;
 
+/// Shapes of inputs.
+template <class... Dims>
+std::vector<Dim> of(const Dims&... dims) {
+  return {dims...};
+}
 /// An operation on inputs of these shapes, drawn from [low, high], and its formula for one
 /// minibatch element.
 struct Function {

@@ -1,12 +1,6 @@
 // Losses, similarities and choices where their formulas end, and what they refuse.
-#include <cmath>
-#include <functional>
-#include <limits>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -67,24 +67,18 @@ std::vector<Function> convolutions() {
       same_by_columns{1, 2, false};
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   return {
-      {"conv2d_valid",
-       {image, filters},
-       [=](Xs x) { return conv2d(x[0], x[1], once); },
+      {"conv2d_valid", of(image, filters), [=](Xs x) { return conv2d(x[0], x[1], once); },
        [=](Inputs x) { return plain_conv2d(valid, x); }},
-      {"conv2d_same",
-       {image, filters, Dim({3})},
+      {"conv2d_same", of(image, filters, Dim({3})),
        [=](Xs x) { return conv2d(x[0], x[1], x[2], by_two_rows, false); },
        [=](Inputs x) { return plain_conv2d(same_by_rows, x); }},
-      {"maxpooling2d_valid",
-       {image},
+      {"maxpooling2d_valid", of(image),
        [=](Xs x) { return maxpooling2d(x[0], window, by_two_rows); },
        [=](Inputs x) { return plain_pooling(valid_by_rows, x[0]); }},
-      {"maxpooling2d_same",
-       {image},
+      {"maxpooling2d_same", of(image),
        [=](Xs x) { return maxpooling2d(x[0], window, by_two_columns, false); },
        [=](Inputs x) { return plain_pooling(same_by_columns, x[0]); }},
-      {"filter1d_narrow",
-       {Dim({3, 5}), Dim({3, 2, 4})},
+      {"filter1d_narrow", of(Dim({3, 5}), Dim({3, 2, 4})),
        [](Xs x) { return filter1d_narrow(x[0], x[1]); },
        [](Inputs x) {
          Doubles result(16);
@@ -95,9 +89,7 @@ std::vector<Function> convolutions() {
          }
          return result;
        }},
-      {"circ_conv",
-       {Dim({5}), Dim({5})},
-       [](Xs x) { return circ_conv(x[0], x[1]); },
+      {"circ_conv", of(Dim({5}), Dim({5})), [](Xs x) { return circ_conv(x[0], x[1]); },
        [](Inputs x) {
          Doubles result(5);
          for (int i = 0; i < 5; ++i) {
@@ -105,9 +97,7 @@ std::vector<Function> convolutions() {
          }
          return result;
        }},
-      {"circ_corr",
-       {Dim({5}), Dim({5})},
-       [](Xs x) { return circ_corr(x[0], x[1]); },
+      {"circ_corr", of(Dim({5}), Dim({5})), [](Xs x) { return circ_corr(x[0], x[1]); },
        [](Inputs x) {
          Doubles result(5);
          for (int i = 0; i < 5; ++i) {
@@ -115,8 +105,7 @@ std::vector<Function> convolutions() {
          }
          return result;
        }},
-      {"vanilla_lstm",
-       {Dim({3}), Dim({2}), Dim({8, 3}), Dim({8, 2}), Dim({8}), Dim({2})},
+      {"vanilla_lstm", of(Dim({3}), Dim({2}), Dim({8, 3}), Dim({8, 2}), Dim({8}), Dim({2})),
        [](Xs x) {
          const Expression gates = vanilla_lstm_gates(x[0], x[1], x[2], x[3], x[4]);
          return vanilla_lstm_h(vanilla_lstm_c(x[5], gates), gates);

@@ -2,12 +2,7 @@
 // results are compared.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 

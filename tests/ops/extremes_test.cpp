@@ -99,7 +99,7 @@ class OpExtremesTest : public ::testing::TestWithParam<const Op*> {
     const auto size = static_cast<unsigned>(item.inputs[0].size());
     const OpCall call{&op, {std::vector<Dim>(op.max_inputs, Dim({size}))}, std::string(op.name)};
     for (const KernelSet& set : kernel_sets()) {
-      KernelCall<E> kernel(call, set.of(call), std::span(&item, 1), false);
+      KernelCall<E> kernel(call, set, std::span(&item, 1), false);
       const std::vector<E> values = kernel.forward();
       const auto slopes = kernel.backward(std::vector<E>(size, E(1)));
       for (unsigned i = 0; i < size; ++i) {

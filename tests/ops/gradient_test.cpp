@@ -4,12 +4,9 @@
 // (Richardson: steps h and 2h, so that the error is of order h^4); all points are exact in float
 // and double. The gradient must agree within 1e-8 of the larger of 1 and itself: element by
 // element, and where tests are slow, along two random directions.
-#include <gtest/gtest.h>
-
-#include <memory>
-
 #include "dynet_like/train/gradient_check.h"
 #include "tests/ops/cases.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {

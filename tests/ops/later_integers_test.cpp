@@ -1,9 +1,5 @@
 // Integers behind pointers: read when the graph runs, not when it is recorded.
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

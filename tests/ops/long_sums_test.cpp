@@ -1,11 +1,5 @@
 // Sums of many terms keep their digits.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {

@@ -1,10 +1,6 @@
 // Operations on very many inputs, and messages about them.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,14 +1,9 @@
 // Ways to write things down: several expressions in a call, in-place arithmetic, expressions and
 // tensors in a stream, the places of the largest elements.
-#include <gtest/gtest.h>
-
 #include <array>
-#include <cmath>
-#include <limits>
-#include <sstream>
 
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/ops/structured.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,12 +1,8 @@
 // Where an op is: its facts and function, and its kernels for both devices, in files of one name.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <vector>
 
 #include "dynet_like/ops/structured.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like {

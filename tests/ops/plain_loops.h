@@ -3,15 +3,13 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <map>
 #include <numbers>
-#include <numeric>
 
 #include "dynet_like/core/philox.h"
-#include "tests/ops/cases.h"
 #include "tests/nn/plain_cells.h"
+#include "tests/ops/cases.h"
 #include "tests/ops/plain_elementwise.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::op_cases {
 

@@ -1,11 +1,6 @@
 // The ops whose gradient is not their derivative: what it is instead.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <string_view>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/ops/op.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

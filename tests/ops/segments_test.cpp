@@ -1,15 +1,10 @@
 // Columns that are gathered, scattered and summed up by segments: against plain loops, and graphs
 // of any numbers of nodes and edges in one batch.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "dynet_like/ops/structured.h"
 #include "tests/ops/composed_function.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,14 +1,11 @@
 // The op table itself: names, descriptions, kernels, and a public function for every op.
-#include <gtest/gtest.h>
-
 #include <cctype>
-#include <functional>
-#include <map>
 #include <set>
 
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/ops/cases.h"
 #include "tests/ops/plain_formulas.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::op_cases {
 namespace {
@@ -100,13 +97,13 @@ TEST(OpTableTest, EveryOpHasAPlainFormula) {
 // Calls of all public functions: those of structured ops stand beside their plain formulas. An
 // elementwise op has the name of its function, unless it is listed.
 std::map<std::string_view, Build> public_functions() {
-#define OF_ONE(name)                                 \
-  {                                                  \
-#name, [](const Givens& g) { return name(g.a); } \
+#define OF_ONE(name)                     \
+  {                                      \
+#name, [](G g) { return name(g.a); } \
   }
-#define OF_TWO(name)                                      \
-  {                                                       \
-#name, [](const Givens& g) { return name(g.a, g.b); } \
+#define OF_TWO(name)                          \
+  {                                           \
+#name, [](G g) { return name(g.a, g.b); } \
   }
   std::map<std::string_view, Build> all = {
       // clang-format off
@@ -118,53 +115,50 @@ std::map<std::string_view, Build> public_functions() {
       OF_ONE(softplus), OF_ONE(leaky_relu), OF_ONE(sign),
       OF_TWO(cmult), OF_TWO(cdiv), OF_TWO(tanh_of_sum), OF_TWO(min), OF_TWO(max), OF_TWO(pow),
       // clang-format on
-      {"input", [](const Givens& g) { return input(g.graph, 0.5f); }},
-      {"parameter", [](const Givens& g) { return parameter(g.graph, g.weights); }},
-      {"lookup_parameter", [](const Givens& g) { return parameter(g.graph, g.table); }},
+      {"input", [](G g) { return input(g.graph, 0.5f); }},
+      {"parameter", [](G g) { return parameter(g.graph, g.weights); }},
+      {"lookup_parameter", [](G g) { return parameter(g.graph, g.table); }},
       {"binary_log_loss",
-       [](const Givens& g) {  // summed up
+       [](G g) {  // summed up
          return apply_op(elementwise<formulas::BinaryLogLoss>, std::array{g.a, g.b});
        }},
-      {"negate", [](const Givens& g) { return -g.a; }},
-      {"add", [](const Givens& g) { return g.a + g.b; }},
-      {"subtract", [](const Givens& g) { return g.a - g.b; }},
-      {"scalar_add", [](const Givens& g) { return g.a + 2.0f; }},
-      {"scalar_subtract", [](const Givens& g) { return 2.0f - g.a; }},
-      {"scalar_multiply", [](const Givens& g) { return g.a * 2.0f; }},
-      {"scalar_divide", [](const Givens& g) { return g.a / 2.0f; }},
-      {"attention_dropout",
-       [](const Givens& g) { return attention(g.a, g.a, g.b, {.dropout = 0.5f}); }},
-      {"scalar_min", [](const Givens& g) { return clip(g.a, 0, 1); }},
-      {"scalar_max", [](const Givens& g) { return max(g.a, 0.5f); }},
-      {"less", [](const Givens& g) { return greater(g.a, 0.5f); }},
-      {"less_equal", [](const Givens& g) { return greater_equal(g.a, 0.5f); }},
-      {"equal", [](const Givens& g) { return equal(g.a, 0.5f); }},
+      {"negate", [](G g) { return -g.a; }},
+      {"add", [](G g) { return g.a + g.b; }},
+      {"subtract", [](G g) { return g.a - g.b; }},
+      {"scalar_add", [](G g) { return g.a + 2.0f; }},
+      {"scalar_subtract", [](G g) { return 2.0f - g.a; }},
+      {"scalar_multiply", [](G g) { return g.a * 2.0f; }},
+      {"scalar_divide", [](G g) { return g.a / 2.0f; }},
+      {"attention_dropout", [](G g) { return attention(g.a, g.a, g.b, {.dropout = 0.5f}); }},
+      {"scalar_min", [](G g) { return clip(g.a, 0, 1); }},
+      {"scalar_max", [](G g) { return max(g.a, 0.5f); }},
+      {"less", [](G g) { return greater(g.a, 0.5f); }},
+      {"less_equal", [](G g) { return greater_equal(g.a, 0.5f); }},
+      {"equal", [](G g) { return equal(g.a, 0.5f); }},
       {"logit_loss",  // summed up
-       [](const Givens& g) {
+       [](G g) {
          return apply_op(elementwise<formulas::LogitLoss>, {g.a, g.b});
        }},
       {"divergence_term",  // summed up
-       [](const Givens& g) {
+       [](G g) {
          return apply_op(elementwise<formulas::DivergenceTerm>, {g.a, g.b});
        }},
       {"keep_where",  // added to the other half
-       [](const Givens& g) {
+       [](G g) {
          return apply_op(elementwise<formulas::KeepWhere>, std::array{g.a, g.b});
        }},
       {"drop_where",
-       [](const Givens& g) {
+       [](G g) {
          return apply_op(elementwise<formulas::DropWhere>, std::array{g.a, g.b});
        }},
-      {"scale_gradient", [](const Givens& g) { return flip_gradient(g.a); }},
-      {"round",
-       [](const Givens& g) { return round(g.a, GradientMode::straight_through_gradient); }},
-      {"ceil", [](const Givens& g) { return ceil(g.a, GradientMode::straight_through_gradient); }},
-      {"floor",
-       [](const Givens& g) { return floor(g.a, GradientMode::straight_through_gradient); }},
+      {"scale_gradient", [](G g) { return flip_gradient(g.a); }},
+      {"round", [](G g) { return round(g.a, GradientMode::straight_through_gradient); }},
+      {"ceil", [](G g) { return ceil(g.a, GradientMode::straight_through_gradient); }},
+      {"floor", [](G g) { return floor(g.a, GradientMode::straight_through_gradient); }},
   };
 #undef OF_ONE
 #undef OF_TWO
-  for (const auto& [name, reference] : structured_ops()) all.emplace(name, reference.call);
+  for (const PlainOp& op : structured_ops()) all.emplace(op.name, op.call);
   return all;
 }
 

@@ -1,14 +1,10 @@
 // An op that runs in a batch and alone: what became of every item, and of parameters.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <cstring>
-#include <memory>
-#include <vector>
 
 #include "tests/ops/cases.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::op_cases {
 

@@ -1,9 +1,7 @@
 // Ops of the user that lack something, or are called with numbers that do not fit: what they throw.
-#include <gtest/gtest.h>
-
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {
