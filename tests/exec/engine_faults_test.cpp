@@ -304,5 +304,60 @@ TEST_F(EngineFaults, InferenceKeepsNothingForBackward) {
   EXPECT_LT(batch.explain().value_bytes, steps * 2 * hidden * sizeof(float));
 }
 
+TEST_F(EngineFaults, ForgottenValuesAreComputedForBackward) {
+  Minibatch batch;
+  ComputationGraph& graph = batch.new_graph();
+  const Expression half = tanh(parameter(graph, a) * 0.0f + 0.5f);
+  batch.add_loss(sum_elems(cmult(half, parameter(graph, b))));
+  batch.forward();
+  const Floats expected = batch.backward().values(b);
+  batch.forward();
+  graph.invalidate();
+  EXPECT_EQ(batch.backward().values(b), expected);
+  EXPECT_NEAR(expected[0], std::tanh(0.5f), 1e-6);
+}
+
+TEST_F(EngineFaults, PlacesOfTheUserMayMove) {
+  Floats values = {1, 2};
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2}), &values) * 1.0f;
+  values = Floats(1000, 7);
+  values.resize(2);
+  values.shrink_to_fit();
+  EXPECT_EQ(as_vector(x.value()), (Floats{7, 7}));
+  values.push_back(1);
+  graph.invalidate();
+  EXPECT_THROW(x.value(), ShapeError);
+}
+
+// A contribution is added whole, so that -0 does not depend on which of two came first.
+TEST_F(EngineFaults, ZerosHaveOneSign) {
+  std::vector<Floats> gradients;
+  for (batching::Policy policy : {batching::Policy::none, batching::Policy::automatic}) {
+    ComputationGraph graph({.policy = policy});
+    const Expression x = input(graph, Dim({3, 2}), Floats(6, 1.0f));
+    const Expression picked = pick_range(x, 0, 1) * -0.0f + pick_range(x, 1, 2) * -0.0f;
+    graph.backward(sum_elems(picked), true);
+    gradients.push_back(as_vector(x.gradient()));
+  }
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(std::signbit(gradients[0][i]), std::signbit(gradients[1][i])) << i;
+  }
+}
+
+// Somebody who holds the memory of a parameter may write to it between two runs of a graph.
+TEST_F(EngineFaults, ProductsReadWhatIsThere) {
+  ParameterCollection more;
+  const Parameter w = more.add_parameters({8, 8}, ParameterInitConst(1));
+  const Tensor values = w.values();
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({8}, 16), Floats(128, 1.0f));
+  const Expression before = parameter(graph, w) * x;
+  EXPECT_EQ(as_vector(before.value())[0], 8.0f);
+  for (std::size_t i = 0; i < 64; ++i) values.set(i, 2.0);
+  const Expression after = parameter(graph, w) * (x + 0.0f);
+  EXPECT_EQ(as_vector(after.value())[0], 16.0f);
+}
+
 }  // namespace
 }  // namespace dynet_like

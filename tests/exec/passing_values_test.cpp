@@ -234,5 +234,14 @@ TEST_F(PassingValuesTest, SharedValuesThatCameLateOutliveDroppedBatches) {
   }
 }
 
+TEST_F(PassingValuesTest, AreComputedOnce) {
+  ComputationGraph graph(options(2000)), training;
+  const Expression mean = parts(graph, 20);
+  parts(training, 20).value();
+  EXPECT_EQ(as_vector(mean.value()), alone(20));
+  EXPECT_EQ(graph.explain().nodes, training.explain().nodes);
+  EXPECT_EQ(graph.explain().recomputed, 0u);
+}
+
 }  // namespace
 }  // namespace dynet_like

@@ -307,5 +307,40 @@ TEST(Graph, ExplainsWhatIsWrong) {
   EXPECT_EQ(values(x), (Floats{1, 2, 3}));  // still usable
 }
 
+TEST(Graph, RevertsInsideBatches) {
+  // The reverted nodes ran in one batch with nodes that stay, and stood for shared values.
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
+  const auto record = [&](ComputationGraph& graph, float c) {
+    return sum_elems(cmult(tanh(parameter(graph, w)), input(graph, Dim({2}), {c, 1}) * c));
+  };
+  Minibatch batch;
+  ComputationGraph &first = batch.new_graph(), &second = batch.new_graph();
+  first.checkpoint();
+  batch.add_output(record(first, 3));
+  batch.add_loss(record(second, 5));
+  Minibatch alone;
+  alone.add_loss(record(alone.new_graph(), 5));
+  const float loss = batch.forward();
+  first.revert();
+  EXPECT_EQ(loss, alone.forward());
+  EXPECT_EQ(batch.backward().values(w), alone.backward().values(w));
+}
+
+// Products read copies of weights; whoever holds a parameter's memory may write to it at any time.
+TEST(GraphTest, ValuesThatWereHandedOutAreReadAnewByEveryPass) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2, 2}, ParameterInitConst(1));
+  const Tensor held = w.values();
+  ComputationGraph graph;
+  const Expression y = parameter(graph, w) * input(graph, {2, 16}, std::vector<float>(32, 1.0f));
+  EXPECT_EQ(y.value().at(0), 2.0);
+  held.set(0, 5.0);
+  graph.invalidate();
+  EXPECT_EQ(y.value().at(0), 6.0);
+  const std::vector<float> dw = graph.backward(sum_elems(y)).values(w);
+  EXPECT_EQ(dw[0], 16.0f);
+}
+
 }  // namespace
 }  // namespace dynet_like

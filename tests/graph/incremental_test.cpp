@@ -272,5 +272,64 @@ TEST_F(IncrementalTest, ComputeRefusesWhatIsNotItsOwn) {
   batch.compute({});  // nothing to do
 }
 
+TEST_F(IncrementalTest, ForwardAddsWhatIsNew) {
+  const auto loss = [](const Expression& scores, unsigned i) {
+    return cross_entropy(scores, i % 5);
+  };
+  Minibatch at_once;
+  Decoder whole(*this, at_once);
+  for (unsigned s = 0; s < kSteps; ++s) {
+    for (const Expression& scores : whole.step_all(s)) at_once.add_loss(loss(scores, s));
+  }
+  const float total = at_once.forward();
+  const std::vector<float> gradient = at_once.backward().values(table, 3);
+
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  float sum = 0;
+  for (unsigned s = 0; s < kSteps; ++s) {
+    for (const Expression& scores : decoder.step_all(s)) batch.add_loss(loss(scores, s));
+    const float before = sum;
+    sum = batch.forward();
+    EXPECT_GT(sum, before);
+  }
+  EXPECT_EQ(sum, total);
+  EXPECT_EQ(batch.forward(), total);
+  EXPECT_EQ(batch.explain().nodes, at_once.explain().nodes);
+  EXPECT_EQ(batch.backward().values(table, 3), gradient);
+}
+
+TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  batch.add_loss(cross_entropy(decoder.step(0, 1), 2u));
+  const float first = batch.forward();
+  batch.graph(1).checkpoint();
+  batch.compute({decoder.step(1, 2)});
+  batch.graph(1).revert();
+  EXPECT_EQ(batch.forward(), first);
+  EXPECT_NO_THROW(batch.backward());
+  // A loss that is gone is refused, not forgotten.
+  batch.graph(2).checkpoint();
+  batch.add_loss(cross_entropy(decoder.step(2, 2), 2u));
+  batch.forward();
+  batch.graph(2).revert();
+  expect_refused<StateError>("...reverted...", [&] { batch.forward(); });
+}
+
+TEST_F(IncrementalTest, BackwardIsOfTheLossesThatForwardReturned) {
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(cross_entropy(e, 1u));
+  batch.forward();
+  batch.graph(0).invalidate();
+  EXPECT_NO_THROW(batch.backward());
+  weights().scale(0.5f);
+  batch.graph(0).invalidate();
+  EXPECT_THROW(batch.backward(), StateError);
+  batch.forward();
+  EXPECT_NO_THROW(batch.backward());
+}
+
 }  // namespace
 }  // namespace dynet_like

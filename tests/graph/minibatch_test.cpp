@@ -273,5 +273,49 @@ TEST_F(MinibatchTest, AnomaliesAreNamed) {
   EXPECT_TRUE(mentions(gradient, "element 0 of the gradient of scalar_multiply"));
 }
 
+TEST_F(MinibatchTest, TakesLessMemoryInParts) {
+  Minibatch whole, parts({.memory_limit = 5000});
+  for (Minibatch* batch : {&whole, &parts}) {
+    record(*batch, 40);
+    batch->forward();
+  }
+  EXPECT_GT(parts.parts(), 3u);
+  EXPECT_LT(parts.explain().value_bytes, whole.explain().value_bytes);
+  Gradients own, others;  // a second pass
+  parts.backward(own);
+  whole.backward(others);
+  EXPECT_EQ(own.values(w), others.values(w));
+}
+
+TEST_F(MinibatchTest, DrawsNewNumbersPerStep) {
+  const GraphOptions options{.seed = 5};
+  Minibatch batch(options);
+  const auto draw_from = [](Minibatch& batch) {
+    std::vector<float> all;
+    for (unsigned sample = 0; sample < 2; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression x = ones(graph, Dim({64}));
+      for (const Expression& e : {dropout(x, 0.5f), dropout(x, 0.5f)}) {
+        const std::vector<float> values = as_vector(e.value());
+        all.insert(all.end(), values.begin(), values.end());
+      }
+    }
+    return all;
+  };
+  const std::vector<float> first = draw_from(batch);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_FALSE(
+          std::equal(first.begin() + 64 * i, first.begin() + 64 * (i + 1), first.begin() + 64 * j));
+    }
+  }
+  batch.clear();
+  EXPECT_NE(draw_from(batch), first);
+  Minibatch same_seed(options);
+  EXPECT_EQ(draw_from(same_seed), first);
+  const float kept = static_cast<float>(std::count(first.begin(), first.end(), 2.0f));
+  EXPECT_NEAR(kept, 128, 40);
+}
+
 }  // namespace
 }  // namespace dynet_like

@@ -297,5 +297,26 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
       });
 }
 
+TEST(RecursionModes, RevertedSamplesTakeNoPart) {
+  const ModeNetwork network;
+  ComputationGraph graph;
+  const Expression columns = network.columns(graph, 4, 0);
+  const Expression kept = squared_norm(network.rnn(Structure::sequence(4), columns).last());
+  graph.checkpoint();
+  const Expression other =
+      squared_norm(network.rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
+  values_of({kept, other});
+  graph.revert();
+  const Expression again =
+      kept + squared_norm(network.rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
+  graph.backward(again);
+  ComputationGraph fresh;
+  const Expression expected =
+      squared_norm(network.rnn(Structure::sequence(4), network.columns(fresh, 4, 0)).last()) +
+      squared_norm(network.rnn(Structure::sequence(2), network.columns(fresh, 2, 1)).last());
+  fresh.backward(expected);
+  EXPECT_FLOAT_EQ(as_scalar(again.value()), as_scalar(expected.value()));
+}
+
 }  // namespace
 }  // namespace dynet_like::testing

@@ -338,5 +338,15 @@ TEST(ForEachSampleTest, ThousandsOfSamples) {
   }
 }
 
+TEST(ForEachSampleTest, ValuesThatAreThereAlready) {
+  Minibatch batch;
+  for_each_sample(batch, 3, [](ComputationGraph& graph, std::size_t i) {
+    const Expression x = input(graph, static_cast<float>(i)), y = square(x);
+    EXPECT_EQ(as_scalar(y.value()), static_cast<float>(i * i));
+    EXPECT_EQ(as_scalar(y.value()), static_cast<float>(i * i));
+    EXPECT_EQ(as_scalar(x.value()), static_cast<float>(i));
+  });
+}
+
 }  // namespace
 }  // namespace dynet_like::testing
