@@ -1,11 +1,7 @@
 // Messages say "1 integer" and "2 integers": a number that may be one is beside no plural.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <regex>
 #include <set>
-#include <string>
+
+#include <gtest/gtest.h>
 
 #include "tests/support/source_text.h"
 
@@ -18,11 +14,11 @@ const std::set<std::string> kOthers = {"as", "for",  "has",  "is",    "its", "le
 
 // The words of a source in which a number is followed by a plural that is always there.
 std::vector<std::string> fixed_plurals(const std::string& source) {
-  static const std::regex numbers(
-      R"re((to_string\([^";]*\)\s*\+\s*"|<<[^"<>;]*<<\s*"|[^a-z]\{\}) ([a-z]+s)\b(?!=))re");
   std::vector<std::string> found;
-  for (std::sregex_iterator each(source.begin(), source.end(), numbers), end; each != end; ++each) {
-    if (!kOthers.contains((*each)[2])) found.push_back((*each)[2]);
+  for (const std::smatch& each : matches(
+           source,
+           R"re((to_string\([^";]*\)\s*\+\s*"|<<[^"<>;]*<<\s*"|[^a-z]\{\}) ([a-z]+s)\b(?!=))re")) {
+    if (!kOthers.contains(each[2])) found.push_back(each[2]);
   }
   return found;
 }
@@ -41,13 +37,13 @@ TEST(CountsTest, AreFoundInSources) {
 }
 
 TEST(CountsTest, AgreeWithTheirNouns) {
-  const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
   // The numbers of these are limits or means, or the text is compared with that of older files.
   const std::set<std::string> left_out = {"mpi_ranks.cpp", "event_file.cpp", "fingerprint.cpp",
                                           "served_parameters.cpp", "waves.cpp"};
   std::size_t files = 0;
   for (const char* folder : {"batching", "dynet_like", "nn"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(source_root() / folder)) {
       const std::string extension = entry.path().extension();
       if ((extension != ".h" && extension != ".cpp") ||
           left_out.contains(entry.path().filename())) {

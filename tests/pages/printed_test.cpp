@@ -19,29 +19,22 @@
 namespace dynet_like {
 namespace {
 
-class PrintedTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (std::getenv("DYNET_LIKE_SOURCE_DIR") == nullptr)
-      GTEST_SKIP() << "need DYNET_LIKE_SOURCE_DIR";
-  }
-  // Expects these words on a page, however its lines are broken.
-  static void expect_on(const std::string& page, const std::string& words) {
-    EXPECT_NE(text_of(page).find(words), std::string::npos) << page << " needs: " << words;
-  }
-  static std::string text_of(const std::string& page) {
-    const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
-    return std::regex_replace(source_text(root / page), std::regex("\\n(?!\\|)"), " ");
-  }
-};
+/// A page, however its lines are broken.
+std::string text_of(const std::string& page) {
+  return std::regex_replace(source_text(page), std::regex("\\n(?!\\|)"), " ");
+}
 
-TEST_F(PrintedTest, TheMessageOfAProduct) {
+void expect_on(const std::string& page, const std::string& words) {
+  EXPECT_NE(text_of(page).find(words), std::string::npos) << page << " needs: " << words;
+}
+
+TEST(PrintedTest, TheMessageOfAProduct) {
   ComputationGraph graph;
   const Expression w = zeros(graph, {3, 4}), x = zeros(graph, {5});
   expect_on("docs/usage.md", "throws: `" + message_of<ShapeError>([&] { w* x; }) + "`.");
 }
 
-TEST_F(PrintedTest, TheReportOfMeans) {
+TEST(PrintedTest, TheReportOfMeans) {
   ParameterCollection model;
   const nn::Embedding embedding(model, 100, 16);
   Minibatch batch;
@@ -79,7 +72,7 @@ struct TreeLSTM {
   std::vector<nn::Linear> gates;
 };
 
-TEST_F(PrintedTest, NodesOfTreesVertexByVertex) {
+TEST(PrintedTest, NodesOfTreesVertexByVertex) {
   ParameterCollection model;
   const TreeLSTM network(model);
   Minibatch batch;
@@ -100,7 +93,7 @@ TEST_F(PrintedTest, NodesOfTreesVertexByVertex) {
                                       " nodes in " + std::to_string(report.batches) + " batches.");
 }
 
-TEST_F(PrintedTest, NodesOfASentenceOfATagger) {
+TEST(PrintedTest, NodesOfASentenceOfATagger) {
   ParameterCollection model;
   const nn::Embedding embedding(model, 20, 16);
   const nn::BidirectionalLSTM bilstm(model, 16, 16);
@@ -120,12 +113,12 @@ TEST_F(PrintedTest, NodesOfASentenceOfATagger) {
 }
 
 // The figures of the README are those of the rows that its command measures.
-TEST_F(PrintedTest, RatesOfTreeLSTMs) {
+TEST(PrintedTest, RatesOfTreeLSTMs) {
   const std::string page = text_of("bench/peers/README.md");
   // ours, of peak, tree by tree, batched, compiled, by hand, oneDNN, C++, ONNX, JAX, ratio
-  static const std::regex row(
+  const std::string row =
       R"(\n\| tree_lstm/\S*/b64/train\S* +\| +([\d,]+) \S+ +\|[^|]*\| +([\d,]+) \S+ +\|)"
-      R"((?:[^|]*\|){7} +([\d.]+) \()");
+      R"((?:[^|]*\|){7} +([\d.]+) \()";
   const std::size_t end = page.find("AVX-512", page.find("\n| tree_lstm/"));
   const std::string first = page.substr(0, end);
   const auto number = [](std::string text) {
@@ -133,9 +126,9 @@ TEST_F(PrintedTest, RatesOfTreeLSTMs) {
     return std::stod(text);
   };
   std::vector<double> alone, best;
-  for (std::sregex_iterator each(first.begin(), first.end(), row), none; each != none; ++each) {
-    alone.push_back(number((*each)[1]) / number((*each)[2]));
-    best.push_back(number((*each)[3]));
+  for (const std::smatch& each : matches(first, row)) {
+    alone.push_back(number(each[1]) / number(each[2]));
+    best.push_back(number(each[3]));
   }
   ASSERT_EQ(alone.size(), 4u);
   const auto range = [](const std::vector<double>& all, int digits) {
@@ -154,7 +147,7 @@ TEST_F(PrintedTest, RatesOfTreeLSTMs) {
 }
 
 // The samples of the program in the README, as one minibatch.
-TEST_F(PrintedTest, TheReadmeCountsTheBatchesOfItsProgram) {
+TEST(PrintedTest, TheReadmeCountsTheBatchesOfItsProgram) {
   std::vector<std::vector<unsigned>> data(4000);
   for (unsigned i = 0; i < data.size(); ++i) {
     for (unsigned rest = i * i; rest > 0; rest /= 10) data[i].push_back(rest % 10);
