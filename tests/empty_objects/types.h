@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cxxabi.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
@@ -33,7 +32,8 @@ class Types {
 
   /// A class whose objects may be made by default or moved: they are used as they are then.
   template <class T, class Use>
-  void use(const char* name, T object, const Use& use_it) {
+  void use(T object, const Use& use_it) {
+    const std::string name = name_of_class<T>();
     SCOPED_TRACE(name);
     names_.insert(name);
     if constexpr (std::is_default_constructible_v<T>) {
@@ -51,8 +51,9 @@ class Types {
   }
   /// The same for one that is made by default and stays where it is.
   template <class T, class Use>
-  void use_where_it_is(const char* name, const Use& use_it) {
+  void use_where_it_is(const Use& use_it) {
     static_assert(!std::is_move_constructible_v<T>);
+    const std::string name = name_of_class<T>();
     SCOPED_TRACE(name);
     names_.insert(name);
     T made;
@@ -69,14 +70,13 @@ class Types {
   std::set<std::string> names_;
 };
 
-// By what they are for.
+// By what they are for. Structs of numbers, texts and lists need no entry: they are what they hold.
 void use_graphs(Types& types);
 void use_parameters(Types& types);
-void use_pipelines(Types& types);
-void use_files(Types& types);
 void use_decoding(Types& types);
 void use_structured(Types& types);
 void use_data(Types& types);
+void use_pipelines(Types& types);
 void use_training(Types& types);
 
 }  // namespace dynet_like

@@ -162,25 +162,18 @@ TEST_P(AllLayersTest, RefuseColumnsOfAnotherSize) {
 
 // ---------------------------------------------------------------------------- the page of layers
 
-std::string page() {
-  const char* const source = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  return source == nullptr ? "" : source_text(std::filesystem::path(source) / "docs/layers.md");
-}
-
 TEST(AllLayersListTest, HasEveryLayerOfThePage) {
-  const std::string text = page();
-  if (text.empty()) GTEST_SKIP() << "DYNET_LIKE_SOURCE_DIR is not set";
+  const std::string page = source_text("docs/layers.md");
   std::set<std::string> listed, missing;
   for (const LayerCase& each : layer_cases()) listed.insert(each.class_name());
   // A chart of transitions has no columns; a stack of layers has those of its layer.
   listed.insert({"ParserState", "Stacked", "Bidirectional"});
-  static const std::regex row(R"(\n\| ((?:`\w+(?:<Layer>)?`(?:, )?)+) \| [^|]*\| [^|]*\| )");
-  static const std::regex name(R"(`(\w+)(?:<Layer>)?`)");
   unsigned found = 0;
-  for (std::sregex_iterator each(text.begin(), text.end(), row), end; each != end; ++each) {
-    const std::string names = each->str(1);
-    for (std::sregex_iterator one(names.begin(), names.end(), name); one != end; ++one, ++found) {
-      if (!listed.contains(one->str(1))) missing.insert(one->str(1));
+  for (const std::string& names :
+       first_groups(page, R"(\n\| ((?:`\w+(?:<Layer>)?`(?:, )?)+) \| [^|]*\| [^|]*\| )")) {
+    for (const std::string& name : first_groups(names, R"(`(\w+)(?:<Layer>)?`)")) {
+      if (!listed.contains(name)) missing.insert(name);
+      ++found;
     }
   }
   EXPECT_GT(found, 40u);
@@ -189,14 +182,10 @@ TEST(AllLayersListTest, HasEveryLayerOfThePage) {
 
 // The names in saved files.
 TEST(AllLayersListTest, ThePageHasTheNamesOfParameters) {
-  const std::string text = page();
-  if (text.empty()) GTEST_SKIP() << "DYNET_LIKE_SOURCE_DIR is not set";
-  static const std::regex row(R"(\n\| `(\w+)` \| ((?:`/[\w/]+`(?:, )?)+) \|)");
-  static const std::regex path("`([^`]+)`");
-  const std::sregex_iterator end;
+  const std::string page = source_text("docs/layers.md");
   std::map<std::string, std::string> rows;
-  for (std::sregex_iterator each(text.begin(), text.end(), row); each != end; ++each) {
-    rows[each->str(1)] = each->str(2);
+  for (const std::smatch& each : matches(page, R"(\n\| `(\w+)` \| ((?:`/[\w/]+`(?:, )?)+) \|)")) {
+    rows[each[1]] = each[2];
   }
   EXPECT_GT(rows.size(), 15u);
   for (const LayerCase& each : layer_cases()) {
@@ -210,9 +199,8 @@ TEST(AllLayersListTest, ThePageHasTheNamesOfParameters) {
       EXPECT_TRUE(is_further || row_of_page.find('`' + storage->name + '`') != std::string::npos)
           << storage->name << " is not in the row of " << each.name;
     }
-    for (std::sregex_iterator one(row_of_page.begin(), row_of_page.end(), path); one != end;
-         ++one) {
-      EXPECT_NO_THROW(model.find(one->str(1))) << each.name;
+    for (const std::string& path : first_groups(row_of_page, "`([^`]+)`")) {
+      EXPECT_NO_THROW(model.find(path)) << each.name;
     }
     rows.erase(each.name);
   }
