@@ -96,9 +96,7 @@ TYPED_TEST_SUITE(CopyingTest, Copiers);
 TYPED_TEST(CopyingTest, SourcesOfDifferentLengthsShareFewBatches) {
   const TypeParam copier;
   const auto sources = sources_of({5, 17, 1, 9, 30, 12, 2, 24, 7, 13});
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true});
   const auto together = for_each_sample(
       batch, sources,
       [&](ComputationGraph& graph, const Words& source) { return decode(copier, graph, source); });
@@ -112,57 +110,6 @@ TYPED_TEST(CopyingTest, SourcesOfDifferentLengthsShareFewBatches) {
     const FoundCopy alone = decode(copier, graph, sources[i]);
     EXPECT_EQ(together[i].actions, alone.actions);
     EXPECT_EQ(together[i].sum, alone.sum);
-  }
-}
-
-// A beam whose hypotheses cover the source in different ways: as one state for all, or one each.
-TEST(CoverageBeamTest, AllHypothesesAtOnceFindTheSame) {
-  struct Step {
-    CoveringCopier copier;
-    Words source;
-
-    std::pair<Expression, AttentionMemory> operator()(const State& state) const {
-      const Attended found = copier.attention.attend(state.source, state.decoder.h);
-      return {3.0f * copier.output(state.decoder.h, found, source),
-              copier.cover(state.source, found.weights)};
-    }
-  };
-  const Step step{{}, {3, 5, 3, 1, kWords, 4, kWords + 1}};  // with two own words
-  ComputationGraph graph;
-  const auto row = [](unsigned word) { return std::min(word, kWords - 1); };
-  const Steps<State> separate = {
-      .scores = [&](const State& state) { return step(state).first; },
-      .advance =
-          [&](const State& state, unsigned word) {
-            return State{
-                step.copier.decoder.step(state.decoder, step.copier.words(graph, row(word))),
-                step(state).second};
-          }};
-  const BatchedSteps<State> joint = {
-      .scores = separate.scores,
-      .advance =
-          [&](const State& state, Words words) {
-            for (unsigned& word : words) word = row(word);
-            return State{
-                step.copier.decoder.step(state.decoder, step.copier.words.minibatch(graph, words)),
-                step(state).second};
-          },
-      .pick =
-          [](const State& state, const Words& which) {
-            return State{pick_batch_elems(state.decoder, which),
-                         pick_batch_elems(state.source, which)};
-          }};
-  const State start = {
-      step.copier.decoder.step(step.copier.decoder.start(graph), step.copier.words(graph, 0)),
-      step.copier.read(graph, {3, 5, 3, 1, 11, 4, 11})};
-  const SearchOptions options = {.end = 2, .max_length = 7, .beam = 5, .n_best = 5};
-  const auto found = beam_search(start, separate, options),
-             same = beam_search(start, joint, options);
-  ASSERT_EQ(found.size(), 5u);
-  ASSERT_EQ(same.size(), 5u);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].actions, same[i].actions);
-    EXPECT_EQ(found[i].sum, same[i].sum);
   }
 }
 

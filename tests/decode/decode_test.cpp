@@ -15,25 +15,6 @@
 namespace dynet_like::nn {
 namespace {
 
-TEST(BeamSearchTest, AWideBeamFindsTheBestOfAll) {
-  for (std::uint64_t seed : {1u, 2u, 3u}) {
-    const Model model(seed);
-    for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
-      for (const std::size_t n_best : {1u, 5u, 1000u}) {
-        ComputationGraph graph;
-        const SearchOptions options = {.end = kEnd,
-                                       .max_length = 5,
-                                       .beam = 1000,
-                                       .n_best = n_best,
-                                       .length_penalty = penalty};
-        const LSTM::State start = model.start(graph, seed);
-        expect_the_best(beam_search(start, model.steps(), options),
-                        enumerate(start, model.steps(), options), n_best);
-      }
-    }
-  }
-}
-
 // Scores that are drawn for every beginning: here all is nearly sure, there nothing. Hypotheses
 // that are behind early may then be ahead at the end.
 Steps<Actions> random_steps(ComputationGraph& graph, std::uint64_t seed) {
@@ -49,23 +30,6 @@ Steps<Actions> random_steps(ComputationGraph& graph, std::uint64_t seed) {
 }
 
 constexpr double kPenalties[] = {0, 0.3, 1, 2, 4};
-
-TEST(BeamSearchTest, NoSearchEndsTooEarly) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    for (const double penalty : kPenalties) {
-      ComputationGraph graph;
-      const Steps<Actions> steps = random_steps(graph, seed);
-      SearchOptions options = {
-          .end = kEnd, .max_length = 1 + seed % 5, .beam = 1000, .length_penalty = penalty};
-      const std::vector<Found> all = enumerate(Actions(), steps, options);
-      for (const std::size_t n_best : {1u, 2u, 6u}) {
-        SCOPED_TRACE(std::to_string(seed) + ", penalty " + std::to_string(penalty));
-        options.n_best = n_best;
-        expect_the_best(beam_search(Actions(), steps, options), all, n_best);
-      }
-    }
-  }
-}
 
 // A beam search by hand: sorts all continuations, and stops only when nothing is open.
 template <class State>
@@ -107,22 +71,6 @@ Actions plain_beam_search(const Steps<State>& steps, const State& start, std::si
     }
   }
   return best.is_complete ? best.actions : open.front().actions;
-}
-
-TEST(BeamSearchTest, NarrowBeams) {
-  const Model model;
-  std::map<std::size_t, std::vector<Actions>> by_beam;
-  for (const std::size_t beam : {1u, 2u, 3u, 8u}) {
-    for (std::size_t sample = 0; sample < 12; ++sample) {
-      ComputationGraph graph;
-      const LSTM::State start = model.start(graph, sample);
-      const auto found =
-          beam_search(start, model.steps(), {.end = kEnd, .max_length = 9, .beam = beam});
-      EXPECT_EQ(found.at(0).actions, plain_beam_search(model.steps(), start, beam, 9)) << beam;
-      by_beam[beam].push_back(found.at(0).actions);
-    }
-  }
-  EXPECT_NE(by_beam[1], by_beam[8]);  // or nothing was shown
 }
 
 TEST(BeamSearchTest, NarrowBeamsWithLengthPenalties) {
@@ -295,10 +243,7 @@ TEST(DecodeTest, TheSameWithAnyCompanions) {
   for (unsigned threads : {1u, 3u}) {
     for (bool inference : {false, true}) {
       for (const std::size_t count : {1u, 5u, 17u}) {
-        GraphOptions options;
-        options.threads = threads;
-        options.inference = inference;
-        Minibatch batch(options);
+        Minibatch batch({.threads = threads, .inference = inference});
         const auto together =
             for_each_sample(batch, count, [&](ComputationGraph& graph, std::size_t i) {
               return decode_in_every_way(model, graph, i);

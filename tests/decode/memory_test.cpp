@@ -13,9 +13,7 @@ namespace {
 // The memory of searches of six samples, in inference.
 template <class Find>
 double peak_of(const Model& model, const Find& find) {
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
+  Minibatch batch({.inference = true});
   for_each_sample(batch, 6,
                   [&](ComputationGraph& graph, std::size_t i) { find(model.start(graph, i)); });
   return static_cast<double>(batch.explain().peak_bytes);
@@ -96,9 +94,7 @@ TEST(DecodeMemoryTest, StatesOfTheUser) {
           }};
   std::vector<Actions> found;
   for (const bool inference : {false, true}) {
-    GraphOptions options;
-    options.inference = inference;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = inference});
     const History start = {{model.start(graph, 1)}};
     const auto best = beam_search(start, with_history, {.max_length = 60, .beam = 4})[0];
     found.push_back(best.actions);
@@ -113,9 +109,7 @@ TEST(DecodeMemoryTest, StatesThatWereFound) {
   const Model model;
   std::vector<std::vector<float>> states;
   for (const bool inference : {false, true}) {
-    GraphOptions options;
-    options.inference = inference;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = inference});
     const LSTM::State start = model.start(graph, 1);
     const SearchOptions search = {.end = kEnd, .max_length = 80, .beam = 6, .n_best = 6};
     for (const auto& found : beam_search(start, model.steps(), search)) {
@@ -134,10 +128,8 @@ TEST(DecodeMemoryTest, ScoresAreGivenBack) {
   constexpr unsigned kWords = 3000;
   Model model;
   const Linear output(model.parameters, kHidden, kWords);
-  GraphOptions options;
-  options.inference = true;
   for (const std::size_t beam : {1u, 3u}) {
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = true});
     Steps<LSTM::State> steps = model.steps();
     steps.scores = [&](const LSTM::State& state) { return output(state.h); };
     steps.advance = [&](const LSTM::State& state, unsigned word) {
@@ -167,10 +159,8 @@ TEST(DecodeMemoryTest, ScoresOfTwoSizesAreGivenBack) {
             return Mine{model.lstm.step(mine.lstm, x), false,
                         mine.is_first ? action % 2 == 0 : mine.has_words};
           }};
-  GraphOptions options;
-  options.inference = true;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = true});
     Random random(seed);
     const auto found = samples(Mine{model.start(graph, 0)}, steps, 8, random, {.max_length = 100});
     const auto with_words = std::ranges::count_if(found, [](auto& h) { return h.state.has_words; });

@@ -137,9 +137,7 @@ TEST_P(WordBeamTest, FindsWhatTheAlgorithmFinds) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Grammar grammar(seed);
     const Plain expected = PlainSearch(grammar, options).best();
-    GraphOptions graph_options;
-    graph_options.inference = seed % 2 == 0;
-    ComputationGraph graph(graph_options);
+    ComputationGraph graph({.inference = seed % 2 == 0});
     const auto found = beam_search(grammar.start(graph), grammar.steps(), options);
     ASSERT_TRUE(found[0].is_complete);
     EXPECT_EQ(found[0].actions, expected.actions) << seed;
@@ -203,9 +201,7 @@ TEST(WordBeam, TogetherAsAlone) {
   Minibatch all;
   const auto together = find(all, 8);
   for (std::size_t i = 0; i < together.size(); ++i) {
-    GraphOptions inference;
-    inference.inference = true;
-    Minibatch one(inference);
+    Minibatch one({.inference = true});
     EXPECT_EQ(find(one, i + 1)[i], together[i]) << i;
   }
 }
@@ -214,43 +210,12 @@ TEST(WordBeam, TogetherAsAlone) {
 TEST(WordBeam, LongSentencesNeedTheMemoryOfShortOnes) {
   const auto peak_of = [](unsigned length) {
     const Grammar grammar(1, length);
-    GraphOptions options;
-    options.inference = true;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = true});
     beam_search(grammar.start(graph), grammar.steps(),
                 {.max_length = 100000, .beam = 8, .word_beam = 4, .fast_track = 1});
     return static_cast<double>(graph.explain().peak_bytes);
   };
   EXPECT_LT(peak_of(200), 1.5 * peak_of(20));
-}
-
-// The same where nobody knows what a state refers to.
-TEST(WordBeam, StatesOfTheUser) {
-  struct Unknown {
-    Grammar::State state;
-    std::map<int, int> more = {};
-  };
-  const Grammar grammar(5);
-  const Steps<Grammar::State> known = grammar.steps();
-  const Steps<Unknown> unknown = {
-      .scores = [&](const Unknown& one) { return known.scores(one.state); },
-      .advance = [&](const Unknown& one,
-                     unsigned action) { return Unknown{known.advance(one.state, action)}; },
-      .is_done = [&](const Unknown& one) { return known.is_done(one.state); },
-      .allowed = [&](const Unknown& one) { return known.allowed(one.state); },
-      .is_word = [](const Unknown&, unsigned action) { return action == kWord; }};
-  GraphOptions inference;
-  inference.inference = true;
-  ComputationGraph graph(inference);
-  const SearchOptions options = {.beam = 6, .word_beam = 3, .fast_track = 2, .n_best = 3};
-  const auto expected = beam_search(grammar.start(graph), known, options);
-  const auto found = beam_search(Unknown{grammar.start(graph)}, unknown, options);
-  ASSERT_EQ(found.size(), expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].actions, expected[i].actions);
-    EXPECT_EQ(as_vector(found[i].state.state.lstm.h.value()),
-              as_vector(expected[i].state.lstm.h.value()));
-  }
 }
 
 TEST(WordBeam, RefusesWhatMakesNoSense) {

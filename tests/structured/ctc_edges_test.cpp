@@ -36,8 +36,7 @@ INSTANTIATE_TEST_SUITE_P(All, CtcEdgesTest, ::testing::Values(DType::f32, DType:
 TEST_P(CtcEdgesTest, LossesOfAllLabels) {
   const double error = GetParam() == DType::f32 ? 2e-4 : 1e-9;
   Random random(5);
-  GraphOptions options;
-  options.dtype = GetParam();
+  const GraphOptions options = {.dtype = GetParam()};
   for (const auto& [classes, steps] : {std::pair{2u, 1u}, {2u, 4u}, {3u, 1u}, {3u, 3u}, {4u, 4u}}) {
     const auto all_paths = paths_by_labels(classes, steps);
     std::vector<Places> all;
@@ -80,8 +79,7 @@ TEST_P(CtcEdgesTest, LossesOfAllLabels) {
 // A beam with room for all beginnings finds all labels that are possible, the likeliest first.
 TEST_P(CtcEdgesTest, BeamsFindAllLabelsThatArePossible) {
   Random random(6);
-  GraphOptions options;
-  options.dtype = GetParam();
+  const GraphOptions options = {.dtype = GetParam()};
   for (const auto& [classes, steps] : {std::pair{2u, 3u}, {3u, 1u}, {3u, 4u}}) {
     const auto all_paths = paths_by_labels(classes, steps);
     for (const double forbidden : {0.0, 0.3, 0.6, 1.0}) {

@@ -178,6 +178,11 @@ inline void check_best(const Problem& problem, const Doubles& scores, bool is_fi
   std::ranges::sort(right);
   if (is_first) {
     EXPECT_EQ(found, right);
+  } else {
+    EXPECT_TRUE(std::ranges::any_of(problem.structures, [&](Places each) {
+      std::ranges::sort(each);
+      return each == found;
+    }));
   }
 }
 
