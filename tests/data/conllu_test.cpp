@@ -195,32 +195,6 @@ TEST(ConlluTest, RefusesToWriteWhatNoFileCanHold) {
   }
 }
 
-TEST(DependencyTreeTest, Trees) {
-  EXPECT_TRUE(is_tree(Heads{}));
-  EXPECT_TRUE(is_tree(Heads{0, 1, 1}));
-  EXPECT_TRUE(is_tree(Heads{2, 3, 0}));
-  EXPECT_TRUE(is_tree(Heads{0, 0}));
-  EXPECT_FALSE(is_tree(Heads{0, 0}, Roots::one));
-  EXPECT_TRUE(is_tree(Heads{2, 0, 2}, Roots::one));
-  EXPECT_FALSE(is_tree(Heads{}, Roots::one));
-  EXPECT_FALSE(is_tree(Heads{1}));
-  EXPECT_FALSE(is_tree(Heads{0, 3, 2}));
-  EXPECT_FALSE(is_tree(Heads{2, 3, 1}));
-  EXPECT_FALSE(is_tree(Heads{0, 3}));
-}
-
-TEST(DependencyTreeTest, ProjectiveTrees) {
-  EXPECT_TRUE(is_projective(Heads{}));
-  EXPECT_TRUE(is_projective(Heads{2, 0, 2}));
-  EXPECT_TRUE(is_projective(Heads{0, 1, 1, 3}));
-  EXPECT_FALSE(is_projective(Heads{3, 4, 0, 3}));
-  EXPECT_FALSE(is_projective(Heads{3, 0, 2})) << "the arc from 0 counts";
-  EXPECT_EQ(message_of<UsageError>([] {
-              is_projective(Heads{0, 3});
-            }),
-            "[is_projective] need heads from 0 to 2; got 3");
-}
-
 /// Follows the heads of each word for as many steps as there are words.
 bool comes_to_root(const Heads& heads) {
   for (std::uint32_t word = 1; word <= heads.size(); ++word) {
@@ -251,8 +225,16 @@ TEST(DependencyTreeTest, AreWhatTheirDefinitionsSay) {
       head = random.below(static_cast<std::uint32_t>(heads.size()) + 1);
     }
     EXPECT_EQ(is_tree(heads), comes_to_root(heads));
+    EXPECT_EQ(is_tree(heads, Roots::one),
+              comes_to_root(heads) && std::ranges::count(heads, 0u) == 1);
     EXPECT_EQ(is_projective(heads), !has_crossing(heads));
   }
+  EXPECT_TRUE(is_tree(Heads{}) && !is_tree(Heads{}, Roots::one) && is_projective(Heads{}));
+  EXPECT_FALSE(is_tree(Heads{0, 3}));
+  EXPECT_EQ(message_of<UsageError>([] {
+              is_projective(Heads{0, 3});
+            }),
+            "[is_projective] need heads from 0 to 2; got 3");
 }
 
 struct Counts {

@@ -161,9 +161,7 @@ TEST(ListOpsData, EvaluatesAllOfTheOfficialTestData) {
   if (path.empty()) {
     GTEST_SKIP() << "needs listops/test_d20s.tsv in the folder that DYNET_LIKE_DATA names";
   }
-  ListOpsFileOptions options;
-  options.check_values = false;
-  const std::vector<Tree> trees = read_listops(path, options);
+  const std::vector<Tree> trees = read_listops(path, {.check_values = false});
   ASSERT_EQ(trees.size(), 10'000u);
   std::uint32_t deepest = 0, most_tokens = 0;
   std::unordered_set<std::string> seen;

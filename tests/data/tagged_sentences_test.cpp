@@ -161,19 +161,6 @@ struct Counts {
   }
 };
 
-TEST(RealDataTest, EnglishWebTreebankHasThePublishedCounts) {
-  const std::string train = data_file("ud_english_ewt/en_ewt-ud-train.conllu"),
-                    test = data_file("ud_english_ewt/en_ewt-ud-test.conllu");
-  if (train.empty() || test.empty()) {
-    GTEST_SKIP() << "needs ud_english_ewt in the folder that DYNET_LIKE_DATA names";
-  }
-  const Counts counts(read_conllu_tags(train));
-  EXPECT_EQ(counts.sentences, 12544u);
-  EXPECT_EQ(counts.words, 204577u);
-  EXPECT_EQ(counts.tags.size(), 17u);
-  EXPECT_EQ(Counts(read_conllu_tags(test)).words, 25094u);
-}
-
 TEST(RealDataTest, EmergingEntitiesHaveThePublishedCounts) {
   const std::string train = data_file("wnut17/wnut17train.conll"),
                     test = data_file("wnut17/emerging.test.annotated");

@@ -156,18 +156,6 @@ TEST(Treebank, ReadsDeepTreesWithoutRecursion) {
   expect_treebank_error(leaning(10'001, true), 30'001, "at most 10000");
 }
 
-TEST(Treebank, RejectsLongLines) {
-  expect_treebank_error("(2 abcdefgh)", 0, "at most 10",
-                        {.label_count = 5, .max_depth = 9, .limits = {10, 12}});
-}
-
-TEST(Treebank, ReportsLongAndUnprintableTextInShort) {
-  const std::string label = std::string("\x1B[2J\0", 5) + std::string(1000, 'x');
-  const std::string what = message_of<FileError>([&] { parse("(" + label + " a)"); });
-  EXPECT_LT(what.size(), 200u);
-  EXPECT_NE(what.find("\\x1B[2J\\x00xxx"), std::string::npos) << what;
-}
-
 TEST(Treebank, ReadsLinesOfAnyEnding) {
   const std::vector<Tree> trees =
       read_treebank(TextSource::of("\n(2 a)\r\n   \n(3 (2 b) (1 c))", "trees.txt"));

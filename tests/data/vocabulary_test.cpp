@@ -131,15 +131,6 @@ TEST(Vocabulary, TrimsRareWordsIntoTheUnknownWord) {
   EXPECT_FALSE(trimmed.frozen());
 }
 
-TEST(Vocabulary, CopiesAreIndependent) {
-  Vocabulary words;
-  words.add("a");
-  Vocabulary copy = words;
-  copy.add("b");
-  EXPECT_FALSE(words.contains("b"));
-  EXPECT_EQ(copy.id("b"), 1u);
-}
-
 TEST(Vocabulary, NormalisesWhatIsAddedAndLookedUp) {
   Vocabulary words({.lower_case = true, .digits = true});
   EXPECT_EQ(words.add("The"), 0u);
@@ -348,20 +339,6 @@ TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
   EXPECT_THROW(words.save(path() + "/there/is/no/such/folder"), FileError);
   std::filesystem::create_directories(path() + "/folder");
   EXPECT_THROW(words.save(path()), FileError);
-}
-
-TEST_F(VocabularyFile, WritesToNoNameThatCanBeForeseen) {
-  write("untouched");
-  const std::string file = path() + ".vocabulary", guess = file + ".partial";
-  std::filesystem::remove(guess);
-  std::filesystem::create_symlink(path(), guess);
-  Vocabulary words;
-  words.add("a");
-  words.save(file);
-  EXPECT_EQ(Vocabulary::load(path()).word(0), "untouched");
-  EXPECT_EQ(Vocabulary::load(file).word(0), "a");
-  std::filesystem::remove(guess);
-  std::filesystem::remove(file);
 }
 
 TEST_F(VocabularyFile, IsTextForTheMetadataOfAModel) {

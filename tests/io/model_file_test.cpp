@@ -373,6 +373,7 @@ TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 42, true);
     EXPECT_EQ(contents(), before);
+    EXPECT_EQ(files(), killed ? 2 : 1) << "only a killed program leaves its temporary file";
   }
 }
 

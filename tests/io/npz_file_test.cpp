@@ -45,12 +45,7 @@ std::string archive(const std::vector<ZipMember>& members) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-const std::vector<float> kMatrix = {0.0f,
-                                    -0.0f,
-                                    1.5f,
-                                    std::numeric_limits<float>::infinity(),
-                                    std::numeric_limits<float>::denorm_min(),
-                                    -3.0f};
+const std::vector<float> kMatrix = {0.0f, -0.0f, 1.5f, HUGE_VALF, 0x1p-149f, -3.0f};
 const std::vector<double> kVector = {1e300, -2.0};
 const std::vector<std::int64_t> kScalar = {-7};
 

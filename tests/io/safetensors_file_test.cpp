@@ -48,12 +48,7 @@ SafetensorsFile parse_safetensors(const std::string& text) {
 using SafetensorsTest = FolderTest;
 
 TEST_F(SafetensorsTest, WhatIsWrittenIsRead) {
-  const std::vector<float> matrix = {0.0f,
-                                     -0.0f,
-                                     1.5f,
-                                     std::numeric_limits<float>::infinity(),
-                                     std::numeric_limits<float>::denorm_min(),
-                                     -3.0f};
+  const std::vector<float> matrix = {0.0f, -0.0f, 1.5f, HUGE_VALF, 0x1p-149f, -3.0f};
   const std::vector<double> vector = {1e300, -2.0};
   const std::vector<std::uint8_t> small = {1, 2, 3};
   const std::vector<std::int64_t> scalar = {-7};
@@ -312,75 +307,6 @@ TEST_F(SafetensorsTest, WritingRefusesWhatCouldNotBeRead) {
   EXPECT_THROW(write_safetensors(path(), {}, {{"k", "\xC3"}}), UsageError);
   EXPECT_THROW(write_safetensors(path(), {}, {{"dynet_like.data_crc32", "0"}}), UsageError);
   EXPECT_EQ(files(), 0);
-}
-
-TEST_F(SafetensorsTest, SavingKeepsPermissionsAndFollowsLinks) {
-  write_safetensors(path("real"), {});
-  fs::permissions(path("real"), fs::perms::owner_read | fs::perms::owner_write);
-  fs::create_symlink("real", path("link"));
-  write_safetensors(path("link"), {}, {{"new", "yes"}});
-  EXPECT_TRUE(fs::is_symlink(path("link")));
-  EXPECT_EQ(SafetensorsFile::read(path("real")).metadata().count("new"), 1u);
-  EXPECT_EQ(fs::status(path("real")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
-}
-
-TEST_F(SafetensorsTest, SavingNeedsAPlaceForAFile) {
-  EXPECT_THROW(write_safetensors(path("missing/file"), {}), FileError);
-  fs::create_directory(path("folder"));
-  EXPECT_THROW(write_safetensors(path("folder"), {}), FileError);
-  EXPECT_THROW(write_safetensors("/dev/null", {}), FileError);
-  EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_EQ(files(), 1);
-}
-
-// Runs in a child process, so that the limit on file sizes, which stands for a full disk, does not
-// outlive the test. Returns the child's status.
-template <class Action>
-int with_file_limit(rlim_t limit, const Action& action) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const rlimit sizes = {limit, limit}, none = {0, 0};
-    ::setrlimit(RLIMIT_CORE, &none);
-    ::setrlimit(RLIMIT_FSIZE, &sizes);
-    ::_exit(action());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status;
-}
-
-TEST_F(SafetensorsTest, AFailedSaveLeavesTheOldFile) {
-  write_safetensors(path(), {}, {{"version", "old"}});
-  const std::string before = contents();
-  const std::vector<double> values(10000, 1.0);
-  const std::vector<TensorEntry> entries = {{"x", "F64", {10000}, bytes_of(values)}};
-  const int status = with_file_limit(4096, [&] {
-    std::signal(SIGXFSZ, SIG_IGN);
-    try {
-      write_safetensors(path(), entries);
-    } catch (const FileError&) {
-      return 42;
-    }
-    return 1;
-  });
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 42);
-  EXPECT_EQ(contents(), before);
-  EXPECT_EQ(files(), 1) << "the temporary file stayed";
-}
-
-TEST_F(SafetensorsTest, AKilledSaveLeavesTheOldFile) {
-  write_safetensors(path(), {}, {{"version", "old"}});
-  const std::string before = contents();
-  const std::vector<double> values(10000, 1.0);
-  const std::vector<TensorEntry> entries = {{"x", "F64", {10000}, bytes_of(values)}};
-  const int status = with_file_limit(4096, [&] {
-    std::signal(SIGXFSZ, SIG_DFL);  // the system kills the process in the midst of the data
-    write_safetensors(path(), entries);
-    return 0;
-  });
-  EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(contents(), before);
 }
 
 // The reference implementation, where Python has it.
