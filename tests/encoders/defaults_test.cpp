@@ -19,48 +19,18 @@ using encoders::Family;
 using encoders::FixedKey;
 
 // Keys that change no output of an encoder: heads, what generates text, and how a program calls it.
-const std::vector<std::string> kHarmless = {"_name_or_path",
-                                            "architectures",
-                                            "bos_token_id",
-                                            "chunk_size_feed_forward",
-                                            "classifier_activation",
-                                            "classifier_bias",
-                                            "classifier_dropout",
-                                            "classifier_pooling",
-                                            "cls_token_id",
-                                            "decoder_bias",
-                                            "deterministic_flash_attn",
-                                            "dtype",
-                                            "eos_token_id",
-                                            "initializer_cutoff_factor",
-                                            "is_encoder_decoder",
-                                            "legacy",
-                                            "model_type",
-                                            "output_attentions",
-                                            "output_hidden_states",
-                                            "pooler_dropout",
-                                            "pooler_hidden_act",
-                                            "pooler_hidden_size",
-                                            "problem_type",
-                                            "qa_dropout",
-                                            "return_dict",
-                                            "sep_token_id",
-                                            "seq_classif_dropout",
-                                            "sinusoidal_pos_embds",
-                                            "sparse_pred_ignore_index",
-                                            "sparse_prediction",
-                                            "summary_activation",
-                                            "summary_last_dropout",
-                                            "summary_type",
-                                            "summary_use_proj",
-                                            "task_type_vocab_size",
-                                            "tie_word_embeddings",
-                                            "use_cache"};
+const std::string kHarmless =
+    " _name_or_path architectures bos_token_id chunk_size_feed_forward classifier_activation "
+    " classifier_bias classifier_dropout classifier_pooling cls_token_id decoder_bias "
+    " deterministic_flash_attn dtype eos_token_id initializer_cutoff_factor is_encoder_decoder "
+    " legacy model_type output_attentions output_hidden_states pooler_dropout pooler_hidden_act "
+    " pooler_hidden_size problem_type qa_dropout return_dict sep_token_id seq_classif_dropout "
+    " sinusoidal_pos_embds sparse_pred_ignore_index sparse_prediction summary_activation "
+    " summary_last_dropout summary_type summary_use_proj task_type_vocab_size "
+    " tie_word_embeddings use_cache ";
 
 JsonEntry reference(const std::string& family) {
-  const char* const source = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  const std::string file =
-      std::string(source != nullptr ? source : ".") + "/tests/encoders/defaults.json";
+  const std::string file = "tests/encoders/defaults.json";
   return JsonEntry::parse(source_text(file), file).at(family);
 }
 
@@ -110,7 +80,7 @@ TEST_P(DefaultsTest, EveryKeyIsReadOrHarmless) {
     };
     const bool is_known = std::ranges::any_of(family_.keys, is_name) ||
                           std::ranges::any_of(family_.fixed, is_name) || name == "layer_types" ||
-                          std::ranges::count(kHarmless, name) > 0;
+                          kHarmless.find(' ' + name + ' ') != std::string::npos;
     EXPECT_TRUE(is_known) << name;
   });
 }

@@ -61,27 +61,6 @@ TEST_P(EncoderTest, BatchingChangesNoBit) {
   }
 }
 
-TEST_P(EncoderTest, ThreadsChangeNoBit) {
-  ParameterCollection model;
-  const Encoder encoder(model, config());
-  const auto numbers_of = [&](unsigned threads) {
-    GraphOptions options;
-    options.threads = threads;
-    Minibatch batch(options);
-    batch.add_losses(8, [&](ComputationGraph& graph, std::size_t i) {
-      return loss_of(encoder(graph, Ids(1 + i % 5, static_cast<std::uint32_t>(i))));
-    });
-    std::vector<float> all{batch.forward()};
-    const Gradients& gradients = batch.backward();
-    for (const auto& storage : model.storages()) {
-      const std::vector<float> own = gradients.all_values(*storage);
-      all.insert(all.end(), own.begin(), own.end());
-    }
-    return all;
-  };
-  EXPECT_TRUE(testing::same(numbers_of(1), numbers_of(3)));
-}
-
 TEST_P(EncoderTest, LayersEndWithTheOutput) {
   ParameterCollection model;
   const Encoder encoder(model, config());

@@ -229,16 +229,6 @@ TEST_F(TextEncoderTest, MemoryDoesNotGrowWithATextsParts) {
   }
 }
 
-TEST_F(TextEncoderTest, BatchingChangesNoBit) {
-  make_folder();
-  ParameterCollection model;
-  const TextEncoder encoder = TextEncoder::load(model, path());
-  expect_same_bits_in_batches(model, 7, [&](ComputationGraph& graph, unsigned sample) {
-    const Words all = {"a", "", "bx", "cyz", "b", "ax", "c", "a", "b", "c", "by", "cx", "a", "b"};
-    return squared_norm(sin(encoder.words(graph, std::span(all).first(2 * sample + 1))));
-  });
-}
-
 TEST_F(TextEncoderTest, IsSavedInAModelAndInAFolder) {
   make_folder("deberta-v2");
   ParameterCollection model;

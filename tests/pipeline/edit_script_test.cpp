@@ -7,25 +7,18 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/core/random.h"
+#include "nn/data/text.h"
 
 namespace dynet_like::nn {
 namespace {
 
 /// Characters of several scripts and cases, and bytes that are no UTF-8.
 std::string random_word(Random& random, unsigned longest) {
-  const std::vector<std::string> characters = {"a",        "b",
-                                               "A",        "B",
-                                               "ü",        "Ü",
-                                               "ß",        "б",
-                                               "Б",        "İ",
-                                               "ı",        "ǅ",
-                                               "Σ",        "ς",
-                                               "-",        " ",
-                                               "=",        "0",
-                                               ",",        "你",
-                                               "😀",        "\xFF",
-                                               "\xC3",     "\x80",
-                                               "\xE4\xBD", std::string(1, '\0')};
+  static const std::vector<std::string> characters = [] {
+    std::vector<std::string> all = split_line("a b A B ü Ü ß б Б İ ı ǅ Σ ς - = 0 , 你 😀 \xFF");
+    all.insert(all.end(), {" ", "\xC3", "\x80", "\xE4\xBD", std::string(1, '\0')});
+    return all;
+  }();
   std::string word;
   for (unsigned left = random.below(longest + 1); left > 0; --left) {
     word += characters[random.below(static_cast<unsigned>(characters.size()))];

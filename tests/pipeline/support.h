@@ -10,21 +10,19 @@
 #include <vector>
 
 #include "dynet_like/core/random.h"
+#include "nn/data/text.h"
 
 namespace dynet_like::nn {
 
 /// Words, spaces of all kinds, and bytes that are no UTF-8.
 inline std::string random_text(Random& random, unsigned units) {
-  const std::vector<std::string> all = {"a",     "I",        "don't",
-                                        "Zoe's", ".",        "!",
-                                        "_",     "#",        "|",
-                                        "\\",    "\\s",      "1-2",
-                                        "é",     "你",       "😀",
-                                        "\xFF",  "\xE4\xBD", std::string(1, '\0'),
-                                        " ",     " ",        " ",
-                                        "\n",    "\r\n",     "\t",
-                                        "\v",    "\xC2\xA0", "\xE3\x80\x80",
-                                        "\n\n",  "\x7F",     "\xEF\xBB\xBF"};
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> words =
+        split_line("a I don't Zoe's . ! _ # | \\ \\s 1-2 é 你 😀 \xFF \xE4\xBD \x7F \xEF\xBB\xBF");
+    words.insert(words.end(), {std::string(1, '\0'), " ", " ", " ", "\n", "\r\n", "\t", "\v",
+                               "\xC2\xA0", "\xE3\x80\x80", "\n\n"});
+    return words;
+  }();
   std::string text;
   for (; units > 0; --units) text += all[random.below(static_cast<unsigned>(all.size()))];
   return text;
