@@ -101,50 +101,21 @@ expect_error("need `pick` for this type of states" "${steps}};")
 # Whoever names some members gets the defaults of all others, without a warning for those.
 string(APPEND good [[
 void name_some_members() {
-  GraphOptions{.threads = 2};
-  ParameterGroup{.rate = 0.5f};
-  CyclicalRate{.rate_max = 0.2f};
-  serve::Options{.port = 80};
-  nn::TextLimits{};
-  nn::TreebankOptions{.label_count = 8};
-  nn::TabSeparatedOptions{.has_header = true};
-  nn::LabelledTextColumns{.text = 2};
-  nn::LabelledText{.text = "a"};
-  nn::TextPair{.first = "a"};
-  nn::TaggedSentence{.words = {}};
-  nn::ConlluColumns{.form = "a"};
-  nn::ConlluMultiword{.first = 1};
-  nn::ConlluEmptyNode{.after = 1};
-  nn::ConlluSentence{.words = {}};
-  nn::Splits<int>{.train = {}};
-  nn::LayerOptions{.name = "a"};
-  nn::StackOptions{.layers = 2};
-  nn::LinearOptions{.bias = false};
-  nn::EmbeddingOptions{.name = "a"};
-  nn::HighwayOptions{.layers = 2};
-  nn::MLPOptions{.dropout = 0.1f};
-  nn::CharacterCNNOptions{.filters = {}};
-  nn::CharacterLSTMOptions{.hidden = 2};
-  nn::NaryTreeLSTMOptions{.children = 2};
-  nn::AdditiveAttentionOptions{.hidden = 2};
-  nn::CopyOutputOptions{.means = 2};
-  nn::MultiHeadAttentionOptions{.heads = 2};
-  nn::SemiMarkovCRFOptions{.max_length = 2};
-  nn::TransformerOptions{.causal = true};
-  nn::CharacterFilters{.width = 2};
-  nn::SearchOptions{.beam = 2};
-  nn::ListOpsFileOptions{.max_depth = 9};
-  nn::CtcLabels{.log_probability = 1};
-  nn::LabelledSpan{.end = 1};
-  nn::TransitionSystem{.labels = 2};
-  nn::TransitionStep{.kind = nn::TransitionKind::left};
-  nn::TransitionStep::LabelledArc{.head = 1};
-  nn::Arc{.head = 1};
-  nn::TypedSpan{.begin = 1};
-  nn::TrainingOptions{.epochs = 1};
-  nn::GroupsFrom{.epoch = 2};
-  nn::ConstantRate{};
-  nn::CosineRate{.peak = 1};
+  GraphOptions{.threads = 2}; ParameterGroup{.rate = 0.5f}; CyclicalRate{.rate_max = 0.2f};
+  serve::Options{.port = 80}; nn::TextLimits{}; nn::TreebankOptions{.label_count = 8};
+  nn::TabSeparatedOptions{.has_header = true}; nn::LabelledTextColumns{.text = 2}; nn::LabelledText{.text = "a"};
+  nn::TextPair{.first = "a"}; nn::TaggedSentence{.words = {}}; nn::ConlluColumns{.form = "a"};
+  nn::ConlluMultiword{.first = 1}; nn::ConlluEmptyNode{.after = 1}; nn::ConlluSentence{.words = {}};
+  nn::Splits<int>{.train = {}}; nn::LayerOptions{.name = "a"}; nn::StackOptions{.layers = 2};
+  nn::LinearOptions{.bias = false}; nn::EmbeddingOptions{.name = "a"}; nn::HighwayOptions{.layers = 2};
+  nn::MLPOptions{.dropout = 0.1f}; nn::CharacterCNNOptions{.filters = {}}; nn::CharacterLSTMOptions{.hidden = 2};
+  nn::NaryTreeLSTMOptions{.children = 2}; nn::AdditiveAttentionOptions{.hidden = 2};
+  nn::CopyOutputOptions{.means = 2}; nn::MultiHeadAttentionOptions{.heads = 2};
+  nn::SemiMarkovCRFOptions{.max_length = 2}; nn::TransformerOptions{.causal = true}; nn::CharacterFilters{.width = 2};
+  nn::SearchOptions{.beam = 2}; nn::ListOpsFileOptions{.max_depth = 9}; nn::CtcLabels{.log_probability = 1};
+  nn::LabelledSpan{.end = 1}; nn::TransitionSystem{.labels = 2}; nn::TransitionStep{.kind = nn::TransitionKind::left};
+  nn::TransitionStep::LabelledArc{.head = 1}; nn::Arc{.head = 1}; nn::TypedSpan{.begin = 1};
+  nn::TrainingOptions{.epochs = 1}; nn::GroupsFrom{.epoch = 2}; nn::ConstantRate{}; nn::CosineRate{.peak = 1};
   nn::Plateau{.patience = 1};
 }
 ]])

@@ -149,9 +149,7 @@ int main() {
   const ScaledResidual first(model, 16, 32), second(model, 16, 32);
   const bool named = model.find("/scaled_residual/mlp/layer_0/W") != nullptr &&
                      model.find("/scaled_residual_1/scale") != nullptr && model.size() == 10;
-  GraphOptions options;
-  options.verify_batching = true;
-  Minibatch batch(options);
+  Minibatch batch({.verify_batching = true});
   for (const unsigned n : {3, 5}) {
     const Expression x = input(batch.new_graph(), {16, n}, std::vector<float>(16 * n, 1));
     batch.add_loss(squared_norm(second(first(x))));
@@ -247,9 +245,7 @@ add_document_test(custom_ops_program docs/custom_ops.md [[
 int main() {
   ParameterCollection model;
   const Parameter w = model.add_parameters({2}, ParameterInitFromVector({0, 1}));
-  GraphOptions options;
-  options.verify_batching = options.detect_anomaly = true;
-  Minibatch batch(options);
+  Minibatch batch({.verify_batching = true, .detect_anomaly = true});
   std::vector<Expression> outputs;
   for (const float gate : {-2.0f, 0.0f, 1.0f}) {
     ComputationGraph& graph = batch.new_graph();
@@ -285,9 +281,7 @@ add_document_test(open_inputs_program docs/custom_ops.md [[
 int main() {
   ParameterCollection model;
   const Parameter w = model.add_parameters({2, 2}, ParameterInitFromVector({1, 0, 0, 1}));
-  GraphOptions options;
-  options.verify_batching = options.detect_anomaly = true;
-  Minibatch batch(options);
+  Minibatch batch({.verify_batching = true, .detect_anomaly = true});
   for (const unsigned n : {1, 4, 2}) {  // columns {1, 2}
     std::vector<float> numbers(2 * n, 1);
     for (unsigned column = 0; column < n; ++column) numbers[2 * column + 1] = 2;
@@ -317,9 +311,7 @@ int main() {
   const std::shared_ptr<Device> device = open_device(cuda::kFamily);
   ParameterCollection model(1, DType::f32, device);
   const Parameter w = model.add_parameters({2}, ParameterInitFromVector({0, 1.5f}));
-  GraphOptions options;
-  options.device = device;
-  Minibatch batch(options);
+  Minibatch batch({.device = device});
   for (int sample = 0; sample < 3; ++sample) {
     const Expression x = parameter(batch.new_graph(), w) * static_cast<float>(sample + 1);
     batch.add_loss(sum_elems(apply_op(op, std::span(&x, 1))));
