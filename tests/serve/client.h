@@ -1,8 +1,6 @@
 // A server that runs beside a test, and clients of it.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -15,12 +13,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <future>
-#include <mutex>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include "dynet_like/serve/server.h"
+#include "tests/support/walker.h"
 
 namespace dynet_like::serve::testing {
 
@@ -140,6 +136,16 @@ std::future<std::string> asked(const AnyServer& server, std::string text) {
   return std::async(std::launch::async, [port = server.port(), text = std::move(text)] {
     return post(port, text).body();
   });
+}
+
+/// The bits of a walk, as text.
+inline std::string walk(const dynet_like::testing::Walker& walker, ComputationGraph& graph,
+                        const std::string& sample) {
+  std::string text;
+  for (const float score : walker.walk(graph, static_cast<unsigned>(std::stoul(sample))).scores) {
+    text += std::to_string(std::bit_cast<std::uint32_t>(score)) + " ";
+  }
+  return text;
 }
 
 /// Handlers wait at it until the test opens it; it is open when it is destroyed.

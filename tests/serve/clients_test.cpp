@@ -1,13 +1,7 @@
 // Clients that vanish, are slow, or send what is no request: others do not notice.
-#include <gtest/gtest.h>
-
-#include <atomic>
 #include <future>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/serve/client.h"
 
 namespace dynet_like::serve {
@@ -24,9 +18,7 @@ unsigned status_of(unsigned short port, const std::string& bytes) {
 }
 
 TEST(ServerClientsTest, BodiesThatAreTooLarge) {
-  Options options;
-  options.largest_body = 1000;
-  RunningServer server(echoed, options);
+  RunningServer server(echoed, {.largest_body = 1000});
   EXPECT_EQ(post(server.port(), std::string(1000, 'x')).body().size(), 1000u);
   EXPECT_EQ(post(server.port(), std::string(1001, 'x')).result_int(), 413u);
   EXPECT_EQ(post(server.port(), std::string(5'000'000, 'x')).result_int(), 413u);
@@ -104,9 +96,7 @@ TEST(ServerClientsTest, ThoseThatVanishWhileTheirRequestRuns) {
 }
 
 TEST(ServerClientsTest, SlowWritersAreCutOff) {
-  Options options;
-  options.client_timeout = std::chrono::milliseconds(100);
-  RunningServer server(echoed, options);
+  RunningServer server(echoed, {.client_timeout = std::chrono::milliseconds(100)});
   Client silent(server.port()), head(server.port()), body(server.port()), dripping(server.port());
   head.send("POST / HTTP/1.1\r\nHost:");
   body.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc");
@@ -124,13 +114,11 @@ TEST(ServerClientsTest, SlowWritersAreCutOff) {
 
 TEST(ServerClientsTest, SlowReadersAreCutOff) {
   constexpr std::size_t kBytes = 64 << 20;  // more than the system keeps for a socket
-  Options options;
-  options.client_timeout = std::chrono::milliseconds(300);
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) {
         return text == "large" ? std::string(kBytes, 'x') : text;
       },
-      options);
+      {.client_timeout = std::chrono::milliseconds(300)});
   Client slow(server.port());
   slow.send(http::verb::post, "/", "large");
   EXPECT_EQ(post(server.port(), "good").body(), "good");
@@ -141,9 +129,7 @@ TEST(ServerClientsTest, SlowReadersAreCutOff) {
 }
 
 TEST(ServerClientsTest, NoMoreConnectionsThanAllowed) {
-  Options options;
-  options.connections = 2;
-  RunningServer server(echoed, options);
+  RunningServer server(echoed, {.connections = 2});
   {
     Client first(server.port()), second(server.port());
     first.send(http::verb::post, "/", "a");

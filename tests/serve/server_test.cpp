@@ -1,21 +1,12 @@
-// A server: what it answers, and that requests run together with the bits that they have alone.
-#include <gtest/gtest.h>
+// A server: what it answers and counts, and that requests run together with the bits that they have
+// alone.
+#include <chrono>
+#include <future>
 #include <sys/resource.h>
+#include <thread>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <bit>
-#include <chrono>
-#include <cstdint>
-#include <fstream>
-#include <future>
-#include <stdexcept>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
+#include "dynet_like/serve/metrics.h"
 #include "tests/serve/client.h"
 #include "tests/support/message_of.h"
 #include "tests/support/walker.h"
@@ -28,16 +19,11 @@ using dynet_like::testing::Walker;
 
 std::string echo(ComputationGraph&, const std::string& text) { return text; }
 
-// The bits of a walk, as text.
-std::string walk(const Walker& walker, ComputationGraph& graph, const std::string& sample) {
-  std::string text;
-  for (const float score : walker.walk(graph, static_cast<unsigned>(std::stoul(sample))).scores) {
-    text += std::to_string(std::bit_cast<std::uint32_t>(score)) + " ";
-  }
-  return text;
-}
+class ServerBatchesTest : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Threads, ServerBatchesTest, ::testing::Values(1u, 2u));
 
-void expect_batches_of_the_same_bits(unsigned threads) {
+TEST_P(ServerBatchesTest, HaveTheSameBits) {
+  const unsigned threads = GetParam();
   const Walker walker;
   constexpr unsigned kRequests = 24;
   std::vector<std::string> expected;
@@ -46,21 +32,16 @@ void expect_batches_of_the_same_bits(unsigned threads) {
     expected.push_back(walk(walker, alone, std::to_string(i)));
   }
   Gate gate;
-  Options options;
-  options.graph.threads = threads;
-  options.io_threads = threads;
   RunningServer server(
       [&](ComputationGraph& graph, const std::string& text) {
         if (text == "gate") return gate.pass(), text;
         return walk(walker, graph, text);
       },
-      options);
+      {.io_threads = threads, .graph = {.threads = threads}});
   auto first = asked(server, "gate");
   gate.wait_until_reached();
   std::vector<std::future<std::string>> answers;
-  for (unsigned i = 0; i < kRequests; ++i) {
-    answers.push_back(asked(server, std::to_string(i)));
-  }
+  for (unsigned i = 0; i < kRequests; ++i) answers.push_back(asked(server, std::to_string(i)));
   EXPECT_TRUE(server.has_waiting(kRequests));
   gate.open();
   for (unsigned i = 0; i < kRequests; ++i) EXPECT_EQ(answers[i].get(), expected[i]) << i;
@@ -70,9 +51,6 @@ void expect_batches_of_the_same_bits(unsigned threads) {
   EXPECT_LT(metric(server.port(), "dynet_like_batch_size_bucket{le=\"16\"}"), all);
   EXPECT_EQ(metric(server.port(), "dynet_like_batch_size_bucket{le=\"32\"}"), all);
 }
-
-TEST(ServerTest, BatchesOfTheSameBits) { expect_batches_of_the_same_bits(1); }
-TEST(ServerTest, BatchesOfTheSameBitsWithThreads) { expect_batches_of_the_same_bits(2); }
 
 TEST(ServerTest, ARequestJoinsOthersThatRun) {
   std::atomic<bool> second_has_run = false;
@@ -94,8 +72,6 @@ TEST(ServerTest, ARequestJoinsOthersThatRun) {
 
 TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
   std::atomic<int> running = 0, most = 0;
-  Options options;
-  options.largest_batch = 3;
   RunningServer server(
       [&](ComputationGraph& graph, const std::string& text) {
         most = std::max<int>(most, ++running);
@@ -103,11 +79,9 @@ TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
         --running;
         return text;
       },
-      options);
+      {.largest_batch = 3});
   std::vector<std::future<std::string>> answers;
-  for (int i = 0; i < 12; ++i) {
-    answers.push_back(asked(server, "x"));
-  }
+  for (int i = 0; i < 12; ++i) answers.push_back(asked(server, "x"));
   for (auto& answer : answers) EXPECT_EQ(answer.get(), "x");
   EXPECT_LE(most, 3);
   EXPECT_EQ(metric(server.port(), "dynet_like_batch_size_bucket{le=\"4\"}"),
@@ -117,8 +91,6 @@ TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
 // When many wait, a quarter of the largest batch is let in together.
 TEST(ServerTest, ManyThatWaitComeInGroups) {
   std::atomic<int> may_end = 0;
-  Options options;
-  options.largest_batch = 8;
   RunningServer server(
       [&](ComputationGraph& graph, const std::string& text) {
         for (int left = may_end;; left = may_end) {
@@ -126,12 +98,10 @@ TEST(ServerTest, ManyThatWaitComeInGroups) {
           if (left > 0 && may_end.compare_exchange_strong(left, left - 1)) return text;
         }
       },
-      options);
+      {.largest_batch = 8});
   std::vector<std::future<std::string>> answers;
   const auto ask = [&](int count) {
-    for (int i = 0; i < count; ++i) {
-      answers.push_back(asked(server, "x"));
-    }
+    for (int i = 0; i < count; ++i) answers.push_back(asked(server, "x"));
   };
   const auto waiting = [&] { return metric(server.port(), "dynet_like_queue_length"); };
   const auto requests = [&] { return metric(server.port(), "dynet_like_requests_total"); };
@@ -162,31 +132,33 @@ TEST(ServerTest, AnExceptionIsTheAnswerOfItsRequestOnly) {
   auto first =
       std::async(std::launch::async, [&] { return post(server.port(), "gate").result_int(); });
   gate.wait_until_reached();
-  const std::vector<std::string> texts = {"mine", "good", "bad", "shape", "number", "good"};
+  struct Case {
+    std::string text;
+    unsigned status;
+    std::string part;
+  };
+  const std::vector<Case> cases = {{"mine", 500, "my message"},  {"good", 200, "9.0"},
+                                   {"bad", 400, "no such word"}, {"shape", 500, "[matrix_product]"},
+                                   {"number", 500, "failed"},    {"good", 200, "9.0"}};
   std::vector<std::future<http::response<http::string_body>>> answers;
-  for (const std::string& text : texts) {
-    answers.push_back(
-        std::async(std::launch::async, [&, text] { return post(server.port(), text); }));
+  for (const Case& c : cases) {
+    answers.push_back(std::async(std::launch::async, [&] { return post(server.port(), c.text); }));
   }
   EXPECT_TRUE(server.has_waiting(6));
   gate.open();
-  const std::vector<unsigned> statuses = {500, 200, 400, 500, 500, 200};
-  const std::vector<std::string> parts = {"my message",       "9.0",    "no such word",
-                                          "[matrix_product]", "failed", "9.0"};
-  for (std::size_t i = 0; i < texts.size(); ++i) {
+  for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto answer = answers[i].get();
-    EXPECT_EQ(answer.result_int(), statuses[i]) << texts[i];
-    EXPECT_NE(answer.body().find(parts[i]), std::string::npos) << answer.body();
+    EXPECT_EQ(answer.result_int(), cases[i].status) << cases[i].text;
+    EXPECT_NE(answer.body().find(cases[i].part), std::string::npos) << answer.body();
   }
   EXPECT_EQ(first.get(), 200u);
 }
 
 TEST(ServerTest, AFullQueueRefuses) {
   Gate gate;
-  Options options;
-  options.queue_length = 2;
   RunningServer server(
-      [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
+      [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; },
+      {.queue_length = 2});
   auto first = asked(server, "a");
   gate.wait_until_reached();
   auto second = asked(server, "b");
@@ -203,11 +175,9 @@ TEST(ServerTest, AFullQueueRefuses) {
 TEST(ServerTest, WhatWaitsTooLongIsNeverComputed) {
   Gate gate;
   std::atomic<int> runs = 0;
-  Options options;
-  options.deadline = std::chrono::milliseconds(50);
   RunningServer server(
       [&](ComputationGraph&, const std::string& text) { return ++runs, gate.pass(), text; },
-      options);
+      {.deadline = std::chrono::milliseconds(50)});
   auto first = asked(server, "a");
   gate.wait_until_reached();
   EXPECT_EQ(post(server.port(), "b").result_int(), 504u);  // while the first one still runs
@@ -220,10 +190,7 @@ TEST(ServerTest, WhatWaitsTooLongIsNeverComputed) {
 }
 
 TEST(ServerTest, OtherPathsAndMethods) {
-  Options options;
-  options.path = "/tag";
-  options.content_type = "application/json";
-  RunningServer server(echo, options);
+  RunningServer server(echo, {.path = "/tag", .content_type = "application/json"});
   EXPECT_EQ(get(server.port(), "/healthz"), "ok\n");
   Client client(server.port());  // all by one connection
   const auto status = [&](http::verb method, const std::string& target) {
@@ -244,8 +211,7 @@ TEST(ServerTest, OtherPathsAndMethods) {
 
 TEST(ServerTest, OptionsThatMakeNoSense) {
   const auto message = [](auto change) {
-    Options options;
-    options.port = 0;
+    Options options = {.port = 0};
     change(options);
     return message_of<UsageError>([&] { Server(echo, options); });
   };
@@ -260,8 +226,7 @@ TEST(ServerTest, OptionsThatMakeNoSense) {
 
 TEST(ServerTest, AnAddressThatCannotBeHad) {
   RunningServer server(echo);
-  Options options;
-  options.port = server.port();
+  Options options = {.port = server.port()};
   EXPECT_THROW(Server(echo, options), DeviceError);
   options.address = "no address";
   EXPECT_THROW(Server(echo, options), DeviceError);
@@ -289,16 +254,13 @@ class LimitedAddressSpace {
 TEST(ServerTest, ABatchThatFailedKeepsNoPlaces) {
   constexpr std::size_t kStack = 128 << 20, kBatch = 4, kRequests = 12;
   Gate gate;
-  Options options;
-  options.largest_batch = kBatch;
-  options.graph.stack_bytes = kStack;
   RunningServer server(
       [&](ComputationGraph& graph, const std::string& text) {
         if (text == "gate") gate.pass();
         for (int step = 0; step < 5; ++step) as_scalar(square(input(graph, 2.0f)).value());
         return text;
       },
-      options);
+      {.largest_batch = kBatch, .graph = {.stack_bytes = kStack}});
   std::vector<std::future<unsigned>> answers;
   const auto ask = [&](const std::string& text) {
     answers.push_back(std::async(std::launch::async,
@@ -325,10 +287,39 @@ TEST(ServerTest, ABatchThatFailedKeepsNoPlaces) {
 }
 
 TEST(ServerTest, GraphsThatCannotBeMadeEndIt) {
-  Options options;
-  options.graph.stack_bytes = 1;
-  RunningServer server(echo, options);
+  RunningServer server(echo, {.graph = {.stack_bytes = 1}});
   EXPECT_THROW(server.wait(), UsageError);
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(HistogramTest, ANumberOnALimitCountsUpToIt) {
+  Histogram histogram({1, 2.5, 4});
+  for (const double limit : {1.0, 2.5, 4.0}) {
+    for (const double to : {-kInfinity, limit, kInfinity}) {
+      histogram.add(std::nextafter(limit, to));
+    }
+  }
+  histogram.add(-1);
+  histogram.add(kInfinity);
+  const std::string text = histogram.text("x", "numbers");
+  EXPECT_EQ(text.substr(0, text.find("x_sum")),
+            "# HELP x numbers\n# TYPE x histogram\n"
+            "x_bucket{le=\"1\"} 3\nx_bucket{le=\"2.5\"} 6\nx_bucket{le=\"4\"} 9\n"
+            "x_bucket{le=\"+Inf\"} 11\n");
+  EXPECT_NE(text.find("x_sum inf\nx_count 11\n"), std::string::npos) << text;
+}
+
+TEST(MetricsTest, BatchesCountUpToTheirSize) {
+  Metrics metrics;
+  for (std::size_t size = 1; size <= 512; ++size) metrics.add_batch(size);
+  const std::string text = metrics.text(0, 0);
+  for (std::size_t size = 1; size <= 512; size *= 2) {
+    const std::string number = std::to_string(size);
+    EXPECT_NE(text.find("batch_size_bucket{le=\"" + number + "\"} " + number + "\n"),
+              std::string::npos)
+        << size;
+  }
 }
 
 }  // namespace

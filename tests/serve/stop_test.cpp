@@ -1,12 +1,7 @@
 // How a server ends: it answers what it has, and takes no more.
-#include <gtest/gtest.h>
-
 #include <csignal>
 #include <future>
-#include <string>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/serve/client.h"
 
 namespace dynet_like::serve {
@@ -50,10 +45,9 @@ TEST(ServerStopTest, WhatWaitsIsAnswered) {
 
 TEST(ServerStopTest, WhatWaitsBeyondTheLimitIsRefused) {
   Gate gate;
-  Options options;
-  options.stop_timeout = std::chrono::milliseconds(50);
   RunningServer server(
-      [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
+      [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; },
+      {.stop_timeout = std::chrono::milliseconds(50)});
   auto first = asked(server, "a");
   gate.wait_until_reached();
   auto second =
@@ -68,14 +62,12 @@ TEST(ServerStopTest, WhatWaitsBeyondTheLimitIsRefused) {
 
 TEST(ServerStopTest, AHandlerMayStopIt) {
   Server* itself = nullptr;
-  Options options;
-  options.port = 0;
   Server server(
       [&](ComputationGraph&, const std::string& text) {
         itself->stop();
         return text;
       },
-      options);
+      {.port = 0});
   itself = &server;
   auto answer = asked(server, "last");
   server.run();
@@ -84,18 +76,14 @@ TEST(ServerStopTest, AHandlerMayStopIt) {
 }
 
 TEST(ServerStopTest, BeforeItRuns) {
-  Options options;
-  options.port = 0;
-  Server server([](ComputationGraph&, const std::string& text) { return text; }, options);
+  Server server([](ComputationGraph&, const std::string& text) { return text; }, {.port = 0});
   server.stop();
   server.run();
 }
 
 TEST(ServerStopTest, Signals) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    Options options;
-    options.port = 0;
-    Server server([](ComputationGraph&, const std::string& text) { return text; }, options);
+    Server server([](ComputationGraph&, const std::string& text) { return text; }, {.port = 0});
     auto ended = std::async(std::launch::async, [&] { server.run(); });
     EXPECT_EQ(post(server.port(), "x").body(), "x");  // it runs, and so it looks for signals
     std::raise(signal);

@@ -1,18 +1,8 @@
 // A model that serves while another of its kind is trained: its values are copied, and the new one
 // takes its place between requests.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <bit>
-#include <cstdint>
 #include <future>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/serve/client.h"
 #include "tests/support/walker.h"
 
@@ -51,14 +41,6 @@ struct AtEnd {
   ~AtEnd() { is_over = true; }
 };
 
-std::string walk(const Walker& walker, ComputationGraph& graph, unsigned sample) {
-  std::string text;
-  for (const float score : walker.walk(graph, sample).scores) {
-    text += std::to_string(std::bit_cast<std::uint32_t>(score)) + " ";
-  }
-  return text;
-}
-
 // Requests are answered by one version from their beginning to their end.
 TEST(SwapTest, ServesWhileItIsTrained) {
   Walker trained;
@@ -72,15 +54,12 @@ TEST(SwapTest, ServesWhileItIsTrained) {
     newest.set(version);
   };
   publish();
-  Options options;
-  options.graph.threads = 2;
   RunningServer server(
       [&](ComputationGraph& graph, const std::string& text) {
         const auto version = newest.get();  // until the answer is there
-        return std::to_string(version->number) + ": " +
-               walk(version->walker, graph, static_cast<unsigned>(std::stoul(text)));
+        return std::to_string(version->number) + ": " + walk(version->walker, graph, text);
       },
-      options);
+      {.graph = {.threads = 2}});
   std::atomic<bool> is_trained = false;
   std::vector<std::future<std::vector<std::string>>> clients;
   for (unsigned c = 0; c < 3; ++c) {
@@ -112,7 +91,7 @@ TEST(SwapTest, ServesWhileItIsTrained) {
       const std::size_t number = std::stoul(answers[i], &end);
       ComputationGraph alone;
       ASSERT_EQ(answers[i].substr(end + 2),
-                walk(versions.at(number)->walker, alone, 3 * (i % 7) + c))
+                walk(versions.at(number)->walker, alone, std::to_string(3 * (i % 7) + c)))
           << "version " << number;
       last = std::max(last, number);
       ++count;
