@@ -1,10 +1,6 @@
 // The defaults of families against those of transformers, in the table of
 // scripts/encoder_defaults.py.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <string>
 
 #include "nn/encoders/family.h"
 #include "nn/text/json_entry.h"

@@ -1,11 +1,6 @@
 // Encoders of every family: gradients, bits, limits, and names of parameters.
-#include <gtest/gtest.h>
-
-#include <map>
-
 #include "dynet_like/train/gradient_check.h"
 #include "nn/encoders/family.h"
-#include "nn/encoders/pooling.h"
 #include "nn/encoders/relative_positions.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/layers.h"
@@ -79,10 +74,7 @@ TEST_P(EncoderTest, DropoutIsForTraining) {
   ParameterCollection model;
   const Encoder encoder(model, own);
   const auto numbers_of = [&](bool inference, std::uint64_t seed) {
-    GraphOptions options;
-    options.inference = inference;
-    options.seed = seed;
-    ComputationGraph graph(options);
+    ComputationGraph graph({.inference = inference, .seed = seed});
     return as_vector(encoder(graph, {1, 2, 3}).value());
   };
   EXPECT_EQ(numbers_of(true, 1), numbers_of(true, 2));

@@ -1,14 +1,11 @@
-// The files of encoders: round trips, conversions, and what is refused.
-#include <gtest/gtest.h>
+// The files of encoders: round trips, conversions, what is refused, and damaged folders.
+#include <cctype>
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/encoders/small_encoders.h"
+#include "tests/support/damaged_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/same_bits.h"
+#include "tests/support/table.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -214,63 +211,45 @@ TEST_F(EncoderFilesTest, ConfigsThatDoNotFitTheTensors) {
 }
 
 TEST_F(EncoderFilesTest, ConfigsThatAreRefused) {
-  struct Case {
-    const char *family, *from, *to, *message;
-  };
-  const std::vector<Case> cases = {
-      {"bert", "\"bert\"", "\"gpt2\"",
-       "[EncoderConfig] need model_type to be one of bert, ernie, roberta, xlm-roberta, camembert, "
-       "data2vec-text, mpnet, distilbert, electra, modernbert, deberta-v2; got \"gpt2\""},
-      {"bert", "\"gelu\"", "\"mish\"",
-       "[Encoder] need an activation of gelu, gelu_new, gelu_pytorch_tanh, relu, silu and swish; "
-       "got mish"},
-      {"bert", "\"hidden_size\": 8", "\"hidden_size\": -8",
-       "[EncoderConfig] need hidden_size to be a whole number from 0 to 4294967295; got -8"},
-      {"bert", "\"hidden_size\": 8", "\"hidden_size\": 4294967296",
-       "[EncoderConfig] need hidden_size to be a whole number from 0 to 4294967295; got "
-       "4294967296"},
-      {"bert", "\"hidden_size\": 8", "\"hidden_size\": 9",
-       "[Encoder] need a size that is a multiple of heads; got 9 and 2"},
-      {"bert", "\"hidden_size\": 8", "\"hidden_size\": 0",
-       "[Encoder] need a vocabulary, size, hidden, heads and positions of at least 1; got 0"},
-      {"bert", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1001",
-       "[Encoder] need 1 to 1000 layers; got 1001"},
-      {"bert", "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": 1.5",
-       "[Encoder] need rates of dropout of at least 0 and below 1; got 1.5"},
-      {"bert", "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": \"a\"",
-       "[EncoderConfig] need hidden_dropout_prob to be a number; got \"a\""},
-      {"bert", "\"gelu\"", "7", "[EncoderConfig] need hidden_act to be text; got 7"},
-      {"bert", "\"absolute\"", "\"relative_key\"",
-       "[EncoderConfig] need position_embedding_type to be \"absolute\"; got \"relative_key\""},
-      {"roberta", "\"pad_token_id\": 1", "\"pad_token_id\": 11",
-       "[Encoder] need more positions than the padding's id and one; got 12 and 11"},
-      {"modernbert", "\"norm_bias\": false", "\"norm_bias\": true",
-       "[EncoderConfig] need norm_bias to be false; got true"},
-      {"modernbert", "\"num_attention_heads\": 2", "\"num_attention_heads\": 8",
-       "[Encoder] need an even size of a head; got 1"},
-      {"modernbert", "\"local_attention\": 2",
-       "\"rope_parameters\": {\"full_attention\": "
-       "{\"rope_type\": \"yarn\"}}",
-       "[EncoderConfig] need rope_parameters/full_attention/rope_type to be \"default\"; got "
-       "\"yarn\""},
-      {"modernbert", "\"local_attention\": 2",
-       "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\", "
-       "\"full_attention\"]",
-       "[EncoderConfig] need layer_types with full_attention at every so many layers; got "
-       "\"full_attention\""},
-      {"deberta-v2", "\"conv_kernel_size\": 0", "\"conv_kernel_size\": 3",
-       "[EncoderConfig] need conv_kernel_size to be 0; got 3"},
-      {"deberta-v2", "\"share_att_key\": true", "\"other\": true",
-       "[EncoderConfig] need share_att_key to be true; got null"},
-      {"deberta-v2", "\"p2c|c2p\"", "[\"p2c\"]",
-       "[EncoderConfig] need pos_att_type to be \"p2c|c2p\"; got [\"p2c\"]"},
-      {"deberta-v2", "\"position_buckets\": 4", "\"position_buckets\": -1",
-       "[Encoder] need at least 2 position_buckets, and a largest distance above half of them and "
-       "1; got 0 and 12"}};
-  for (const Case& each : cases) {
-    make(each.family);
-    change_config(each.from, each.to);
-    EXPECT_EQ(error("config.json"), each.message);
+  // A family, a part of its config, what takes its place, and the message.
+  for (const auto& row : rows_of(R"(
+bert | "bert" | "gpt2"
+    | [EncoderConfig] need model_type to be one of bert, ernie, roberta, xlm-roberta, camembert, data2vec-text,
+    mpnet, distilbert, electra, modernbert, deberta-v2; got "gpt2"
+bert | "gelu" | "mish"
+    | [Encoder] need an activation of gelu, gelu_new, gelu_pytorch_tanh, relu, silu and swish; got mish
+bert | "hidden_size": 8 | "hidden_size": -8
+    | [EncoderConfig] need hidden_size to be a whole number from 0 to 4294967295; got -8
+bert | "hidden_size": 8 | "hidden_size": 4294967296
+    | [EncoderConfig] need hidden_size to be a whole number from 0 to 4294967295; got 4294967296
+bert | "hidden_size": 8 | "hidden_size": 9 | [Encoder] need a size that is a multiple of heads; got 9 and 2
+bert | "hidden_size": 8 | "hidden_size": 0
+    | [Encoder] need a vocabulary, size, hidden, heads and positions of at least 1; got 0
+bert | "num_hidden_layers": 2 | "num_hidden_layers": 1001 | [Encoder] need 1 to 1000 layers; got 1001
+bert | "hidden_dropout_prob": 0.0 | "hidden_dropout_prob": 1.5
+    | [Encoder] need rates of dropout of at least 0 and below 1; got 1.5
+bert | "hidden_dropout_prob": 0.0 | "hidden_dropout_prob": "a"
+    | [EncoderConfig] need hidden_dropout_prob to be a number; got "a"
+bert | "gelu" | 7 | [EncoderConfig] need hidden_act to be text; got 7
+bert | "absolute" | "relative_key" | [EncoderConfig] need position_embedding_type to be "absolute"; got "relative_key"
+roberta | "pad_token_id": 1 | "pad_token_id": 11
+    | [Encoder] need more positions than the padding's id and one; got 12 and 11
+modernbert | "norm_bias": false | "norm_bias": true | [EncoderConfig] need norm_bias to be false; got true
+modernbert | "num_attention_heads": 2 | "num_attention_heads": 8 | [Encoder] need an even size of a head; got 1
+modernbert | "local_attention": 2 | "rope_parameters": {"full_attention": {"rope_type": "yarn"}}
+    | [EncoderConfig] need rope_parameters/full_attention/rope_type to be "default"; got "yarn"
+modernbert | "local_attention": 2
+    | "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention"]
+    | [EncoderConfig] need layer_types with full_attention at every so many layers; got "full_attention"
+deberta-v2 | "conv_kernel_size": 0 | "conv_kernel_size": 3 | [EncoderConfig] need conv_kernel_size to be 0; got 3
+deberta-v2 | "share_att_key": true | "other": true | [EncoderConfig] need share_att_key to be true; got null
+deberta-v2 | "p2c|c2p" | ["p2c"] | [EncoderConfig] need pos_att_type to be "p2c|c2p"; got ["p2c"]
+deberta-v2 | "position_buckets": 4 | "position_buckets": -1
+    | [Encoder] need at least 2 position_buckets, and a largest distance above half of them and 1; got 0 and 12
+)")) {
+    make(row[0]);
+    change_config(row[1], row[2]);
+    EXPECT_EQ(error("config.json"), row[3]);
   }
   write_text("config.json", std::string(100000, '['));
   EXPECT_EQ(error("config.json"), "need at most 16 levels of JSON");
@@ -299,6 +278,79 @@ TEST_F(EncoderFilesTest, OtherFormsOfConfigs) {
   const EncoderConfig bare =
       EncoderConfig::from_text("{\"model_type\": \"xlm-roberta\", \"dim\": null}");
   EXPECT_EQ(bare.to_text(), EncoderConfig::of("xlm-roberta").to_text());
+}
+
+// Damage may leave another file that makes sense: "bert" that was cased, say. So only the kind of
+// error is compared, and that nothing is left behind.
+struct Read {
+  bool operator==(const Read&) const = default;
+};
+
+class DamagedFoldersTest : public EncoderFolder, public ::testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    make(is_merged() ? "roberta" : "bert");
+    if (is_merged()) {
+      write_text("vocab.json", R"({"<s>":0,"<pad>":1,"</s>":2,"a":3,"b":4,"ab":5})");
+      write_text("merges.txt", "#version: 0.2\na b\n");
+    } else {
+      write_text("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\nc\n");
+    }
+    write_text("tokenizer_config.json", R"({"do_lower_case":false,"add_prefix_space":true,
+        "mask_token":{"content":"a","lstrip":true},"additional_special_tokens":["c"]})");
+    write_text("special_tokens_map.json", R"({"pad_token":"<pad>"})");
+    write_text("added_tokens.json", is_merged() ? R"({"<new>":6})" : R"({"<new>":8})");
+    write_text("config_sentence_transformers.json",
+               R"({"prompts":{"q":"a "},"default_prompt_name":"q"})");
+    write_text("sentence_bert_config.json", R"({"max_seq_length":8,"do_lower_case":true})");
+    write_text("modules.json", R"([
+        {"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
+        {"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},
+        {"idx":2,"name":"2","path":"2_Dense","type":"sentence_transformers.models.Dense"}])");
+    std::filesystem::create_directory(path("1_Pooling"));
+    write_text("1_Pooling/config.json",
+               R"({"word_embedding_dimension":8,"pooling_mode_cls_token":true})");
+    std::filesystem::create_directory(path("2_Dense"));
+    write_text("2_Dense/config.json", R"({"in_features":8,"out_features":2,"bias":true})");
+    write({{"linear.weight", "F32", {2, 8}, std::vector<std::byte>(64)},
+           {"linear.bias", "F32", {2}, std::vector<std::byte>(8)}},
+          "2_Dense/model.safetensors");
+  }
+  bool is_merged() const {
+    return GetParam().starts_with("vocab.json") || GetParam().starts_with("merges");
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Files, DamagedFoldersTest,
+                         ::testing::Values("config.json", "vocab.txt", "vocab.json", "merges.txt",
+                                           "tokenizer_config.json", "special_tokens_map.json",
+                                           "added_tokens.json", "modules.json",
+                                           "config_sentence_transformers.json",
+                                           "sentence_bert_config.json", "1_Pooling/config.json",
+                                           "2_Dense/config.json", "2_Dense/model.safetensors"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           return name;
+                         });
+
+TEST_P(DamagedFoldersTest, AreReadOrRefused) {
+  const Damaged damaged = expect_damage_is_seen(path(GetParam()), [&](const std::string&) {
+    ParameterCollection model;
+    try {
+      const TextEncoder encoder = TextEncoder::load(model, path());
+      ComputationGraph graph;
+      encoder.text(graph, "ab a c").value();
+    } catch (const UsageError&) {
+      EXPECT_GT(model.size(), 0u);  // a text that this encoder cannot read
+    } catch (const FileError&) {
+      EXPECT_EQ(model.size(), 0u);
+      throw;
+    }
+    return Read();
+  });
+  EXPECT_GT(damaged.refused, 0u);
 }
 
 }  // namespace

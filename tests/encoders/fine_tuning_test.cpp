@@ -1,11 +1,5 @@
 // Fine-tuning of encoders: groups, frozen parts, adapters, and runs that resume.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "dynet_like/train/gradient_check.h"
-#include "dynet_like/train/trainers.h"
-#include "nn/linear.h"
 #include "nn/train.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/layers.h"

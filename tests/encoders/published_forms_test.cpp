@@ -1,11 +1,5 @@
 // Forms of files that published encoders have: other names, types and prefixes of tensors, old and
 // unusual configs, and reports in place of errors.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/encoders/family.h"
 #include "nn/encoders/relative_positions.h"
 #include "tests/encoders/small_encoders.h"

@@ -1,13 +1,5 @@
 // The page of published encoders: small folders of every form that it lists.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <map>
-#include <sstream>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/encoders/family.h"
-#include "nn/encoders/text_encoder.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
 #include "tests/support/source_text.h"

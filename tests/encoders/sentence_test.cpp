@@ -1,16 +1,11 @@
 // Sentence encoders: the modules behind an encoder, in folders, in saved models, and against
-// Sentence Transformers.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/encoders/text_encoder.h"
+// Sentence Transformers; pooling of pieces, and mixtures of layers.
 #include "nn/train/saved_model.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/table.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -102,64 +97,51 @@ Floats plain(const Tensor& columns, Pooling pooling) {
   return result;
 }
 
-void expect_near(const Floats& got, const Floats& expected) {
+void expect_close(const Floats& got, const Floats& expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
 }
 
-struct PoolingCase {
-  std::string name, config;
-  std::vector<Pooling> poolings;
-};
-
+// What a config lists, and its poolings in their order: "cls" is the first piece and so on.
 class SentencePoolingTest : public SentenceTest,
-                            public ::testing::WithParamInterface<PoolingCase> {};
+                            public ::testing::WithParamInterface<std::vector<std::string>> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Poolings, SentencePoolingTest,
-    ::testing::Values(
-        PoolingCase{"Cls",
-                    pooling(R"("pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false)"),
-                    {Pooling::first}},
-        PoolingCase{"Mean", pooling(R"("pooling_mode_mean_tokens":true)"), {Pooling::mean}},
-        PoolingCase{"None", pooling(""), {Pooling::mean}},
-        PoolingCase{"Max", pooling(R"("pooling_mode_max_tokens":true)"), {Pooling::max}},
-        PoolingCase{"MeanSqrt",
-                    pooling(R"("pooling_mode_mean_sqrt_len_tokens":true)"),
-                    {Pooling::mean_sqrt}},
-        PoolingCase{"Weighted",
-                    pooling(R"("pooling_mode_weightedmean_tokens":true)"),
-                    {Pooling::weighted_mean}},
-        PoolingCase{"Last",
-                    pooling(R"("pooling_mode_lasttoken":true,"include_prompt":false)"),
-                    {Pooling::last}},
-        PoolingCase{"TwoInTheirOrder",
-                    pooling(R"("pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true)"),
-                    {Pooling::first, Pooling::mean}},
-        PoolingCase{"ModeOfOne",
-                    R"({"embedding_dimension":8,"pooling_mode":"lasttoken"})",
-                    {Pooling::last}},
-        PoolingCase{"ModesOfAll",
-                    R"({"embedding_dimension":8,"pooling_mode":["mean","cls","lasttoken","max",
-                    "weightedmean","mean_sqrt_len_tokens"]})",
-                    {Pooling::mean, Pooling::first, Pooling::last, Pooling::max,
-                     Pooling::weighted_mean, Pooling::mean_sqrt}}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Poolings, SentencePoolingTest, ::testing::ValuesIn(rows_of(R"(
+Cls | "word_embedding_dimension":8,"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false | cls
+Mean | "word_embedding_dimension":8,"pooling_mode_mean_tokens":true | mean
+None | "word_embedding_dimension":8 | mean
+Max | "word_embedding_dimension":8,"pooling_mode_max_tokens":true | max
+MeanSqrt | "word_embedding_dimension":8,"pooling_mode_mean_sqrt_len_tokens":true | mean_sqrt
+Weighted | "word_embedding_dimension":8,"pooling_mode_weightedmean_tokens":true | weighted
+Last | "word_embedding_dimension":8,"pooling_mode_lasttoken":true,"include_prompt":false | last
+TwoInTheirOrder | "word_embedding_dimension":8,"pooling_mode_mean_tokens":true,
+   "pooling_mode_cls_token":true | cls | mean
+ModeOfOne | "embedding_dimension":8,"pooling_mode":"lasttoken" | last
+ModesOfAll | "embedding_dimension":8,"pooling_mode":["mean","cls","lasttoken","max","weightedmean",
+   "mean_sqrt_len_tokens"] | mean | cls | last | max | weighted | mean_sqrt
+)")),
+                         [](const auto& info) { return info.param[0]; });
 
 TEST_P(SentencePoolingTest, IsTheFormula) {
-  add("Pooling", GetParam().config);
+  const std::map<std::string, Pooling> names = {
+      {"cls", Pooling::first}, {"last", Pooling::last},
+      {"max", Pooling::max},   {"mean_sqrt", Pooling::mean_sqrt},
+      {"mean", Pooling::mean}, {"weighted", Pooling::weighted_mean}};
+  std::vector<Pooling> poolings;
+  for (std::size_t i = 2; i < GetParam().size(); ++i) poolings.push_back(names.at(GetParam()[i]));
+  add("Pooling", '{' + GetParam()[1] + '}');
   const TextEncoder encoder = load();
-  EXPECT_EQ(encoder.text_size(), 8 * GetParam().poolings.size());
+  EXPECT_EQ(encoder.text_size(), 8 * poolings.size());
   for (const std::string text : {"a b c", "b", "c c c a"}) {
     ComputationGraph graph;
     const Tensor columns = encoder.pieces(graph, encoder.tokenizer().encode(text)).value();
     Floats expected;
-    for (const Pooling each : GetParam().poolings) {
+    for (const Pooling each : poolings) {
       const Floats own = plain(columns, each);
       expected.insert(expected.end(), own.begin(), own.end());
-      expect_near(as_vector(encoder.text(graph, text, each).value()), own);
+      expect_close(as_vector(encoder.text(graph, text, each).value()), own);
     }
-    expect_near(vector_of(encoder, text), expected);
+    expect_close(vector_of(encoder, text), expected);
   }
   // Saved in a folder and in a model.
   encoder.save(path("copy"));
@@ -213,8 +195,8 @@ TEST_F(SentenceTest, LayersNormsAndLengths) {
     for (unsigned j = 0; j < 3; ++j) y[i] += w(0.2f, 3 * i + j) * x[j];
   }
   const double length = std::hypot(y[0], y[1]);
-  expect_near(vector_of(encoder, "a b c"),
-              {static_cast<float>(y[0] / length), static_cast<float>(y[1] / length)});
+  expect_close(vector_of(encoder, "a b c"),
+               {static_cast<float>(y[0] / length), static_cast<float>(y[1] / length)});
   // Its parameters are trained, in batches of the same bits.
   EXPECT_NO_THROW(model_.find("/sentence/dense_2/W"));
   EXPECT_NO_THROW(model_.find("/sentence/norm_3/g"));
@@ -253,39 +235,28 @@ TEST_F(SentenceTest, PromptsStandInFront) {
 }
 
 TEST_F(SentenceTest, WhatIsRefused) {
-  struct Refused {
-    std::string type, config, message;
-  };
-  const std::vector<Refused> all = {
-      {"LSTM", "{}",
-       "[1].type: need a module Pooling, Dense, LayerNorm or Normalize behind a Transformer; got "
-       "\"sentence_transformers.models.LSTM\""},
-      {"Pooling", R"({"word_embedding_dimension":9})",
-       "[SentenceConfig] need one pooling, which comes first, and modules that fit: a pooling from "
-       "8 "
-       "to 9; got 9 to 9"},
-      {"Pooling", pooling(R"("pooling_mode_median":true)"),
-       "[\"pooling_mode_median\"]: this key is not supported"},
-      {"Pooling", R"({"embedding_dimension":8,"pooling_mode":"median"})",
-       "pooling_mode: need one of cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken; "
-       "got "
-       "\"median\""},
-      {"Pooling", "{}", "need the key \"word_embedding_dimension\""},
-      {"Normalize", "{}",
-       "[SentenceConfig] need one pooling, which comes first, and modules that fit: a module from "
-       "8 "
-       "to 0; got 0 to 0"},
-      {"Dense", R"({"in_features":8,"out_features":2,"activation_function":"torch.nn.Softmax"})",
-       "activation_function: need Identity, Tanh, ReLU, GELU, SiLU or Sigmoid of torch.nn; got "
-       "\"torch.nn.Softmax\""},
-      {"Dense", R"({"in_features":8,"out_features":2,"use_residual":true})",
-       "use_residual: need false; got \"true\""},
-      {"Dense", R"({"in_features":8,"out_features":2})", "[TextEncoder] need this file; got none"}};
-  for (const Refused& each : all) {
-    SCOPED_TRACE(each.config);
+  // A type, a config, and the message.
+  for (const auto& row : rows_of(R"(
+LSTM | {}
+    | [1].type: need a module Pooling, Dense, LayerNorm or Normalize behind a Transformer; got
+    "sentence_transformers.models.LSTM"
+Pooling | {"word_embedding_dimension":9}
+    | [SentenceConfig] need one pooling, which comes first, and modules that fit: a pooling from 8 to 9; got 9 to 9
+Pooling | {"word_embedding_dimension":8,"pooling_mode_median":true} | ["pooling_mode_median"]: this key is not supported
+Pooling | {"embedding_dimension":8,"pooling_mode":"median"}
+    | pooling_mode: need one of cls, max, mean, mean_sqrt_len_tokens, weightedmean, lasttoken; got "median"
+Pooling | {} | need the key "word_embedding_dimension"
+Normalize | {}
+    | [SentenceConfig] need one pooling, which comes first, and modules that fit: a module from 8 to 0; got 0 to 0
+Dense | {"in_features":8,"out_features":2,"activation_function":"torch.nn.Softmax"}
+    | activation_function: need Identity, Tanh, ReLU, GELU, SiLU or Sigmoid of torch.nn; got "torch.nn.Softmax"
+Dense | {"in_features":8,"out_features":2,"use_residual":true} | use_residual: need false; got "true"
+Dense | {"in_features":8,"out_features":2} | [TextEncoder] need this file; got none
+)")) {
+    SCOPED_TRACE(row[1]);
     clear_modules();
-    add(each.type, each.config);
-    EXPECT_EQ(error(), each.message);
+    add(row[0], row[1]);
+    EXPECT_EQ(error(), row[2]);
   }
 }
 
@@ -366,6 +337,81 @@ TEST_F(SentenceReferenceTest, VectorsAreThoseOfSentenceTransformers) {
     encoder.save(path(name + "-saved"));
   }
   run_script("sentence_reference.py", "check" + names);
+}
+
+using WordsOfPieces = std::vector<std::int32_t>;
+
+class PoolingTest : public ::testing::Test {
+ protected:
+  ComputationGraph graph_;
+  const Expression pieces_ = input(graph_, {2, 5}, {1, 10, 2, 20, 4, 40, 8, 80, 16, 160});
+
+  Floats pooled(const WordsOfPieces& words, unsigned count, Pooling pooling) {
+    return as_vector(pool_words(pieces_, words, count, pooling).value());
+  }
+};
+
+TEST_F(PoolingTest, OfWords) {
+  const WordsOfPieces words = {-1, 0, 0, 1, -1};
+  EXPECT_EQ(pooled(words, 2, Pooling::first), (Floats{2, 20, 8, 80}));
+  EXPECT_EQ(pooled(words, 2, Pooling::mean), (Floats{3, 30, 8, 80}));
+  // WordsOfPieces without pieces.
+  EXPECT_EQ(pooled({-1, 1, 1, -1, 3}, 5, Pooling::first),
+            (Floats{0, 0, 2, 20, 0, 0, 16, 160, 0, 0}));
+  EXPECT_EQ(pooled({-1, 1, 1, -1, 3}, 4, Pooling::mean), (Floats{0, 0, 3, 30, 0, 0, 16, 160}));
+  EXPECT_EQ(pooled({-1, -1, -1, -1, -1}, 1, Pooling::mean), (Floats{0, 0}));
+}
+
+TEST_F(PoolingTest, OfSentences) {
+  EXPECT_EQ(as_vector(pool_sentence(pieces_).value()), (Floats{1, 10}));
+  const Expression mean = pool_sentence(pieces_, Pooling::mean);
+  EXPECT_EQ(mean.dim(), Dim({2}));
+  EXPECT_NEAR(mean.value().at(0), 6.2, 1e-6);
+  EXPECT_NEAR(mean.value().at(1), 62, 1e-5);
+}
+
+TEST_F(PoolingTest, RefusesWordsThatDoNotFit) {
+  const auto message = [&](const WordsOfPieces& words, unsigned count) {
+    return message_of<UsageError>([&] { pool_words(pieces_, words, count); });
+  };
+  EXPECT_EQ(message({0, 1}, 2),
+            "[pool_words] need the word of each of 5 pieces, and at least 1 word; got 2 and 2");
+  EXPECT_EQ(message({0, 0, 0, 0, 0}, 0),
+            "[pool_words] need the word of each of 5 pieces, and at least 1 word; got 5 and 0");
+  EXPECT_EQ(message({0, 1, 2, 2, -1}, 2),
+            "[pool_words] need numbers of words that do not decrease, below 2; got 2 after 1");
+  EXPECT_EQ(message({0, 1, 0, 1, 1}, 2),
+            "[pool_words] need numbers of words that do not decrease, below 2; got 0 after 1");
+}
+
+TEST(ScalarMixTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const ScalarMix mix(model, 3);
+  const LookupParameter table = model.add_lookup_parameters(9, {2});
+  ComputationGraph graph(double_options());
+  const auto layers = [&] {
+    std::vector<Expression> all;
+    for (unsigned k = 0; k < 3; ++k) {
+      all.push_back(reshape(lookup(graph, table, {3 * k, 3 * k + 1, 3 * k + 2}), {2, 3}));
+    }
+    return all;
+  };
+  expect_near(mix(layers()).value(), as_doubles(average(layers()).value()));
+  graph.clear();
+  randomise(model, 3);
+  const Doubles scores = numbers(model, "/scalar_mix/s"),
+                gamma = numbers(model, "/scalar_mix/gamma");
+  double total = 0;
+  for (const double score : scores) total += std::exp(score);
+  Doubles expected(6, 0);
+  for (unsigned k = 0; k < 3; ++k) {
+    for (unsigned i = 0; i < 6; ++i) {
+      expected[i] += gamma[0] * std::exp(scores[k]) / total * row(table, 3 * k + i / 2)[i % 2];
+    }
+  }
+  expect_near(mix(layers()).value(), expected);
+  EXPECT_EQ(message_of<UsageError>([&] { mix(std::vector<Expression>(2)); }),
+            "[ScalarMix] need 3 layers; got 2");
 }
 
 }  // namespace

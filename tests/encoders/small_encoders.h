@@ -1,13 +1,7 @@
 // Small encoders of every family, and their files.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "dynet_like/io/safetensors.h"
-#include "nn/encoders/encoder.h"
 #include "tests/support/folder_test.h"
 
 namespace dynet_like::nn {

@@ -1,11 +1,4 @@
 // Encoders with their tokenizers: words, texts of any length, files.
-#include "nn/encoders/text_encoder.h"
-
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <map>
-
 #include "dynet_like/io/safetensors.h"
 #include "nn/train/saved_model.h"
 #include "tests/encoders/small_encoders.h"
@@ -208,13 +201,10 @@ TEST_F(TextEncoderTest, MemoryDoesNotGrowWithATextsParts) {
       {"mean",
        [&](auto& graph, unsigned n) { return encoder.words(graph, words_of(n), Pooling::mean); }},
   };
-  GraphOptions options;
-  options.inference = true;
-  options.memory_limit = 20000;
   for (const auto& [name, run] : runs) {
     SCOPED_TRACE(name);
     const auto peak = [&, &run = run](unsigned words) {
-      Minibatch batch(options);
+      Minibatch batch({.inference = true, .memory_limit = 20000});
       ComputationGraph training;
       const std::vector<float> expected = as_vector(run(training, words).value());
       for_each_sample(batch, 3, [&](ComputationGraph& graph, std::size_t) {

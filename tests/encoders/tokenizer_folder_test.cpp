@@ -1,18 +1,10 @@
 // Tokenizers of folders: settings beside tokenizer.json, and files from before it.
 #include "nn/encoders/tokenizer_folder.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <optional>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include "nn/text/tokenizer.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
 #include "tests/support/message_of.h"
+#include "tests/support/table.h"
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {
@@ -77,8 +69,7 @@ struct Case {
 
 // Expected: AutoTokenizer of transformers 5.24, where no comment says otherwise. Without settings
 // the file says all; AutoTokenizer would take the class's defaults for NoSettingsCased. "bert" and
-// so on behind tokenizer.json and the files of pieces stand for the texts of `contents_of`. A line
-// that begins with blanks goes on with the one before.
+// so on behind tokenizer.json and the files of pieces stand for the texts of `contents_of`.
 constexpr char kCases[] = R"(
 NoSettings | bert | A Cat | 2 5 6 3 | tokenizer.json=bert lower
 NoSettingsCased | bert | A Cat | 2 8 9 3 | tokenizer.json=bert
@@ -138,6 +129,7 @@ LowerCaseOfSentences | modernbert | A | 1 2 | tokenizer.json=unigram
 
 std::string contents_of(const std::string& file, const std::string& name) {
   if (file == "vocab.txt") {
+    if (name == "short") return "a\n[SEP]\n";
     const std::string end = name == "windows" ? "\r\n" : "\n";
     std::string text;
     for (const char* piece : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "cat", "##s"}) {
@@ -151,35 +143,34 @@ std::string contents_of(const std::string& file, const std::string& name) {
   }
   if (file != "tokenizer.json") return name;
   if (name == "unigram") return unigram_json();
+  if (name == "plain") return TokenizerJson{.normalizer = R"({"type":"Lowercase"})"}.text();
+  if (name == "{}") return name;
   return name.starts_with("bert") ? bert_json(name == "bert lower")
                                   : roberta_json(name == "roberta prefix");
 }
 
-std::vector<Case> cases() {
+/// Of cells "file=contents".
+std::map<std::string, std::string> files_of(const std::vector<std::string>& cells) {
   const std::map<std::string, std::string> names = {{"config", "tokenizer_config.json"},
                                                     {"added", "added_tokens.json"},
                                                     {"map", "special_tokens_map.json"}};
-  std::string table = kCases;
-  for (std::size_t at; (at = table.find("\n   ")) != table.npos;) table.erase(at, 4);
+  std::map<std::string, std::string> files;
+  for (const std::string& cell : cells) {
+    const std::size_t sign = cell.find('=');
+    const auto known = names.find(cell.substr(0, sign));
+    const std::string file = known == names.end() ? cell.substr(0, sign) : known->second;
+    files[file] = contents_of(file, cell.substr(sign + 1));
+  }
+  return files;
+}
+
+std::vector<Case> cases() {
   std::vector<Case> all;
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    std::vector<std::string> cells;
-    for (std::size_t begin = 0; !line.empty() && begin != line.npos;) {
-      const std::size_t end = line.find(" | ", begin);
-      cells.push_back(line.substr(begin, end - begin));
-      begin = end == line.npos ? end : end + 3;
-    }
-    if (cells.empty()) continue;
-    Case& each = all.emplace_back(Case{cells[0], cells[1], cells[2], {}, {}});
+  for (const auto& cells : rows_of(kCases)) {
+    Case& each = all.emplace_back(
+        Case{cells[0], cells[1], cells[2], {}, files_of({cells.begin() + 4, cells.end()})});
     std::istringstream ids(cells[3]);
     for (std::uint32_t id; ids >> id;) each.ids.push_back(id);
-    for (std::size_t i = 4; i < cells.size(); ++i) {
-      const std::size_t sign = cells[i].find('=');
-      const auto known = names.find(cells[i].substr(0, sign));
-      const std::string file = known == names.end() ? cells[i].substr(0, sign) : known->second;
-      each.files[file] = contents_of(file, cells[i].substr(sign + 1));
-    }
   }
   return all;
 }
@@ -208,12 +199,6 @@ TEST_P(TokenizerSettingsTest, AreApplied) {
 }
 
 TEST_F(TokenizerFolderTest, SettingsThatAreRefused) {
-  struct Refused {
-    std::string model_type;
-    std::map<std::string, std::string> files;
-    std::string message;  // behind the name of the first file
-  };
-  const std::string config = "tokenizer_config.json", json = "tokenizer.json";
   const std::string way =
       "[tokenizer_of_folder] need this file, or vocab.txt of a BertTokenizer, or vocab.json and "
       "merges.txt of a RobertaTokenizer; got ";
@@ -221,60 +206,41 @@ TEST_F(TokenizerFolderTest, SettingsThatAreRefused) {
       ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) makes this file";
   const std::string as_it_is =
       ": PreTrainedTokenizerFast in tokenizer_config.json reads the file as it is";
-  TokenizerJson lower;
-  lower.normalizer = R"({"type":"Lowercase"})";
-  const std::vector<Refused> all = {
-      {"bert",
-       {{config, R"({"tokenizer_class":"BertJapaneseTokenizer"})"}},
-       "tokenizer_class: need a class that tokenizer.json can describe; got BertJapaneseTokenizer"},
-      {"bert",
-       {{config, R"({"split_special_tokens":true})"}, {json, bert_json(true)}},
-       "split_special_tokens: need false: special tokens in a text are found; got true"},
-      {"bert",
-       {{config, R"({"cls_token":"[PAD]"})"}, {json, bert_json(true)}},
-       "cls_token: need a token of tokenizer.json's post_processor; got \"[PAD]\""},
-      {"bert",
-       {{config, R"({"do_lower_case":false})"}, {json, lower.text()}},
-       "tokenizer_class: need a tokenizer.json with a BertPreTokenizer for BertTokenizer; got "
-       "none" +
-           as_it_is},
-      {"roberta",
-       {{config, R"({"add_prefix_space":true})"}, {json, lower.text()}},
-       "tokenizer_class: need a tokenizer.json with a ByteLevel for RobertaTokenizer; got none" +
-           as_it_is},
-      {"bert",
-       {{config, R"({"do_lower_case":"no"})"}, {json, bert_json(true)}},
-       "do_lower_case: need true or false; got \"no\""},
-      {"bert",
-       {{config, R"({"added_tokens_decoder":{"x":{"content":"a"}}})"}, {json, bert_json(true)}},
-       "added_tokens_decoder[\"x\"]: need an id as its key; got another kind of value"},
-      {"bert",
-       {{"added_tokens.json", R"({"<new>":-1})"}, {json, bert_json(true)}},
-       "[\"<new>\"]: need a whole number from 0; got \"-1\""},
-      {"bert",
-       {{json, "{}"}, {"added_tokens.json", R"({"<new>":1})"}},
-       "need a tokenizer of Hugging Face's form; got an error: [json.exception.out_of_range.403] "
-       "key "
-       "'model' not found"},
-      {"bert",
-       {{"vocab.txt", "a\n[SEP]\n"}},
-       "need the token \"[CLS]\", which begins or ends texts; got a vocabulary without it"},
-      {"bert", {{"tokenizer.json", ""}}, way + "none of BertTokenizer" + then},
-      {"roberta",
-       {{"tokenizer.json", ""}, {"vocab.txt", "a"}},
-       way + "vocab.txt of RobertaTokenizer" + then},
-      {"xlm-roberta",
-       {{"tokenizer.json", ""}, {"sentencepiece.bpe.model", "x"}},
-       way + "sentencepiece.bpe.model of XLMRobertaTokenizer" + then}};
-  for (const Refused& each : all) {
+  // A model_type, files, and the message behind the name of one of them.
+  for (const auto& row : rows_of(R"(
+bert | config={"tokenizer_class":"BertJapaneseTokenizer"}
+    | tokenizer_class: need a class that tokenizer.json can describe; got BertJapaneseTokenizer
+bert | tokenizer.json=bert lower | config={"split_special_tokens":true}
+    | split_special_tokens: need false: special tokens in a text are found; got true
+bert | tokenizer.json=bert lower | config={"cls_token":"[PAD]"}
+    | cls_token: need a token of tokenizer.json's post_processor; got "[PAD]"
+bert | tokenizer.json=plain | config={"do_lower_case":false}
+    | tokenizer_class: need a tokenizer.json with a BertPreTokenizer for BertTokenizer; got none<as it is>
+roberta | tokenizer.json=plain | config={"add_prefix_space":true}
+    | tokenizer_class: need a tokenizer.json with a ByteLevel for RobertaTokenizer; got none<as it is>
+bert | tokenizer.json=bert lower | config={"do_lower_case":"no"}
+    | do_lower_case: need true or false; got "no"
+bert | tokenizer.json=bert lower | config={"added_tokens_decoder":{"x":{"content":"a"}}}
+    | added_tokens_decoder["x"]: need an id as its key; got another kind of value
+bert | tokenizer.json=bert lower | added={"<new>":-1} | ["<new>"]: need a whole number from 0; got "-1"
+bert | tokenizer.json={} | added={"<new>":1} | need a tokenizer of Hugging Face's form; got an error:
+    [json.exception.out_of_range.403] key 'model' not found
+bert | vocab.txt=short | need the token "[CLS]", which begins or ends texts; got a vocabulary without it
+bert | <way>none of BertTokenizer<then>
+roberta | vocab.txt=short | <way>vocab.txt of RobertaTokenizer<then>
+xlm-roberta | sentencepiece.bpe.model=x | <way>sentencepiece.bpe.model of XLMRobertaTokenizer<then>
+)")) {
+    std::string message = row.back();
+    for (const auto& [name, text] :
+         {std::pair("<way>", way), {"<then>", then}, {"<as it is>", as_it_is}}) {
+      const std::size_t at = message.find(name);
+      if (at != message.npos) message.replace(at, std::string(name).size(), text);
+    }
     std::filesystem::remove_all(path());
     std::filesystem::create_directory(path());
-    write_text("config.json", R"({"model_type":")" + each.model_type + "\"}");
-    for (const auto& [name, text] : each.files) {
-      if (!text.empty()) write_text(name, text);
-    }
-    const std::string got = message();
-    EXPECT_EQ(got.substr(got.find(": ") + 2), each.message) << got;
+    write_case({"", row[0], "", {}, files_of({row.begin() + 1, row.end() - 1})});
+    const std::string got = this->message();
+    EXPECT_EQ(got.substr(got.find(": ") + 2), message) << got;
   }
 }
 

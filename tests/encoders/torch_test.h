@@ -1,13 +1,7 @@
 // Tests that compare with PyTorch, transformers and Sentence Transformers, if they are installed.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
 
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/python.h"

@@ -1,7 +1,4 @@
 // Encoders against Hugging Face's transformers: outputs, gradients, and files in both directions.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
 #include "tests/support/slow_build.h"

@@ -1,6 +1,4 @@
 // Normalizers and pre-tokenizers: every component, with results of Hugging Face's library.
-#include <gtest/gtest.h>
-
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {

@@ -1,9 +1,6 @@
 // Texts of pieces: every decoder, with results of Hugging Face's library, and special tokens.
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/message_of.h"
 #include "tests/text/tokenizer_json.h"
 

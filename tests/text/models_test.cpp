@@ -1,7 +1,4 @@
 // Models, added tokens and post-processors, with results of Hugging Face's library.
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
 #include "tests/support/message_of.h"
 #include "tests/text/tokenizer_json.h"
 

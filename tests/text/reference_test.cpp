@@ -1,18 +1,12 @@
 // The same pieces, places, words and decoded texts as Hugging Face's library, for tokenizers that
 // are configured as published ones, and one that is published, on texts of many languages and
 // random strings.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include <nlohmann/json.hpp>
 
-#include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "nn/text/regex.h"
-#include "nn/text/tokenizer.h"
 #include "tests/support/python.h"
 #include "tests/support/slow_build.h"
 #include "tests/text/with_bars.h"

@@ -2,9 +2,6 @@
 // work.
 #include "nn/text/regex.h"
 
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
 #include "nn/text/regex_steps.h"
 #include "tests/support/message_of.h"
 #include "tests/text/with_bars.h"

@@ -1,10 +1,6 @@
 // Small tokenizers as JSON, and their pieces as text.
 #pragma once
 
-#include <string>
-
-#include "nn/text/tokenizer.h"
-
 namespace dynet_like::nn {
 
 /// A tokenizer whose components are given as JSON. The default model has a piece for each byte.

@@ -1,14 +1,9 @@
 // The interface of tokenizers: files, errors with their keys, wrong text, threads.
-#include "nn/text/tokenizer.h"
-
-#include <gtest/gtest.h>
-
-#include <fstream>
 #include <thread>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
+#include "tests/support/table.h"
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {
@@ -90,73 +85,63 @@ std::string repeated(int times, const std::string& item) {
   return items;
 }
 
-std::string regex(const char* expression) {
-  return std::string(R"({"type":"Split","pattern":{"Regex":")") + expression +
-         R"("},"behavior":"Isolated","invert":false})";
-}
-
 TEST(TokenizerTest, NamesTheKeyOfAFault) {
+  // A component, its JSON, and the message.
+  for (const auto& row : rows_of(R"T(
+normalizer | {"type":"Magic"} | test.json: normalizer.type: need a component that is supported, one of BertNormalizer
+normalizer | {"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"X"}]}
+    | normalizer.normalizers[1].type: need a component
+normalizer | {"type":"NFC","depth":1}
+    | normalizer: the option "depth" is not supported; remove it if the model does not need it
+normalizer | {"type":"Strip","strip_left":1,"strip_right":true} | normalizer.strip_left: need true or false; got "1"
+normalizer | {"type":"Precompiled","precompiled_charsmap":"AA*A"}
+    | normalizer.precompiled_charsmap: a charsmap needs base64; got "*"
+normalizer | {"type":"Precompiled","precompiled_charsmap":"/////w=="}
+    | a charsmap needs the bytes of its trie in front, within 4 bytes; got 4294967295
+pre_tokenizer | {"type":"Split","pattern":{"String":"a"},"behavior":"Gone","invert":false}
+    | pre_tokenizer.behavior: need one of Removed, Isolated, MergedWithPrevious
+pre_tokenizer | {"type":"Split","pattern":{"Regex":"("},"behavior":"Isolated","invert":false}
+    | pre_tokenizer.pattern.Regex: a regular expression needs the syntax
+pre_tokenizer | {"type":"FixedLength","length":0} | pre_tokenizer.length: need a length from 1
+pre_tokenizer | {"type":"CharDelimiterSplit","delimiter":""} | pre_tokenizer.delimiter: need one character
+pre_tokenizer | {"type":"Metaspace","replacement":"ab"} | pre_tokenizer.replacement: need one character
+pre_tokenizer | {"type":"Metaspace","replacement":"_","add_prefix_space":false,"prepend_scheme":"first"}
+    | pre_tokenizer.prepend_scheme: need never
+post_processor | {"type":"BertProcessing","sep":["?",0],"cls":["x",300]} | post_processor: need ids below 256; got 300
+post_processor | {"type":"BertProcessing","sep":["?"],"cls":["?",0]} | post_processor.sep: need a token and its id
+post_processor
+    | {"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}}
+    | post_processor.single[0].Sequence: need the text A
+post_processor
+    | {"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}}
+    | post_processor.special_tokens: need the key "x"
+model | {"type":"Magic"} | model.type: need a component that is supported
+model | {"type":"WordLevel","vocab":{"a":0}} | model: need the key "unk_token"
+model | {"vocab":{"a":0}} | model: need the key "unk_token"
+decoder | {"type":"Magic"} | decoder.type: need a component that is supported
+decoder | {"type":"Strip","content":"","start":0,"stop":0} | decoder.content: need one character
+decoder | {"type":"Sequence","decoders":[{"type":"CTC"}]} | decoder.decoders[0]: need the key
+model | {"type":"BPE","vocab":{"a":0},"merges":["a b"]} | model.merges: BPE needs merges of pieces that it has; got "b"
+model | {"type":"BPE","vocab":{"a":0},"merges":["a b c"]} | model.merges[0]: need two pieces, with one space between
+model | {"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1} | model.dropout: need null
+model | {"type":"BPE","vocab":{"a":99999999},"merges":[]}
+    | model.vocab["a"]: pieces need ids below 16777216; got 99999999
+model | {"type":"BPE","vocab":{"a":-1},"merges":[]} | need a whole number from 0
+model | {"type":"Unigram","unk_id":1,"vocab":[["a",0.0]]} | model: Unigram needs unk_id below 1; got 1
+model | {"type":"Unigram","unk_id":0,"vocab":[["a"]]} | model.vocab[0]: need a piece and its log-probability
+model
+    | {"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{}}
+    | model: WordPiece needs unk_token among its pieces; got "[UNK]"
+model | { | test.json: need JSON
+)T")) {
+    const std::string rest =
+        row[0] == "model" ? "}" : ",\"model\":" + TokenizerJson::byte_model() + '}';
+    const auto make = [&] {
+      Tokenizer::from_text("{\"" + row[0] + "\":" + row[1] + rest, "test.json");
+    };
+    expect_file_error(make, 0, 0, row[2]);
+  }
   const Fault faults[] = {
-      {{.normalizer = R"({"type":"Magic"})"},
-       R"(test.json: normalizer.type: need a component that is supported, one of BertNormalizer)"},
-      {{.normalizer = R"({"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"X"}]})"},
-       "normalizer.normalizers[1].type: need a component"},
-      {{.normalizer = R"({"type":"NFC","depth":1})"},
-       R"(normalizer: the option "depth" is not supported; remove it if the model does not need it)"},
-      {{.normalizer = R"({"type":"Strip","strip_left":1,"strip_right":true})"},
-       "normalizer.strip_left: need true or false; got \"1\""},
-      {{.normalizer = R"({"type":"Precompiled","precompiled_charsmap":"AA*A"})"},
-       R"(normalizer.precompiled_charsmap: a charsmap needs base64; got "*")"},
-      {{.normalizer = R"({"type":"Precompiled","precompiled_charsmap":"/////w=="})"},
-       "a charsmap needs the bytes of its trie in front, within 4 bytes; got 4294967295"},
-      {{.pre_tokenizer =
-            R"({"type":"Split","pattern":{"String":"a"},"behavior":"Gone","invert":false})"},
-       R"(pre_tokenizer.behavior: need one of Removed, Isolated, MergedWithPrevious)"},
-      {{.pre_tokenizer = regex("(")},
-       "pre_tokenizer.pattern.Regex: a regular expression needs the syntax"},
-      {{.pre_tokenizer = R"({"type":"FixedLength","length":0})"},
-       "pre_tokenizer.length: need a length from 1"},
-      {{.pre_tokenizer = R"({"type":"CharDelimiterSplit","delimiter":""})"},
-       "pre_tokenizer.delimiter: need one character"},
-      {{.pre_tokenizer = R"({"type":"Metaspace","replacement":"ab"})"},
-       "pre_tokenizer.replacement: need one character"},
-      {{.pre_tokenizer =
-            R"({"type":"Metaspace","replacement":"_","add_prefix_space":false,"prepend_scheme":"first"})"},
-       "pre_tokenizer.prepend_scheme: need never"},
-      {{.post_processor = R"({"type":"BertProcessing","sep":["?",0],"cls":["x",300]})"},
-       "post_processor: need ids below 256; got 300"},
-      {{.post_processor = R"({"type":"BertProcessing","sep":["?"],"cls":["?",0]})"},
-       "post_processor.sep: need a token and its id"},
-      {{.post_processor =
-            R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"B","type_id":0}}],"pair":[],"special_tokens":{}})"},
-       "post_processor.single[0].Sequence: need the text A"},
-      {{.post_processor =
-            R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"x","type_id":0}}],"pair":[],"special_tokens":{}})"},
-       R"(post_processor.special_tokens: need the key "x")"},
-      {{.model = R"({"type":"Magic"})"}, "model.type: need a component that is supported"},
-      {{.model = R"({"type":"WordLevel","vocab":{"a":0}})"}, R"(model: need the key "unk_token")"},
-      {{.model = R"({"vocab":{"a":0}})"}, R"(model: need the key "unk_token")"},
-      {{.decoder = R"({"type":"Magic"})"}, "decoder.type: need a component that is supported"},
-      {{.decoder = R"({"type":"Strip","content":"","start":0,"stop":0})"},
-       "decoder.content: need one character"},
-      {{.decoder = R"({"type":"Sequence","decoders":[{"type":"CTC"}]})"},
-       "decoder.decoders[0]: need the key"},
-      {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b"]})"},
-       R"(model.merges: BPE needs merges of pieces that it has; got "b")"},
-      {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":["a b c"]})"},
-       "model.merges[0]: need two pieces, with one space between"},
-      {{.model = R"({"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1})"},
-       "model.dropout: need null"},
-      {{.model = R"({"type":"BPE","vocab":{"a":99999999},"merges":[]})"},
-       "model.vocab[\"a\"]: pieces need ids below 16777216; got 99999999"},
-      {{.model = R"({"type":"BPE","vocab":{"a":-1},"merges":[]})"}, "need a whole number from 0"},
-      {{.model = R"({"type":"Unigram","unk_id":1,"vocab":[["a",0.0]]})"},
-       "model: Unigram needs unk_id below 1; got 1"},
-      {{.model = R"({"type":"Unigram","unk_id":0,"vocab":[["a"]]})"},
-       "model.vocab[0]: need a piece and its log-probability"},
-      {{.model =
-            R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":9,"vocab":{}})"},
-       R"(model: WordPiece needs unk_token among its pieces; got "[UNK]")"},
       {{.model = kWords, .added_tokens = '[' + token("7", "x") + ']'},
        R"(added_tokens[0].id: need the id 1 of "x", the next one; got "7")"},
       {{.model = kWords, .added_tokens = '[' + token("7", "?") + ']'},
@@ -181,9 +166,7 @@ TEST(TokenizerTest, NamesTheKeyOfAFault) {
       {{.post_processor =
             R"({"type":"TemplateProcessing","special_tokens":{},"pair":[],"single":[)" +
             repeated(9, R"({"Sequence":{"id":"A","type_id":0}})") + "]}"},
-       "post_processor.single: need at most 8 texts in a template; got more"},
-      {{.model = "{"}, "test.json: need JSON"},
-  };
+       "post_processor.single: need at most 8 texts in a template; got more"}};
   for (const Fault& fault : faults) {
     expect_file_error([&] { fault.json.make(); }, 0, 0, fault.message);
   }

@@ -1,9 +1,6 @@
 // Matches of a pattern as text.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "nn/text/splits.h"
 
 namespace dynet_like::nn::text {
