@@ -1,13 +1,4 @@
 // Tests of the planner: policies, the lower bound, the validator.
-#include <algorithm>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-
 #include "batching/dag_builder.h"
 #include "batching/lower_bound.h"
 #include "batching/planner.h"
@@ -155,25 +146,6 @@ TEST(Planner, EmptyGraph) {
   EXPECT_EQ(lower_bound(Dag{}), 0u);
 }
 
-TEST(Planner, SingleNodeIsolatedNodesAndUnusedTypes) {
-  Planner planner;
-  DagBuilder graph;
-  graph.add(7);
-  check_all_policies(graph.dag(), planner);
-  for (int i = 0; i < 4; ++i) graph.add(3);
-  check_all_policies(graph.dag(), planner);
-  EXPECT_EQ(batches(graph.dag(), Policy::automatic), 2u);
-}
-
-TEST(Planner, RepeatedInputs) {
-  Planner planner;
-  DagBuilder graph;
-  Id node = graph.add(0);
-  for (int i = 0; i < 5; ++i) node = graph.add(0, {node, node, node});
-  check_all_policies(graph.dag(), planner);
-  EXPECT_EQ(lower_bound(graph.dag()), 6u);
-}
-
 TEST(Planner, BatchesInOrderOfRelease) {
   DagBuilder graph;
   const Id a = graph.add(0);
@@ -272,18 +244,6 @@ TEST(Planner, TypesWithoutNodesChangeNothing) {
   }
 }
 
-TEST(Planner, AutomaticIsTheBetterOfTwo) {
-  Random random(7);
-  for (int i = 0; i < 100; ++i) {
-    const DagBuilder graph = random_graph({300, 8, 3, 1 + Id(random() % 60)}, random);
-    const std::size_t best =
-        std::min(batches(graph.dag(), Policy::depth), batches(graph.dag(), Policy::descent));
-    // Less than a twentieth above the bound, descent is not compared; sinks may save batches.
-    const std::size_t enough = lower_bound(graph.dag()) * 21 / 20;
-    ASSERT_LE(batches(graph.dag(), Policy::automatic), std::max(best, enough)) << "graph " << i;
-  }
-}
-
 /// What automatic has to give: descent where it is good enough or depth has no fewer batches, else
 /// depth; sinks then wait.
 Schedule better_of_two(const Dag& dag) {
@@ -303,9 +263,10 @@ Schedule better_of_two(const Dag& dag) {
 TEST(Planner, AutomaticTakesTheFirstOfTheBest) {
   Random random(8);
   int ties = 0;
-  for (int i = 0; i < 8000; ++i) {  // small graphs, for ties are rare in others
-    const RandomShape shape{8 + Id(random() % 60), 2 + Id(random() % 4), 1 + Id(random() % 3),
-                            1 + Id(random() % 30)};
+  for (int i = 0; i < 8000; ++i) {  // most of them are small, for ties are rare in others
+    RandomShape shape{8 + Id(random() % 60), 2 + Id(random() % 4), 1 + Id(random() % 3),
+                      1 + Id(random() % 30)};
+    if (i % 80 == 0) shape = {300, 8, 3, 1 + Id(random() % 60)};
     const DagBuilder graph = random_graph(shape, random);
     const Schedule expected = better_of_two(graph.dag());
     Planner planner;
@@ -374,15 +335,6 @@ TEST(Planner, ManyTypesInOneCycle) {
             std::min(batches(graph.dag(), Policy::depth), batches(graph.dag(), Policy::agenda)));
 }
 
-TEST(Planner, ChainsTooLongForNarrowCounters) {
-  constexpr Id length = 70'000;
-  DagBuilder graph;
-  Id node = graph.add(0);
-  for (Id i = 1; i < length; ++i) node = graph.add(i % 2, {node});
-  EXPECT_EQ(longest_chains(graph.dag()), (std::vector<Id>{length / 2, length / 2}));
-  EXPECT_EQ(batches(graph.dag(), Policy::automatic), length);
-}
-
 // At the largest number of a narrow counter, signed or not, and on both sides of it.
 TEST(Planner, ChainsAsLongAsCountersReach) {
   for (const Id limit : {32'767u, 65'535u}) {
@@ -410,45 +362,28 @@ TEST(LowerBound, NeverAboveTheOptimum) {
   EXPECT_GE(reached, 270);  // a greedy rule: not always the best, but nearly
 }
 
-/// Three nodes: 0 and 1 of type 0, then 2 of type 1 from both.
-class ValidatorTest : public ::testing::Test {
- protected:
-  ValidatorTest() {
-    graph_.add(0);
-    graph_.add(0);
-    graph_.add(1, {0, 1});
-  }
-
-  std::string fault(std::vector<Id> nodes, std::vector<Id> begin) const {
-    return first_fault(graph_.dag(), Schedule{std::move(nodes), std::move(begin), 0});
-  }
-
-  DagBuilder graph_;
-};
-
-TEST_F(ValidatorTest, AcceptsValidSchedules) {
-  EXPECT_EQ(fault({0, 1, 2}, {0, 2, 3}), "");
-  EXPECT_EQ(fault({1, 0, 2}, {0, 1, 2, 3}), "");
-}
-
-TEST_F(ValidatorTest, FindsFaultsOfTheLimits) {
-  EXPECT_EQ(fault({0, 1}, {0, 2}), "need 3 scheduled nodes; got 2");
-  EXPECT_EQ(fault({0, 1, 2}, {0, 2}), "need batch limits from 0 to 3; got 0 to 2");
-  EXPECT_EQ(fault({0, 1, 2}, {1, 3}), "need batch limits from 0 to 3; got 1 to 3");
-  EXPECT_EQ(fault({0, 1, 2}, {}), "need batch limits from 0 to 3; got none");
-  EXPECT_EQ(fault({0, 1, 2}, {0, 2, 2, 3}), "batch 1 is empty or reversed: it goes from 2 to 2");
-}
-
-TEST_F(ValidatorTest, FindsFaultsOfTheMembers) {
-  EXPECT_EQ(fault({0, 1, 3}, {0, 2, 3}), "batch 1 has node 3 of a graph with 3 nodes");
-  EXPECT_EQ(fault({0, 1, 1}, {0, 2, 3}), "node 1 is in batch 0 and again in batch 1");
-  EXPECT_EQ(fault({0, 1, 2}, {0, 1, 3}), "batch 1 mixes node 1 of type 0 with node 2 of type 1");
-}
-
-TEST_F(ValidatorTest, FindsFaultsOfTheOrder) {
-  EXPECT_EQ(fault({0, 2, 1}, {0, 1, 2, 3}), "node 2 in batch 1 needs node 1, which is in batch 2");
-  DagBuilder chain;
+TEST(Validator, FindsFaults) {
+  DagBuilder graph, chain;
+  graph.add(1, {graph.add(0), graph.add(0)});  // nodes 0 and 1 of type 0, then 2 from both
   chain.add(0, {chain.add(0)});
+  struct Case {
+    std::vector<Id> nodes, begin;
+    std::string fault;
+  };
+  for (const Case& each : std::vector<Case>{
+           {{0, 1, 2}, {0, 2, 3}, ""},
+           {{1, 0, 2}, {0, 1, 2, 3}, ""},
+           {{0, 1}, {0, 2}, "need 3 scheduled nodes; got 2"},
+           {{0, 1, 2}, {0, 2}, "need batch limits from 0 to 3; got 0 to 2"},
+           {{0, 1, 2}, {1, 3}, "need batch limits from 0 to 3; got 1 to 3"},
+           {{0, 1, 2}, {}, "need batch limits from 0 to 3; got none"},
+           {{0, 1, 2}, {0, 2, 2, 3}, "batch 1 is empty or reversed: it goes from 2 to 2"},
+           {{0, 1, 3}, {0, 2, 3}, "batch 1 has node 3 of a graph with 3 nodes"},
+           {{0, 1, 1}, {0, 2, 3}, "node 1 is in batch 0 and again in batch 1"},
+           {{0, 1, 2}, {0, 1, 3}, "batch 1 mixes node 1 of type 0 with node 2 of type 1"},
+           {{0, 2, 1}, {0, 1, 2, 3}, "node 2 in batch 1 needs node 1, which is in batch 2"}}) {
+    EXPECT_EQ(first_fault(graph.dag(), Schedule{each.nodes, each.begin, 0}), each.fault);
+  }
   EXPECT_EQ(first_fault(chain.dag(), Schedule{{0, 1}, {0, 2}, 0}),
             "node 1 in batch 0 needs node 0, which is in batch 0");
 }

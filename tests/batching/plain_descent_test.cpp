@@ -1,12 +1,4 @@
 // Policy descent against its definition, in plain loops.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <random>
-#include <tuple>
-#include <vector>
-
 #include "batching/dag_builder.h"
 #include "batching/planner.h"
 #include "batching/survey.h"
