@@ -1,17 +1,11 @@
 // Under a real limit of address space a training step ends with the right numbers or with an error,
 // and once there is memory again the same objects give the same bits.
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <exception>
-#include <fstream>
-#include <new>
-#include <optional>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/support/known_minibatch.h"
 #include "tests/support/slow_build.h"
 
@@ -51,8 +45,7 @@ struct Step {
 
   Bits run(unsigned threads) {
     if (!batch) {
-      GraphOptions options;
-      options.threads = threads;
+      const GraphOptions options = {.threads = threads};
       batch.emplace(options);
     }
     batch->clear();

@@ -1,16 +1,5 @@
-// Plain values: Dim, Tensor, random numbers, the arena.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
+// Plain values: Dim, Tensor, random numbers.
 #include <set>
-#include <sstream>
-
-#include "dynet_like/core/dim.h"
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/memory.h"
-#include "dynet_like/core/random.h"
-#include "dynet_like/core/tensor.h"
 
 namespace dynet_like {
 namespace {
@@ -210,77 +199,6 @@ TEST(Random, HasTheRightDistributions) {
   std::vector<int> order = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   random.shuffle(order);
   EXPECT_EQ(std::set<int>(order.begin(), order.end()).size(), 10u);
-}
-
-TEST(Arena, NeverMovesAndIsUsedAgain) {
-  Arena arena;
-  float* first = arena.allocate_array<float>(100);
-  std::fill_n(first, 100, 7.0f);
-  const Arena::Mark mark = arena.mark();
-  for (int i = 0; i < 100; ++i) {
-    auto* block = static_cast<std::byte*>(arena.allocate(100000));
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0u);
-    block[99999] = std::byte{1};
-  }
-  EXPECT_EQ(first[99], 7.0f);
-  const std::size_t capacity = arena.capacity(), peak = arena.peak();
-  EXPECT_GE(capacity, 10000000u);
-  arena.rewind(mark);
-  EXPECT_EQ(arena.used(), 448u);
-  arena.reset();
-  for (int i = 0; i < 100; ++i) arena.allocate(100000);
-  EXPECT_EQ(arena.capacity(), capacity);
-  EXPECT_LE(arena.peak(), peak);
-}
-
-// What is in use keeps its bytes, whatever is allocated and given back behind it.
-TEST(Arena, RandomCallsHarmNothing) {
-  struct Piece {
-    std::byte* begin;
-    std::size_t size;
-    std::byte value;
-  };
-  Random random(3);
-  for (int round = 0; round < 20; ++round) {
-    Arena arena;
-    std::vector<Piece> pieces;
-    std::vector<std::pair<Arena::Mark, std::size_t>> marks;  // and how many pieces there were
-    for (int i = 0; i < 200; ++i) {
-      if (random.below(8) == 0) marks.emplace_back(arena.mark(), pieces.size());
-      if (random.below(12) == 0 && !marks.empty()) {
-        const auto [mark, count] = marks.back();
-        for (std::size_t k = 0; k < pieces.size(); ++k) {
-          EXPECT_EQ(arena.bytes_before(mark, pieces[k].begin, 1) > 0, k < count);
-        }
-        arena.rewind(mark);
-        pieces.resize(count);
-        marks.pop_back();
-      }
-      const std::size_t size = 64 * (1 + random.below(random.below(9) == 0 ? 3000 : 200));
-      Piece piece{static_cast<std::byte*>(arena.allocate(size)), size,
-                  static_cast<std::byte>(random.below(256))};
-      std::fill_n(piece.begin, size, piece.value);
-      pieces.push_back(piece);
-      std::size_t used = 0;
-      for (const Piece& each : pieces) {
-        ASSERT_TRUE(each.begin[0] == each.value && each.begin[each.size - 1] == each.value);
-        used += each.size;
-      }
-      EXPECT_EQ(arena.used(), used);
-    }
-  }
-}
-
-TEST(Arena, FillsItsChunksToTheEnd) {
-  for (std::size_t first = 64; first <= 300'000; first += 7 * 64) {
-    Arena arena;
-    arena.allocate(first);
-    const std::size_t capacity = arena.capacity(), left = (capacity - first) / 64 * 64;
-    if (left > 0) arena.allocate(left);
-    EXPECT_EQ(arena.capacity(), capacity) << first;
-    arena.allocate(64);
-    EXPECT_GT(arena.capacity(), capacity) << first;
-  }
 }
 
 TEST(Memory, SaysWhatIsMissing) {

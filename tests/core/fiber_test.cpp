@@ -1,17 +1,6 @@
 // Fibers: stopping and going on, exceptions, guard pages.
 #include "dynet_like/core/fiber.h"
 
-#include <gtest/gtest.h>
-
-#include <exception>
-#include <functional>
-#include <limits>
-#include <memory>
-#include <new>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
 namespace dynet_like {
 namespace {
 

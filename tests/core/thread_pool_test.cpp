@@ -1,20 +1,13 @@
 // ThreadPool: every part runs once, exceptions reach the caller, waiting threads wake up, and
 // threads that the system refuses are an error.
-#include "dynet_like/core/thread_pool.h"
-
 #include <dlfcn.h>
-#include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <set>
-#include <stdexcept>
 #include <thread>
-#include <vector>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/message_of.h"
 
 namespace {

@@ -1,16 +1,6 @@
 // A timeline by itself: scopes, threads, what bounds it, and its file.
-#include "dynet_like/core/timeline.h"
-
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <string>
 #include <thread>
-#include <vector>
 
-#include "dynet_like/core/errors.h"
 #include "dynet_like/core/timeline_track.h"
 #include "tests/support/timeline_events.h"
 

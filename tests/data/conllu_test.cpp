@@ -1,17 +1,9 @@
 // CoNLL-U: what is read, the same bytes again, errors, trees, and the real treebank.
 #include "nn/data/conllu.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdio>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <set>
-#include <sstream>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/random.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
 

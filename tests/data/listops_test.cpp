@@ -1,13 +1,8 @@
 // ListOps: values of operators, the file format and its errors, the official data.
 #include "nn/data/listops.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
 #include <unordered_set>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/file_errors.h"
 
 namespace dynet_like::nn {
@@ -15,7 +10,7 @@ namespace {
 
 constexpr char kListOps[] = "9\t( ( ( [MAX 2 ) 9 ) ] )";
 
-Tree parse(const std::string& line, const ListOpsFileOptions& options = {}) {
+Tree parse_list(const std::string& line, const ListOpsFileOptions& options = {}) {
   return parse_listops(line, "listops.tsv", 7, options);
 }
 
@@ -38,11 +33,11 @@ Tree fold(const std::string& tokens) {
 
 void expect_listops_error(const std::string& line, std::size_t column, const std::string& part,
                           const ListOpsFileOptions& options = {}) {
-  expect_file_error([&] { parse(line, options); }, 7, column, part);
+  expect_file_error([&] { parse_list(line, options); }, 7, column, part);
 }
 
 TEST(ListOps, LabelsCompleteExpressionsOnly) {
-  const Tree tree = parse(kListOps);
+  const Tree tree = parse_list(kListOps);
   EXPECT_EQ(tree.words(), (std::vector<std::string>{"[MAX", "2", "9", "]"}));
   std::vector<std::int32_t> labels;
   for (const Tree::Node& node : tree.nodes()) labels.push_back(node.label);
@@ -51,7 +46,7 @@ TEST(ListOps, LabelsCompleteExpressionsOnly) {
   EXPECT_EQ(listops_string(tree), kListOps + 2);
   EXPECT_EQ(count_operators(tree), 1u);
   EXPECT_EQ(listops_depth(tree), 2u);
-  const Tree digit = parse("7\t7\r");
+  const Tree digit = parse_list("7\t7\r");
   EXPECT_EQ(digit.size(), 1u);
   EXPECT_EQ(digit.label(0), 7);
   EXPECT_EQ(count_operators(digit), 0u);
@@ -107,7 +102,7 @@ TEST(ListOps, RejectsBadLabels) {
   expect_listops_error("", 0, "tab");
   expect_listops_error("8\t( ( ( [MAX 2 ) 9 ) ] )", 1, "expression, 9,");
   const ListOpsFileOptions unchecked = {.check_values = false, .max_depth = 9, .limits = {}};
-  const Tree tree = parse("8\t( ( ( [MAX 2 ) 9 ) ] )", unchecked);
+  const Tree tree = parse_list("8\t( ( ( [MAX 2 ) 9 ) ] )", unchecked);
   EXPECT_EQ(tree.label(tree.root()), 8);
   EXPECT_EQ(evaluate_listops(tree), 9);
 }
@@ -139,7 +134,7 @@ TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
   for (std::size_t i = 0; i < kOperators; ++i) text += " ) ] )";
   const ListOpsFileOptions deep = {
       .check_values = true, .max_depth = 2 * kOperators, .limits = {1 << 24, 1 << 24}};
-  const Tree tree = parse(text, deep);
+  const Tree tree = parse_list(text, deep);
   EXPECT_EQ(tree.depth(), 2 * kOperators + 1);
   EXPECT_EQ(listops_depth(tree), kOperators + 1);
   EXPECT_EQ(listops_string(tree), text.substr(2));

@@ -1,14 +1,6 @@
 // Minibatches: every sample once, sizes together, the same for the same seed.
 #include "nn/data/minibatches.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <limits>
-#include <numeric>
-
-#include "dynet_like/core/errors.h"
-
 namespace dynet_like::nn {
 namespace {
 

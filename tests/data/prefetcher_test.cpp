@@ -1,16 +1,8 @@
 // Prefetching: the order, how far ahead, errors, an early end, and going on within an epoch.
 #include "nn/data/prefetcher.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
 #include <chrono>
-#include <memory>
-#include <numeric>
-#include <stdexcept>
-#include <vector>
 
-#include "dynet_like/core/random.h"
 #include "nn/data/minibatches.h"
 #include "tests/support/message_of.h"
 

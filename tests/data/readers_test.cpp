@@ -1,14 +1,4 @@
 // What all readers of text have in common: limits, files that are not there, byte order marks.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <functional>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include "dynet_like/core/counted.h"
-#include "dynet_like/core/errors.h"
 #include "nn/data/conllu.h"
 #include "nn/data/listops.h"
 #include "nn/data/penn_trees.h"

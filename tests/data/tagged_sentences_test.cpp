@@ -1,20 +1,16 @@
 // Readers of tagged sentences: both formats, their errors, and the real data sets.
 #include "nn/data/tagged_sentences.h"
 
-#include <gtest/gtest.h>
-
 #include <set>
-#include <sstream>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/file_errors.h"
 
 namespace dynet_like::nn {
 namespace {
 
-using Sentences = std::vector<TaggedSentence>;
+using TaggedSentences = std::vector<TaggedSentence>;
 
-Sentences columns(const std::string& text, const TaggedColumns& columns = {}) {
+TaggedSentences columns(const std::string& text, const TaggedColumns& columns = {}) {
   return read_columns(TextSource::of(text, "file"), columns);
 }
 
@@ -28,8 +24,9 @@ TEST(ConlluTagsTest, AreFormsAndTags) {
       "# text = We don't\n1\tWe\twe\tPRON\t_\t_\t2\tnsubj\t_\t_\n"
       "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n2\tdo\tdo\tAUX\t_\t_\t0\troot\t_\t_\n"
       "3\tn't\tnot\tPART\t_\t_\t2\tadvmod\t_\t_\n\n1\t10 000\t_\tNUM\t_\t_\t_\t_\t_\t_\n");
-  EXPECT_EQ(read_conllu_tags({stream, "file"}),
-            (Sentences{{{"We", "do", "n't"}, {"PRON", "AUX", "PART"}}, {{"10 000"}, {"NUM"}}}));
+  EXPECT_EQ(
+      read_conllu_tags({stream, "file"}),
+      (TaggedSentences{{{"We", "do", "n't"}, {"PRON", "AUX", "PART"}}, {{"10 000"}, {"NUM"}}}));
   EXPECT_THROW(read_conllu_tags({stream, "file"}), FileError) << "nothing is left";
 }
 
@@ -41,7 +38,7 @@ TEST(ConlluPlusTest, HasItsColumnsByName) {
     return read_conllu_plus(TextSource::of(text, "file"), tag);
   };
   EXPECT_EQ(read(text, "PARSEME:MWE"),
-            (Sentences{{{"Let", "'s"}, {"1:VID", "*"}}, {{"go"}, {"1"}}}));
+            (TaggedSentences{{{"Let", "'s"}, {"1:VID", "*"}}, {{"go"}, {"1"}}}));
   EXPECT_EQ(read(text, "UPOS").front().tags, (std::vector<std::string>{"VERB", "PRON"}));
   expect_file_error([&] { read(text, "NE"); }, 1, 0, "need a column \"NE\"; got none");
   expect_file_error([&] { read("1\tgo\tVERB\n", "UPOS"); }, 1, 0, "need the names of columns");
@@ -52,15 +49,15 @@ TEST(ConlluPlusTest, HasItsColumnsByName) {
 }
 
 TEST(TaggedSentencesTest, HaveAsManyWordsAsTheirSizesSay) {
-  const Sentences sentences = {{{"a", "b"}, {"X", "Y"}}, {}, {{"c"}, {"X"}}};
+  const TaggedSentences sentences = {{{"a", "b"}, {"X", "Y"}}, {}, {{"c"}, {"X"}}};
   EXPECT_EQ(sizes_of(sentences), (std::vector<std::uint32_t>{2, 0, 1}));
 }
 
 TEST(ColumnsTest, ReadsWordsAndTags) {
-  EXPECT_EQ(
-      columns("Ann\tB-person\nLee\tI-person\n\t\nsaw\tO\n \t \n\n\n#\tO\n"),
-      (Sentences{{{"Ann", "Lee"}, {"B-person", "I-person"}}, {{"saw"}, {"O"}}, {{"#"}, {"O"}}}));
-  EXPECT_EQ(columns("a b\tX\r\n\t\r\nc\tY"), (Sentences{{{"a b"}, {"X"}}, {{"c"}, {"Y"}}}));
+  EXPECT_EQ(columns("Ann\tB-person\nLee\tI-person\n\t\nsaw\tO\n \t \n\n\n#\tO\n"),
+            (TaggedSentences{
+                {{"Ann", "Lee"}, {"B-person", "I-person"}}, {{"saw"}, {"O"}}, {{"#"}, {"O"}}}));
+  EXPECT_EQ(columns("a b\tX\r\n\t\r\nc\tY"), (TaggedSentences{{{"a b"}, {"X"}}, {{"c"}, {"Y"}}}));
 }
 
 TEST(ColumnsTest, Errors) {
@@ -75,8 +72,9 @@ TEST(ColumnsTest, ReadsConll2003) {
   const std::string text =
       "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n. . O O\n"
       "-DOCSTART- -X- O O\n#1 CD  B-NP\tO \n";
-  EXPECT_EQ(columns(text, kConll2003),
-            (Sentences{{{"EU", "rejects"}, {"B-ORG", "O"}}, {{"."}, {"O"}}, {{"#1"}, {"O"}}}));
+  EXPECT_EQ(
+      columns(text, kConll2003),
+      (TaggedSentences{{{"EU", "rejects"}, {"B-ORG", "O"}}, {{"."}, {"O"}}, {{"#1"}, {"O"}}}));
   EXPECT_EQ(columns(text, {.count = 0, .word = 3, .tag = 1, .by_spaces = true})[0],
             (TaggedSentence{{"O"}, {"-X-"}}))
       << "the mark is one in the column of words only";
@@ -99,7 +97,7 @@ TEST(ColumnsTest, ReadsConll2003) {
 }
 
 TEST(ColumnsTest, MarksOfDocumentsMayLackColumns) {
-  const Sentences two = {{{"a"}, {"X"}}, {{"b"}, {"Y"}}};
+  const TaggedSentences two = {{{"a"}, {"X"}}, {{"b"}, {"Y"}}};
   const TaggedColumns any = {.count = 0, .by_spaces = true};
   for (const std::string mark : {"-DOCSTART-", "-DOCSTART- O", " -DOCSTART-\t-X- -X- O "}) {
     EXPECT_EQ(columns(mark + "\na X 1\n" + mark + "\nb Y 2\n", any), two) << mark;
@@ -119,18 +117,18 @@ TEST(ColumnsTest, MarksOfDocumentsMayLackColumns) {
 TEST(ColumnsTest, ReadsSeveralColumnsBetweenTabs) {
   const TaggedColumns four = {.count = 4, .word = 1, .tag = 3};
   EXPECT_EQ(columns("1\tNew York\t\tB\n2\tis\tVBZ\tO\n", four),
-            (Sentences{{{"New York", "is"}, {"B", "O"}}}));
+            (TaggedSentences{{{"New York", "is"}, {"B", "O"}}}));
   expect_error("1\ta\tX\tO\n2\tb\tX\n", 2, 0, "need 4 columns with tabs between them; got 3", four);
   expect_error("1\ta\tX\t\n", 1, 7, "need a tag", four);
   expect_error("1\t\tX\tO\n", 1, 3, "need a word", four);
   const TaggedColumns any = {.count = 0};
-  EXPECT_EQ(columns("a\tX\t1\nb\tY\t\n", any), (Sentences{{{"a", "b"}, {"X", "Y"}}}));
+  EXPECT_EQ(columns("a\tX\t1\nb\tY\t\n", any), (TaggedSentences{{{"a", "b"}, {"X", "Y"}}}));
   expect_error("a\tX\t1\nb\tY\n", 2, 0, "need 3 columns with tabs between them; got 2", any);
 }
 
 TEST(ColumnsTest, CommentsAreInFrontOfSentences) {
   const std::string text = "# id 1\tx\ty\n#\tO\n\n# id 2\na\tO\n#\tB\n\n#only\n";
-  EXPECT_EQ(columns(text, {.comments = true}), (Sentences{{{"a", "#"}, {"O", "B"}}}));
+  EXPECT_EQ(columns(text, {.comments = true}), (TaggedSentences{{{"a", "#"}, {"O", "B"}}}));
   expect_error(text, 1, 0, "need 2 columns with tabs between them; got 3");
 }
 
@@ -138,7 +136,7 @@ TEST(ColumnsTest, MalformedLinesMayBeSkipped) {
   std::uint64_t skipped = 5;
   const TaggedColumns lenient = {.skipped_lines = &skipped};
   EXPECT_EQ(columns("a\tX\nb\nc\tY\n\nd\t\n\te\nf\tX\tY\ng\tZ\n", lenient),
-            (Sentences{{{"a", "c"}, {"X", "Y"}}, {{"g"}, {"Z"}}}));
+            (TaggedSentences{{{"a", "c"}, {"X", "Y"}}, {{"g"}, {"Z"}}}));
   EXPECT_EQ(skipped, 9u);
   expect_error("a\n", 0, 0, "need at least one sentence; got none", lenient);
   EXPECT_EQ(skipped, 10u);
@@ -148,11 +146,11 @@ TEST(ColumnsTest, MalformedLinesMayBeSkipped) {
 }
 
 /// The number of sentences and words, and all tags.
-struct Counts {
+struct TagCounts {
   std::size_t sentences = 0, words = 0, entities = 0;
   std::set<std::string> tags;
 
-  explicit Counts(const Sentences& read) : sentences(read.size()) {
+  explicit TagCounts(const TaggedSentences& read) : sentences(read.size()) {
     for (const TaggedSentence& sentence : read) {
       words += sentence.words.size();
       tags.insert(sentence.tags.begin(), sentence.tags.end());
@@ -167,12 +165,12 @@ TEST(RealDataTest, EmergingEntitiesHaveThePublishedCounts) {
   if (train.empty() || test.empty()) {
     GTEST_SKIP() << "needs wnut17 in the folder that DYNET_LIKE_DATA names";
   }
-  const Counts counts(read_columns(train));
+  const TagCounts counts(read_columns(train));
   EXPECT_EQ(counts.sentences, 3394u);
   EXPECT_EQ(counts.words, 62730u);
   EXPECT_EQ(counts.entities, 1975u);
   EXPECT_EQ(counts.tags.size(), 13u);
-  const Counts tested(read_columns(test));
+  const TagCounts tested(read_columns(test));
   EXPECT_EQ(tested.sentences, 1287u);
   EXPECT_EQ(tested.entities, 1079u);
 }

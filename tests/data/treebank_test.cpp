@@ -1,12 +1,6 @@
 // Sentiment trees: the flat tree, the bracket format and its errors, and the real treebank.
 #include "nn/data/treebank.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <sstream>
-
-#include "dynet_like/core/errors.h"
 #include "nn/data/splits.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"

@@ -1,17 +1,9 @@
-// Vocabularies: ids, counts, freezing, trimming, and files good and bad.
-#include "nn/data/vocabulary.h"
-
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
+// Vocabularies: ids, counts, freezing, trimming, files good and bad, and words of one source.
 #include <set>
-#include <optional>
-#include <tuple>
-#include <utility>
 
-#include "dynet_like/core/errors.h"
 #include "dynet_like/io/safetensors.h"
+#include "nn/data/source_vocabulary.h"
+#include "nn/data/vocabulary.h"
 #include "tests/support/damaged_files.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
@@ -366,6 +358,44 @@ TEST_F(VocabularyFile, IsTextForTheMetadataOfAModel) {
     EXPECT_NE(text.find(readable), std::string::npos) << readable;
   }
   EXPECT_NE(text.find("\n\\xed\\xa0\\xbf\t1\n"), std::string::npos);  // a surrogate
+}
+
+using WordList = std::vector<std::string>;
+
+TEST(SourceVocabularyTest, OwnWordsFollowThoseOfTheVocabulary) {
+  Vocabulary vocabulary;
+  const std::uint32_t unknown = vocabulary.set_unknown("<unk>");
+  vocabulary.add_all(WordList{"the", "cat"});
+  vocabulary.freeze();
+  const SourceVocabulary words(vocabulary, WordList{"the", "ocelot", "met", "ocelot"});
+  EXPECT_EQ(words.source(), (std::vector<std::uint32_t>{1, 3, 4, 3}));
+  EXPECT_EQ(words.size(), 5u);
+  EXPECT_EQ(words.id("cat"), 2u);
+  EXPECT_EQ(words.id("met"), 4u);
+  EXPECT_EQ(words.id("lynx"), unknown);
+  EXPECT_EQ(words.word(2), "cat");
+  EXPECT_EQ(words.word(3), "ocelot");
+  EXPECT_EQ(words.row(2), 2u);
+  EXPECT_EQ(words.row(3), unknown);
+  EXPECT_THROW(words.word(5), UsageError);
+  EXPECT_EQ(vocabulary.size(), 3u);
+}
+
+TEST(SourceVocabularyTest, NormalisesWhereTheVocabularyDoes) {
+  Vocabulary vocabulary({.lower_case = true});
+  vocabulary.add("cat");
+  const SourceVocabulary words(vocabulary, WordList{"Cat", "Ocelot"});
+  EXPECT_EQ(words.source(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(words.word(1), "Ocelot");
+}
+
+TEST(SourceVocabularyTest, NeedsAnUnknownWordForOthers) {
+  Vocabulary vocabulary;
+  vocabulary.add("cat");
+  const SourceVocabulary words(vocabulary, WordList{"ocelot"});
+  EXPECT_THROW(words.id("lynx"), UsageError);
+  EXPECT_THROW(words.row(1), UsageError);
+  EXPECT_THROW(SourceVocabulary(vocabulary, WordList{""}), UsageError);
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <clocale>
 #include <cwctype>
 
-#include <gtest/gtest.h>
-
 #include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {

@@ -1,20 +1,6 @@
 // Word vectors: the formats of word2vec and GloVe, files good and bad, tables.
 #include "nn/data/word_vectors.h"
 
-#include <gtest/gtest.h>
-
-#include <bit>
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <sstream>
-#include <utility>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/random.h"
-#include "dynet_like/params/parameter_collection.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"

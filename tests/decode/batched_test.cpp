@@ -1,9 +1,5 @@
 // What is fast finds what is plain: greedy search what a beam of 1 finds, batched steps what the
 // steps of one hypothesis find.
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/decode/decoders.h"
 #include "tests/support/message_of.h"
 

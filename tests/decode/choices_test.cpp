@@ -1,12 +1,4 @@
 // The choices of a search, against a sort of all of them.
-#include "nn/decode/choices.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <limits>
-
-#include "dynet_like/core/errors.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {

@@ -1,12 +1,5 @@
 // Pointer-generators (See et al. 2017) decode sources of different lengths together, in few batches
 // per wave, and learn to copy.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 
 namespace dynet_like::nn {
 namespace {

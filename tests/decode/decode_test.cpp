@@ -1,14 +1,4 @@
 // Greedy, beam search and sampling: against an enumeration of all hypotheses.
-#include "nn/decode/decode.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/decode/decoders.h"
 #include "tests/support/message_of.h"
 

@@ -2,18 +2,6 @@
 // hypotheses that they have.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <utility>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
-
 namespace dynet_like::nn {
 
 using Actions = std::vector<unsigned>;

@@ -1,15 +1,7 @@
 // Searches where scores of -infinity forbid much, all but one action, the end or everything:
 // against an enumeration of all hypotheses.
-#include "nn/decode/decode.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <set>
 
-#include "dynet_like/dynet_like.h"
 #include "tests/decode/decoders.h"
 
 namespace dynet_like::nn {

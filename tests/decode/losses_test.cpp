@@ -1,12 +1,4 @@
 // Teacher forcing: the losses of given actions.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 
 namespace dynet_like::testing {
 namespace {

@@ -1,10 +1,4 @@
 // Searches give back the memory of what no later step reads, and find the same.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/decode/decoders.h"
 
 namespace dynet_like::nn {

@@ -1,13 +1,5 @@
 // Word-synchronous beam search: a generative parser with random weights, beside the algorithm
 // written down plainly, which computes the scores of every hypothesis from the beginning.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <utility>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,12 +1,5 @@
 // Every device that there is does what a device does; where there is none but the CPU, that is
 // said.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like {
@@ -70,9 +63,7 @@ Floats loss_and_gradient(const std::shared_ptr<Device>& device) {
   ParameterCollection model(1, DType::f32, device);
   const Parameter w =
       model.add_parameters({2, 3}, ParameterInitFromVector({0.1f, -0.2f, 0.3f, 0.4f, -0.5f, 0.6f}));
-  GraphOptions options;
-  options.device = device;
-  Minibatch batch(options);
+  Minibatch batch({.device = device});
   for (const float x : {0.5f, 1.0f, 2.0f}) {
     ComputationGraph& graph = batch.new_graph();
     batch.add_loss(

@@ -2,13 +2,6 @@
 // instruction set and at every size around the width of vectors.
 #include "dynet_like/device/cpu/digest.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
-#include "dynet_like/core/random.h"
 #include "tests/support/targets.h"
 
 namespace dynet_like::detail {

@@ -2,14 +2,8 @@
 // vectors, on every instruction set. An item has the bytes that it has alone, whether the items of
 // a batch lie one behind the other or apart, and nothing beside an item is read or written: each
 // lies against a page that may not be touched.
-#include <gtest/gtest.h>
-
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <functional>
-#include <map>
-#include <memory>
 
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/ops/cases.h"

@@ -1,9 +1,4 @@
 // Packed copies: made once per version, when they pay, for every part of a value.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <vector>
-
 #include "dynet_like/device/packed_matrices.h"
 
 namespace dynet_like {

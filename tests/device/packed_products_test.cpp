@@ -1,9 +1,4 @@
 // Products and sums of outer products against plain chains, bit for bit, on every instruction set.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
 #include "tests/ops/cases.h"
 #include "tests/support/slow_build.h"
 

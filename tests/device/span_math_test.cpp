@@ -1,10 +1,5 @@
 // Functions of spans for kernels of one's own: values of the operations of these names, the same
 // bits wherever an element stands, on every instruction set.
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "dynet_like/core/errors.h"
 #include "dynet_like/device/span_math.h"
 #include "tests/support/message_of.h"
 #include "tests/support/targets.h"

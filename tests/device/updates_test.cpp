@@ -1,17 +1,5 @@
 // The passes over parameters against plain loops, to the bit, on every instruction set and at every
 // size around the width of vectors.
-#include "dynet_like/device/updates.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <span>
-#include <vector>
-
-#include "dynet_like/core/random.h"
 #include "tests/support/targets.h"
 
 namespace dynet_like {

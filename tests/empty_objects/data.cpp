@@ -1,13 +1,8 @@
 // Files in memory, readers of data and what they give, and what turns raw text into CoNLL-U.
-#include <sstream>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/io/npz.h"
 #include "dynet_like/io/safetensors.h"
 #include "nn/data.h"
 #include "nn/pipeline/pipeline.h"
-#include "nn/structures.h"
-#include "nn/text/tokenizer.h"
 #include "tests/empty_objects/types.h"
 
 namespace dynet_like {

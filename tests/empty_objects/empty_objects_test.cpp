@@ -1,6 +1,4 @@
 // Every class that a public header declares: its objects are used when they have nothing in them.
-#include <vector>
-
 #include "tests/empty_objects/types.h"
 #include "tests/support/layer_cases.h"
 #include "tests/support/source_text.h"

@@ -1,7 +1,4 @@
 // Graphs, expressions, recursions, shapes, and what runs them.
-#include <sstream>
-
-#include "dynet_like/dynet_like.h"
 #include "dynet_like/graph/formula_op.h"
 #include "tests/empty_objects/types.h"
 

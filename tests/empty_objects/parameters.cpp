@@ -2,7 +2,6 @@
 #include "dynet_like/distributed/gradient_exchange.h"
 #include "dynet_like/distributed/parameter_server.h"
 #include "dynet_like/distributed/shards.h"
-#include "dynet_like/dynet_like.h"
 #include "tests/empty_objects/types.h"
 
 namespace dynet_like {

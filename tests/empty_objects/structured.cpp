@@ -1,8 +1,5 @@
 // Structured outputs, and searches for them.
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "nn/structured/arc_scores.h"
-#include "nn/structured/label_chain.h"
 #include "nn/structured/span_chart.h"
 #include "nn/structured/span_scores.h"
 #include "tests/empty_objects/types.h"

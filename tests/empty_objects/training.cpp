@@ -1,5 +1,4 @@
 // What a training loop is made of.
-#include "dynet_like/dynet_like.h"
 #include "nn/train.h"
 #include "nn/train/best_model.h"
 #include "nn/train/checkpoints.h"

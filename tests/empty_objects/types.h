@@ -4,12 +4,8 @@
 #include <cxxabi.h>
 
 #include <cstdlib>
-#include <memory>
 #include <set>
-#include <string>
-#include <type_traits>
 #include <typeinfo>
-#include <utility>
 
 #include "tests/support/attempt.h"
 

@@ -6,11 +6,6 @@
 #include <dynet/expr.h>
 #include <dynet/lstm.h>
 #include <dynet/training.h>
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <optional>
-#include <vector>
 
 #include "tests/support/device_memory.h"
 

@@ -1,17 +1,8 @@
 // Allocations that can be told to fail: operator_new.cpp takes memory from here.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
 #include <cstdlib>
-#include <exception>
-#include <new>
-#include <string>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::failing {

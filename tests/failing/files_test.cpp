@@ -1,30 +1,17 @@
 // Allocations of a save or a load fail: the file or the model stays as it was.
 #include "tests/failing/failing_allocations.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "dynet_like/io/text_model.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like {
 namespace {
-
-namespace fs = std::filesystem;
 
 using failing::fail_allocations;
 using failing::Outcome;
 
 // A model in training, with all that a checkpoint may hold.
-struct Training {
-  explicit Training(std::uint64_t seed = 1) : model(seed), random(seed) {
+struct SavedTraining {
+  explicit SavedTraining(std::uint64_t seed = 1) : model(seed), random(seed) {
     trainer.sparse_updates = SparseUpdates::exact;
     trainer.exponential_moving_average(0.9f);
   }
@@ -59,39 +46,24 @@ struct Training {
   AdamTrainer trainer{model, 0.1f};
 };
 
-class FailingFiles : public ::testing::Test {
+class FailingFiles : public FolderTest {
  protected:
-  FailingFiles() {
-    std::string pattern = (fs::temp_directory_path() / "failing_files_XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    trained.train(3);
-  }
-  ~FailingFiles() override { fs::remove_all(folder); }
-
-  fs::path path() const { return folder / "model"; }
-  std::string content() const {
-    std::ifstream stream(path(), std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  std::size_t files() const {
-    return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
-  }
+  FailingFiles() { trained.train(3); }
 
   // The file is the old one or the new one, and no other is left.
   template <class Save>
   void expect_whole_files(const Save& save) {
     save(trained);
-    const std::string after = content();
-    Training other(2);
+    const std::string after = contents();
+    SavedTraining other(2);
     save(other);
-    const std::string before = content();
+    const std::string before = contents();
     const std::size_t allocations =
         fail_allocations([] { return std::make_unique<int>(); }, [&](int&) { save(trained); },
                          [&](int&, const Outcome& outcome) {
-                           EXPECT_EQ(files(), 1u);
-                           EXPECT_TRUE(content() == (outcome.threw ? before : after));
-                           std::ofstream(path(), std::ios::binary) << before;
+                           EXPECT_EQ(files(), 1);
+                           EXPECT_TRUE(contents() == (outcome.threw ? before : after));
+                           write(before);
                          });
     EXPECT_GT(allocations, 10u);
   }
@@ -101,7 +73,7 @@ class FailingFiles : public ::testing::Test {
   void expect_whole_models(const Save& save, const Load& load) {
     save(trained);
     const auto make_world = [] {
-      auto training = std::make_unique<Training>(2);
+      auto training = std::make_unique<SavedTraining>(2);
       training->train(2);
       return training;
     };
@@ -110,7 +82,7 @@ class FailingFiles : public ::testing::Test {
     load(*loaded);
     const std::vector<std::byte> after = loaded->bytes();
     const std::size_t allocations =
-        fail_allocations(make_world, load, [&](Training& training, const Outcome& outcome) {
+        fail_allocations(make_world, load, [&](SavedTraining& training, const Outcome& outcome) {
           EXPECT_EQ(training.bytes(), outcome.threw ? before : after);
           load(training);
           EXPECT_EQ(training.bytes(), after);
@@ -118,38 +90,40 @@ class FailingFiles : public ::testing::Test {
     EXPECT_GT(allocations, 10u);
   }
 
-  fs::path folder;
-  Training trained;
+  SavedTraining trained;
 };
 
 const Metadata kMetadata = {{"epoch", "3"}, {"a key of some length", "and a value of some length"}};
 
 TEST_F(FailingFiles, OfParameters) {
-  const auto save = [&](Training& training) { save_parameters(path(), training.model, kMetadata); };
+  const auto save = [&](SavedTraining& training) {
+    save_parameters(path(), training.model, kMetadata);
+  };
   expect_whole_files(save);
-  expect_whole_models(save, [&](Training& training) { load_parameters(path(), training.model); });
+  expect_whole_models(save,
+                      [&](SavedTraining& training) { load_parameters(path(), training.model); });
 }
 
 TEST_F(FailingFiles, OfArrays) {
-  const auto save = [&](Training& training) { save_npz(path(), training.model); };
+  const auto save = [&](SavedTraining& training) { save_npz(path(), training.model); };
   expect_whole_files(save);
-  expect_whole_models(save, [&](Training& training) { load_npz(path(), training.model); });
+  expect_whole_models(save, [&](SavedTraining& training) { load_npz(path(), training.model); });
 }
 
 TEST_F(FailingFiles, OfCheckpoints) {
-  const auto save = [&](Training& training) {
+  const auto save = [&](SavedTraining& training) {
     save_checkpoint(path(), training.model, training.trainer, training.random, kMetadata);
   };
   expect_whole_files(save);
-  expect_whole_models(save, [&](Training& training) {
+  expect_whole_models(save, [&](SavedTraining& training) {
     load_checkpoint(path(), training.model, training.trainer, training.random);
   });
 }
 
 TEST_F(FailingFiles, OfTextModels) {
-  const auto save = [&](Training& training) { save_text_model(path(), training.model); };
+  const auto save = [&](SavedTraining& training) { save_text_model(path(), training.model); };
   expect_whole_files(save);
-  expect_whole_models(save, [&](Training& training) {
+  expect_whole_models(save, [&](SavedTraining& training) {
     Gradients gradients;
     load_text_model(path(), training.model, {}, &gradients);
   });

@@ -1,14 +1,4 @@
 // What a step of a long run allocates: as much as the one after few steps, however many there were.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "dynet_like/tape/tape.h"
-#include "nn/nn.h"
 #include "tests/failing/failing_allocations.h"
 
 namespace dynet_like {

@@ -1,7 +1,5 @@
 // Replaces operator new by one that can be told to fail, for this whole program.
-#include <cstddef>
 #include <cstdlib>
-#include <new>
 
 #include "tests/failing/failing_allocations.h"
 

@@ -1,9 +1,5 @@
 // Allocations of random programs of recursions and cells fail: after `clear` the same minibatch and
 // functions give the same bits.
-#include <gtest/gtest.h>
-
-#include <memory>
-
 #include "tests/failing/failing_allocations.h"
 #include "tests/support/random_program.h"
 

@@ -2,15 +2,6 @@
 // objects go on as if nothing had happened.
 #include "tests/failing/failing_allocations.h"
 
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {

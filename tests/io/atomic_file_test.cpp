@@ -1,7 +1,6 @@
 // Files that appear whole or not at all, and what killed programs leave.
 #include "dynet_like/io/atomic_file.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -9,14 +8,8 @@
 
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "dynet_like/core/errors.h"
 #include "tests/support/folder_test.h"
 
 namespace {

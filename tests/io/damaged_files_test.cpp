@@ -1,16 +1,4 @@
 // Damaged models, checkpoints and arrays: no bit changes what is read.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <fstream>
-#include <memory>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "dynet_like/io/checkpoint.h"
-#include "dynet_like/io/model_file.h"
 #include "dynet_like/io/npz.h"
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/damaged_files.h"

@@ -1,18 +1,11 @@
 // FolderLock: one holder at a time, in this process or another, and none after a process was
 // killed.
-#include <atomic>
 #include <csignal>
-#include <filesystem>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
 #include "dynet_like/io/folder_lock.h"
 #include "tests/support/message_of.h"
 

@@ -1,16 +1,6 @@
 // Loading what a file has of a model that has changed, with a report of the rest.
-#include <filesystem>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/io/checkpoint.h"
-#include "dynet_like/io/model_file.h"
 #include "dynet_like/io/npz.h"
 #include "dynet_like/io/safetensors.h"
-#include "dynet_like/train/trainers.h"
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
 

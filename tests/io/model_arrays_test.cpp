@@ -1,21 +1,6 @@
 // Models as numpy's arrays, single tensors of files, and models in Python and back.
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/graph/minibatch.h"
-#include "dynet_like/io/checkpoint.h"
-#include "dynet_like/io/model_file.h"
 #include "dynet_like/io/npz.h"
 #include "dynet_like/io/safetensors.h"
-#include "dynet_like/ops/ops.h"
-#include "dynet_like/train/trainers.h"
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
 #include "tests/support/python.h"

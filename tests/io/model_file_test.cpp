@@ -5,22 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <limits>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/io/checkpoint.h"
-#include "dynet_like/io/model_file.h"
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"

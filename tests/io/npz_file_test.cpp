@@ -1,15 +1,8 @@
 // Files of numpy: round trips, what numpy itself reads and writes, damaged and hostile files.
 #include "dynet_like/io/npz.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <filesystem>
-#include <limits>
 #include <set>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/random.h"
 #include "tests/io/tensor_bytes.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"

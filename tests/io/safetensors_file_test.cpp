@@ -6,22 +6,8 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <map>
-#include <optional>
 #include <ostream>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
 #include "dynet_like/io/safetensors.h"
 #include "tests/io/tensor_bytes.h"
 #include "tests/support/python.h"

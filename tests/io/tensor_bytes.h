@@ -1,11 +1,6 @@
 // Numbers as the bytes of a tensor in a file, and back.
 #pragma once
 
-#include <cstddef>
-#include <cstring>
-#include <span>
-#include <vector>
-
 #include "dynet_like/io/tensor_entries.h"
 
 namespace dynet_like {

@@ -1,23 +1,7 @@
-// DyNet's text model files: what is read and written, byte for byte, and what is refused and where.
-#include "dynet_like/io/text_model_file.h"
-
-#include <gtest/gtest.h>
-
-#include <bit>
-#include <cmath>
-#include <cstdint>
+// DyNet's text model files: what is read and written, byte for byte, keys, and what is refused.
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <limits>
-#include <sstream>
-#include <string>
-#include <vector>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/random.h"
-#include "dynet_like/io/text_model.h"
+#include "dynet_like/io/text_model_file.h"
 #include "tests/support/device_memory.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
@@ -327,12 +311,13 @@ TEST_F(TextModelTest, AppendsOrLeavesTheOldFile) {
 }
 
 // What load_text_model and save_text_model do with collections.
-struct Model {
+struct KeyedModel {
   ParameterCollection all, encoder;
   Parameter w, bias, inner;
   LookupParameter words, tags;
 
-  explicit Model(std::uint64_t seed, DType dtype = DType::f32) : all(seed, dtype), encoder(all) {
+  explicit KeyedModel(std::uint64_t seed, DType dtype = DType::f32)
+      : all(seed, dtype), encoder(all) {
     words = all.add_lookup_parameters(4, {3}, "words");
     w = all.add_parameters({2, 3}, "W");
     encoder = all.add_subcollection("encoder");
@@ -350,8 +335,8 @@ struct Model {
 
 TEST_F(TextModelTest, CollectionsComeBack) {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    const Model saved(1, dtype);
-    Model loaded(2, dtype);
+    const KeyedModel saved(1, dtype);
+    KeyedModel loaded(2, dtype);
     save_text_model(path(), saved.all);
     const std::uint64_t version = loaded.w.get_storage().values.version();
     load_text_model(path(), loaded.all);
@@ -361,7 +346,7 @@ TEST_F(TextModelTest, CollectionsComeBack) {
 }
 
 TEST_F(TextModelTest, CollectionsAreWrittenInDyNetsOrder) {
-  save_text_model(path(), Model(1).all);
+  save_text_model(path(), KeyedModel(1).all);
   TextModelReader reader(path());
   std::string names;
   while (reader.next()) names += reader.header().name + to_string(reader.header().dim) + " ";
@@ -369,7 +354,7 @@ TEST_F(TextModelTest, CollectionsAreWrittenInDyNetsOrder) {
 }
 
 TEST_F(TextModelTest, ObjectsGoByOrderAndKindNotByName) {
-  Model model(1);
+  KeyedModel model(1);
   const auto line = [](const char* kind, const char* dim, unsigned size, float first) {
     std::ostringstream text, numbers;
     for (unsigned i = 0; i < size; ++i) numbers << first + static_cast<float>(i) << ' ';
@@ -391,8 +376,8 @@ TEST_F(TextModelTest, ObjectsGoByOrderAndKindNotByName) {
 }
 
 TEST_F(TextModelTest, AKeyChoosesObjectsByTheirNames) {
-  const Model saved(1);
-  Model loaded(2);
+  const KeyedModel saved(1);
+  KeyedModel loaded(2);
   const Floats w = as_vector(loaded.w.values());
   save_text_model(path(), saved.all);
   load_text_model(path(), loaded.encoder, "/encoder");
@@ -405,8 +390,8 @@ TEST_F(TextModelTest, AKeyChoosesObjectsByTheirNames) {
 }
 
 TEST_F(TextModelTest, WhatDoesNotFitChangesNothing) {
-  const Model saved(1);
-  Model loaded(2);
+  const KeyedModel saved(1);
+  KeyedModel loaded(2);
   const std::vector<Floats> before = loaded.values();
   save_text_model(path(), saved.all);
   const std::string good = contents();
@@ -435,7 +420,7 @@ TEST_F(TextModelTest, WhatDoesNotFitChangesNothing) {
 }
 
 TEST_F(TextModelTest, GradientsAreWrittenWhereThereAreSome) {
-  const Model model(1);
+  const KeyedModel model(1);
   Gradients gradients;
   add_to(gradients, model.w, {0, 0, 0, 0, 7});
   add_to(gradients, model.words, 2, {0, -3});
@@ -453,9 +438,52 @@ TEST_F(TextModelTest, GradientsAreWrittenWhereThereAreSome) {
     full += reader.header().has_gradient ? 1 : 0;
   }
   EXPECT_EQ(full, 2u);
-  Model loaded(2);
+  KeyedModel loaded(2);
   load_text_model(path(), loaded.all);
   EXPECT_EQ(loaded.values(), model.values());
+}
+
+// Two parts whose names begin alike, and a parameter beside them.
+struct Parts {
+  ParameterCollection all, first, second;
+  Parameter w, w1, table_like;
+  LookupParameter words, words1;
+
+  explicit Parts(float start) {
+    first = all.add_subcollection("lstm");
+    second = all.add_subcollection("lstm");
+    w = first.add_parameters({2}, ParameterInitConst(start), "W");
+    w1 = second.add_parameters({2}, ParameterInitConst(start + 1), "W");
+    words = first.add_lookup_parameters(3, {1}, ParameterInitConst(start + 2), "words");
+    words1 = second.add_lookup_parameters(3, {1}, ParameterInitConst(start + 3), "words");
+    table_like = all.add_parameters({1}, ParameterInitConst(start + 4), "lstmX");
+  }
+};
+
+TEST(TextModelKeysTest, AreWholeComponentsOfAPath) {
+  const std::string path = ::testing::TempDir() + "text_model_keys_test.model";
+  save_text_model(path, Parts(1).all);
+  for (const char* key : {"/lstm", "/lstm/"}) {
+    Parts loaded(10);
+    load_text_model(path, loaded.second, key);
+    EXPECT_EQ(as_vector(loaded.w1.values()), (std::vector<float>{1, 1})) << key;
+    EXPECT_EQ(as_vector(loaded.words1.values(2)), (std::vector<float>{3})) << key;
+    EXPECT_EQ(as_vector(loaded.w.values()), (std::vector<float>{10, 10})) << key;
+  }
+  Parts loaded(10);
+  load_text_model(path, loaded.first, "/lstm_1");
+  EXPECT_EQ(as_vector(loaded.w.values()), (std::vector<float>{2, 2}));
+  EXPECT_EQ(as_vector(loaded.words.values(0)), (std::vector<float>{4}));
+  for (const char* key : {"/lst", "/lstm/W", "/lstmX", "lstm", "/lstm//", "/lstm_1/W"}) {
+    EXPECT_NE(message_of<FileError>([&] {
+                load_text_model(path, loaded.first, key);
+              }).find("need 1 parameter and 1 table with names that begin"),
+              std::string::npos)
+        << key;
+  }
+  load_text_model(path, loaded.all, "/");
+  load_text_model(path, loaded.all);
+  EXPECT_EQ(as_vector(loaded.table_like.values()), (std::vector<float>{5}));
 }
 
 }  // namespace

@@ -1,14 +1,9 @@
 // What holds for every layer: shapes, gradients, the same bits in any minibatch, saving, objects
 // that were copied, moved or made by default, refusals. The layers are in tests/support.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <regex>
 #include <set>
 
-#include "dynet_like/io/model_file.h"
 #include "tests/support/attempt.h"
 #include "tests/support/layer_cases.h"
 #include "tests/support/layers.h"

@@ -1,13 +1,5 @@
 // Attention: each kind is the composition of its operations, which tests/ops compares with plain
 // loops; several queries, vectors for matrices, sizes that do not fit.
-#include "nn/attention.h"
-
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/multi_head_attention.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {

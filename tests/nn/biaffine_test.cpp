@@ -1,12 +1,4 @@
 // Biaffine scorers: formulas against plain doubles, gradients, batching, errors.
-#include "nn/biaffine.h"
-
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {

@@ -1,12 +1,4 @@
 // CopyOutput and Coverage: formulas in plain doubles, gradients, batches, extremes, errors.
-#include "nn/copy_output.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
 

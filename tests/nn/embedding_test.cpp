@@ -1,12 +1,4 @@
 // Embeddings of several rows, and maps that share a table: values, gradients, batching, errors.
-#include "nn/embedding.h"
-
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/tied_linear.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {

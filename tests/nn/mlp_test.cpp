@@ -1,13 +1,4 @@
 // MLP, Highway and activations: formulas against plain doubles, gradients, batching, errors.
-#include "nn/mlp.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/highway.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {

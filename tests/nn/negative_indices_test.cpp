@@ -1,16 +1,5 @@
 // Indices that are negative numbers of the caller's: the message shows the number that he wrote.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <map>
-#include <stdexcept>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/data/vocabulary.h"
-#include "nn/decode/steps.h"
-#include "nn/nn.h"
 #include "nn/evaluate/metrics.h"
 #include "tests/support/message_of.h"
 

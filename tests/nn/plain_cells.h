@@ -1,8 +1,6 @@
 // Cells as anybody would write them down, one element at a time.
 #pragma once
 
-#include <cmath>
-
 #include "tests/ops/cases.h"
 
 namespace dynet_like::op_cases {

@@ -1,10 +1,4 @@
 // Layers along a whole sequence or tree as one node: the bits of their steps, also of gradients.
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <utility>
-
-#include "nn/nn.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::nn {
@@ -12,12 +6,12 @@ namespace {
 
 using dynet_like::testing::append, dynet_like::testing::same;
 
-constexpr unsigned kInputs = 3, kHidden = 4;
+constexpr unsigned kWordSize = 3, kStateSize = 4;
 
 Expression matrix(ComputationGraph& graph, unsigned columns) {
-  std::vector<float> numbers(kInputs * columns);
+  std::vector<float> numbers(kWordSize * columns);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 7) - 3;
-  return input(graph, {kInputs, columns}, numbers);
+  return input(graph, {kWordSize, columns}, numbers);
 }
 
 std::vector<Expression> columns_of(const Expression& xs) {
@@ -48,7 +42,7 @@ TYPED_TEST_SUITE(RecurrentAlongTest, Layers);
 
 TYPED_TEST(RecurrentAlongTest, BeginsWithAState) {
   ParameterCollection model(1);
-  const TypeParam layer(model, kInputs, kHidden);
+  const TypeParam layer(model, kWordSize, kStateSize);
   ComputationGraph graph;
   const Expression xs = matrix(graph, 3);
   const auto first = layer(pick_range(xs, 0, 2, 1));
@@ -60,7 +54,7 @@ TYPED_TEST(RecurrentAlongTest, BeginsWithAState) {
 
 TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
   ParameterCollection model(1);
-  const TypeParam layer(model, kInputs, kHidden);
+  const TypeParam layer(model, kWordSize, kStateSize);
   for (const unsigned n : {1u, 2u, 7u}) {
     ComputationGraph graph, steps;
     const Expression xs = matrix(graph, n);
@@ -84,18 +78,18 @@ TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
 
 TYPED_TEST(RecurrentAlongTest, ReadsInBothDirections) {
   ParameterCollection model(1);
-  const Bidirectional<TypeParam> layers(model, kInputs, kHidden, {.layers = 2});
+  const Bidirectional<TypeParam> layers(model, kWordSize, kStateSize, {.layers = 2});
   ComputationGraph graph, steps;
   const Expression together = layers(matrix(graph, 5));
   const Expression expected = concatenate_cols(layers(columns_of(matrix(steps, 5))));
-  EXPECT_EQ(together.dim(), Dim({2 * kHidden, 5}));
+  EXPECT_EQ(together.dim(), Dim({2 * kStateSize, 5}));
   EXPECT_EQ(as_vector(together.value()), as_vector(expected.value()));
   expect_same(model, squared_norm(together), squared_norm(expected));
 }
 
 TEST(TreeLSTMAlongTest, HasTheStatesOfNodes) {
   ParameterCollection model(1);
-  const TreeLSTM layer(model, kInputs, kHidden);
+  const TreeLSTM layer(model, kWordSize, kStateSize);
   Tree tree;
   for (const char* word : {"a", "b", "c"}) tree.add_leaf(0, word);
   tree.add_parent(0, 2);
@@ -119,7 +113,7 @@ void expect_states_of_nodes(ParameterCollection& model, const Layer& layer,
   for (const auto& [children, column, kind, columns] : vertices) {
     if (column != Structure::kNoColumn) n = std::max(n, column + 1);
   }
-  const Parameter added = model.add_parameters({kInputs, n});
+  const Parameter added = model.add_parameters({kWordSize, n});
   ComputationGraph graph, nodes;
   const auto xs = [&](ComputationGraph& to) { return matrix(to, n) + parameter(to, added); };
   const CellState got = layer(Structure(vertices), xs(graph)).all();
@@ -153,7 +147,7 @@ const std::vector<std::vector<Structure::Vertex>> kTrees = {
 TEST(ChildSumTreeLSTMAlongTest, HasTheStatesOfNodes) {
   for (const std::vector<Structure::Vertex>& vertices : kTrees) {
     ParameterCollection model(1);
-    const ChildSumTreeLSTM layer(model, kInputs, kHidden);
+    const ChildSumTreeLSTM layer(model, kWordSize, kStateSize);
     expect_states_of_nodes(model, layer, vertices);
   }
 }
@@ -162,7 +156,7 @@ TEST(NaryTreeLSTMAlongTest, HasTheStatesOfNodes) {
   for (std::vector<Structure::Vertex> vertices : kTrees) {
     for (const bool has_input : {true, false}) {
       ParameterCollection model(1);
-      const NaryTreeLSTM layer(model, kInputs, kHidden, {.children = 3});
+      const NaryTreeLSTM layer(model, kWordSize, kStateSize, {.children = 3});
       if (!has_input) vertices.back().column = Structure::kNoColumn;
       expect_states_of_nodes(model, layer, vertices);
     }
@@ -171,7 +165,7 @@ TEST(NaryTreeLSTMAlongTest, HasTheStatesOfNodes) {
 
 TEST(TreeLSTMAlongTest, RefusesOtherTrees) {
   ParameterCollection model(1);
-  const TreeLSTM layer(model, kInputs, kHidden);
+  const TreeLSTM layer(model, kWordSize, kStateSize);
   Tree tree;
   tree.add_leaf(0, "a");
   tree.add_parent(0, 1);
@@ -183,7 +177,7 @@ TEST(TreeLSTMAlongTest, RefusesOtherTrees) {
 
 /// A layer as docs/recursions.md writes it.
 struct OwnLayer {
-  explicit OwnLayer(ParameterCollection& model) : linear(model, kInputs, kInputs) {
+  explicit OwnLayer(ParameterCollection& model) : linear(model, kWordSize, kWordSize) {
     along =
         recursion<Expression>([*this](const Expression& x, const std::vector<Expression>& before) {
           return step(x, before.empty() ? x : before[0]);

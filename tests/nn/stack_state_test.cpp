@@ -1,12 +1,4 @@
 // Stacks that recurrent layers read: against reading what is on them anew, as values, in batches.
-#include "nn/stack_state.h"
-
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {
@@ -101,9 +93,7 @@ TEST(StackStateTest, SamplesThatDecideHaveTheBitsThatTheyHaveAlone) {
   }
   EXPECT_TRUE(has_popped);
   for (const unsigned threads : {1u, 2u}) {
-    GraphOptions options;
-    options.threads = threads;
-    Minibatch batch(options);
+    Minibatch batch({.threads = threads});
     EXPECT_EQ(for_each_sample(
                   batch, std::size_t{20},
                   [&](ComputationGraph& graph, std::size_t i) { return follow(lstm, graph, i); }),

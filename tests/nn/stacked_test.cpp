@@ -1,13 +1,5 @@
 // Stacked and bidirectional LSTMs and GRUs: their composition by hand, dropout between layers,
 // batches, errors.
-#include "nn/stacked.h"
-
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {

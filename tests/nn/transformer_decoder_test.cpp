@@ -1,13 +1,4 @@
 // TransformerDecoder: its parts, a whole target against single steps, beams, gradients, batches.
-#include "nn/transformer_decoder.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
 

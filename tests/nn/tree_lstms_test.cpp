@@ -1,14 +1,4 @@
 // Child-sum and N-ary Tree-LSTMs: formulas against plain doubles, gradients, batching, errors.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/child_sum_tree_lstm.h"
-#include "nn/nary_tree_lstm.h"
-#include "nn/tree_lstm.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
 

@@ -1,8 +1,6 @@
 // Messages say "1 integer" and "2 integers": a number that may be one is beside no plural.
 #include <set>
 
-#include <gtest/gtest.h>
-
 #include "tests/support/source_text.h"
 
 namespace dynet_like {

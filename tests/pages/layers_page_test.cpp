@@ -1,8 +1,5 @@
 // docs/layers.md: its table has every layer of nn/nn.h, with the constructors of the headers.
-#include <map>
 #include <set>
-
-#include <gtest/gtest.h>
 
 #include "tests/support/source_text.h"
 

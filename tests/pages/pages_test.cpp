@@ -1,11 +1,7 @@
 // What pages say of the project is so: their links, the way of a minibatch, the glossary,
 // decisions, checks of the emulator, lists of programs and of options, and requirements.
-#include <algorithm>
 #include <cctype>
-#include <map>
 #include <set>
-
-#include <gtest/gtest.h>
 
 #include "tests/support/source_text.h"
 

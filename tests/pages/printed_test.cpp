@@ -1,18 +1,9 @@
 // What pages say that programs print and count: the same programs, run here.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <regex>
-#include <sstream>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "dynet_like/dynet_like.h"
-#include "nn/nn.h"
 #include "tests/support/message_of.h"
 #include "tests/support/source_text.h"
 

@@ -1,15 +1,4 @@
 // Values of all parameters: copied from one collection to another, and looked through.
-#include "dynet_like/params/collection_values.h"
-
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/train/trainers.h"
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
 

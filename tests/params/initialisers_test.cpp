@@ -1,15 +1,6 @@
 // Initialisers of matrices and from files: what they make, and what they refuse.
-#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <vector>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/params/parameter_collection.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like {

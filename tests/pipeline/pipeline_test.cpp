@@ -1,12 +1,6 @@
 // A small pipeline: what it learns in seconds, its file, and how it is applied.
 #include "nn/pipeline/pipeline.h"
 
-#include <filesystem>
-#include <sstream>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/evaluate/metrics.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/folder_test.h"

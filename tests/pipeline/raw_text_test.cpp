@@ -1,10 +1,6 @@
 // Units of text, spaces in MISC, and sentences as text.
 #include "nn/pipeline/raw_text.h"
 
-#include <sstream>
-
-#include <gtest/gtest.h>
-
 #include "nn/data/text.h"
 #include "nn/pipeline/text_reader.h"
 #include "tests/pipeline/support.h"

@@ -1,15 +1,9 @@
 // Hostile texts, and streams that return little at a time.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <istream>
 #include <streambuf>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "dynet_like/core/random.h"
 #include "nn/data/text.h"
 
 namespace dynet_like::nn {

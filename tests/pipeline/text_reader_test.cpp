@@ -1,11 +1,6 @@
 // Windows of paragraphs, and sentences of any text, by models that are not trained.
 #include "nn/pipeline/text_reader.h"
 
-#include <sstream>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/core/errors.h"
 #include "nn/data/text.h"
 #include "nn/pipeline/pipeline.h"
 #include "tests/pipeline/support.h"

@@ -1,12 +1,6 @@
 // Pretrained vectors are read, and never updated; rare words and long words.
 #include "nn/pipeline/word_encoder.h"
 
-#include <filesystem>
-#include <fstream>
-
-#include <gtest/gtest.h>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/pipeline/text_reader.h"
 
 namespace dynet_like::nn {

@@ -1,14 +1,5 @@
 // Constituents: of trees, binary trees of them, and back; the loss over all their binary trees.
-#include "nn/structured/constituents.h"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <sstream>
-
-#include "dynet_like/dynet_like.h"
 #include "nn/data/penn_trees.h"
-#include "nn/structured/span_crf.h"
 #include "tests/support/message_of.h"
 #include "tests/support/structured.h"
 

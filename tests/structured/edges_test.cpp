@@ -1,11 +1,5 @@
 // Losses and decoders where scores are -infinity and nothing, little or everything is possible:
 // against all structures one by one, in float and in double.
-#include <map>
-
-#include "nn/structured/dependency_losses.h"
-#include "nn/structured/linear_chain_crf.h"
-#include "nn/structured/semi_markov_crf.h"
-#include "nn/structured/span_crf.h"
 #include "tests/structured/problem.h"
 #include "tests/support/all_trees.h"
 

@@ -1,11 +1,4 @@
 // minibatch_range: which elements, no copies, gradients, errors.
-#include "nn/structured/minibatch_range.h"
-
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 
 namespace dynet_like::nn {
 namespace {

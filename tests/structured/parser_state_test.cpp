@@ -1,13 +1,6 @@
 // Transition systems and their oracles, against all sequences of transitions of short sentences.
-#include "nn/structured/parser_state.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
 #include <set>
 
-#include "dynet_like/core/errors.h"
 #include "nn/data/conllu.h"
 #include "nn/data/vocabulary.h"
 #include "tests/support/all_trees.h"

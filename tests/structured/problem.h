@@ -2,16 +2,6 @@
 // and decoders must say of them.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {

@@ -1,21 +1,11 @@
-// VariationalDropout: one mask per sequence, none outside training, batching, errors.
-#include "nn/variational_dropout.h"
-
-#include <gtest/gtest.h>
-
-#include <vector>
-
-#include "dynet_like/dynet_like.h"
-#include "nn/lstm.h"
+// Dropout of a mask per sequence and of words: how much, when, batching, errors.
 #include "tests/support/layers.h"
 
 namespace dynet_like::nn {
 namespace {
 
 TEST(VariationalDropoutTest, EveryPositionHasTheSameMask) {
-  GraphOptions options;
-  options.seed = 1;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.seed = 1});
   const VariationalDropout dropout(0.25f);
   const auto mask = dropout.start(graph, 1000), other = dropout.start(graph, 1000);
   const Expression x = ones(graph, {1000});
@@ -48,13 +38,41 @@ TEST(VariationalDropoutTest, Errors) {
   const VariationalDropout dropout(0.5f);
   ComputationGraph without;
   EXPECT_THROW(dropout.start(without, 3), UsageError);
-  GraphOptions options;
-  options.seed = 1;
-  ComputationGraph graph(options);
+  ComputationGraph graph({.seed = 1});
   const auto mask = dropout.start(graph, 3);
   EXPECT_THROW(mask(ones(graph, {4})), ShapeError);
   EXPECT_THROW(mask(ones(graph, {1})), ShapeError);
   EXPECT_THROW(mask(ones(graph, {3, 2, 2})), ShapeError);
+}
+
+TEST(DropWordsTest, ReplacesAShareOfTheWords) {
+  const std::vector<unsigned> words(10000, 7);
+  Minibatch batch;
+  ComputationGraph& graph = batch.new_graph();
+  const std::vector<unsigned> some = drop_words(graph, words, 3, 0.1f);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(some, 3u)), 1000, 100);
+  EXPECT_EQ(std::ranges::count(some, 7u) + std::ranges::count(some, 3u), 10000);
+  EXPECT_NE(drop_words(graph, words, 3, 0.1f), some);
+  EXPECT_EQ(drop_words(graph, words, 3, 0), words);
+  EXPECT_EQ(drop_words(graph, words, 3, 1), std::vector<unsigned>(10000, 3));
+  for (const float p : {-0.1f, 1.1f, std::nanf("")}) {
+    EXPECT_THROW(drop_words(graph, words, 3, p), UsageError);
+  }
+}
+
+TEST(DropWordsTest, FollowsFromTheSeedOfTheGraph) {
+  const std::vector<unsigned> words(100, 7);
+  const auto some = [&](std::uint64_t seed) {
+    ComputationGraph graph;
+    graph.set_seed(seed);
+    return drop_words(graph, words, 3, 0.5f);
+  };
+  EXPECT_EQ(some(1), some(1));
+  EXPECT_NE(some(1), some(2));
+  ComputationGraph without;
+  EXPECT_THROW(drop_words(without, words, 3, 0.5f), UsageError);
+  ComputationGraph inference({.inference = true});
+  EXPECT_EQ(drop_words(inference, words, 3, 0.5f), words);
 }
 
 }  // namespace
