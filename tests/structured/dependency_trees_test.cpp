@@ -132,6 +132,29 @@ const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 using Decoder = std::vector<unsigned> (*)(std::span<const float>, Roots);
 
+// Scores are any numbers; edges_test.cpp has ties and what is forbidden.
+TEST(DependencyTreesTest, AreTheBestOfAll) {
+  Random random(3);
+  for (const Roots roots : {Roots::one, Roots::any}) {
+    for (unsigned words = 1; words <= 6; ++words) {
+      const std::vector<Heads> all = all_trees(words, roots),
+                               projective = all_projective_trees(words, roots);
+      for (int i = 0; i < 100; ++i) {
+        TreeScores scores(words * (words + 1));
+        for (float& score : scores) score = static_cast<float>(3 * random.normal());
+        const auto expect_best = [&](Decoder decode, const std::vector<Heads>& trees) {
+          const Heads found = decode(scores, roots);
+          const auto score = [&](const Heads& heads) { return score_of(scores, heads); };
+          EXPECT_TRUE(std::ranges::find(trees, found) != trees.end());
+          EXPECT_NEAR(score(found), score(std::ranges::max(trees, {}, score)), 1e-9) << words;
+        };
+        expect_best(eisner, projective);
+        expect_best(chu_liu_edmonds, all);
+      }
+    }
+  }
+}
+
 TEST(DependencyTreesTest, OfEqualTreesAlwaysTheSame) {
   const TreeScores zeros(20, 0.0f);
   EXPECT_EQ(eisner(zeros), (Heads{0, 1, 2, 3}));
