@@ -65,6 +65,7 @@ void Backward::differentiate_batch(std::uint32_t index) {
   const GradientPlan::OfBatch& of_batch = gradients_.plan.batches[index];
   lists_.reset();
   find_members(batch, of_batch);
+  complete_gradients(of_batch);
   const NodeType& type = *batch.type;
   if (type.inputs == 0) return;
   if (batch.recursion != nullptr) {
@@ -85,11 +86,9 @@ void Backward::differentiate_batch(std::uint32_t index) {
                 run_.counts.of_types[type.id], lists_);
 }
 
-// Finds the nodes that take part, and completes their gradients. Nodes are scattered in memory, and
-// so are their edges.
+// Finds the nodes that take part. They are scattered in memory, and so are their edges.
 void Backward::find_members(const Batch& batch, const GradientPlan::OfBatch& of_batch) {
   members_.clear();
-  nodes_.clear();
   items_.clear();
   const bool all = of_batch.active == batch.nodes, single = batch.items == batch.nodes;
   std::uint32_t first_item = 0;
@@ -112,6 +111,10 @@ void Backward::find_members(const Batch& batch, const GradientPlan::OfBatch& of_
     }
     item_count_ = items_.size();
   }
+}
+
+void Backward::complete_gradients(const GradientPlan::OfBatch& of_batch) {
+  nodes_.clear();
   if (of_batch.has_slots) {
     for (const Member& member : members_) sum_slots(member.ref);
   }

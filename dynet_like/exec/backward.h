@@ -42,6 +42,7 @@ class Backward {
   void begin(std::span<const ValueRef> roots, bool full);
   void differentiate_batch(std::uint32_t index);
   void find_members(const Batch& batch, const GradientPlan::OfBatch& of_batch);
+  void complete_gradients(const GradientPlan::OfBatch& of_batch);
   Destination destination(const Batch& batch, unsigned input);
   void find_places(const Member& member, const Operand& in, const EdgeGradient& edge,
                    std::size_t element, void** places);
@@ -59,10 +60,11 @@ class Backward {
   SharedContributions contributions_;
   bool was_run_ = false;
 
-  // For the running batch. If not all nodes are members: the numbers of the members' items.
+  // For the running batch.
   std::vector<Member> members_;
-  std::vector<NodeRef> nodes_;
-  std::vector<std::uint32_t> items_;
+  std::vector<NodeRef> nodes_;  ///< of the members, if they are checked
+  std::vector<std::uint32_t>
+      items_;  ///< the numbers of their items; empty if all nodes are members
   std::size_t item_count_ = 0;
   const GradientPlan::Stretch* last_stretch_ = nullptr;
   std::vector<WaitingAddend> waiting_;

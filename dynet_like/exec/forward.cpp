@@ -13,6 +13,8 @@ namespace dynet_like::detail {
 
 void Forward::run(std::span<const NodeRef> pending, std::span<const ValueRef> targets,
                   bool free_unread) {
+  if (pending.empty()) return;
+  run_.find_tapes();
   parts_.divide(run_, pending, targets, free_unread);
   for (std::size_t p = 0; p < parts_.size(); ++p) {
     run_part(parts_[p], false);
@@ -20,12 +22,15 @@ void Forward::run(std::span<const NodeRef> pending, std::span<const ValueRef> ta
   }
 }
 
-void Forward::run_shared(std::span<const NodeRef> pending) { run_part({pending, {}}, true); }
+void Forward::run_shared(std::span<const NodeRef> pending) {
+  if (pending.empty()) return;
+  run_.find_tapes();
+  run_part({pending, {}}, true);
+}
 
 void Forward::run_part(const ForwardParts::Part& part, bool shared) {
   const std::span<const NodeRef> pending = part.nodes;
   if (pending.empty()) return;
-  run_.find_tapes();
   const batching::Schedule& schedule = make_plan(part);
   const std::size_t first_batch = run_.batches.size();
   const Arena::Mark lists = run_.lists.mark();

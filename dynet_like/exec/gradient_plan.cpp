@@ -184,18 +184,17 @@ void PlanMaker::insert_edge(const Lists& of, NodeId producer, std::uint32_t inde
   node.last_consumer = index;
   node.is_mixed |= !is_plain || batch == node.last_batch;
   if (node.is_mixed) return;
+  std::uint32_t last = batch;
   if (node.ordered > 0 && batch < node.last_batch) {
     of.edges[index].arrival = Arrival::added;
   } else if (node.ordered == 1) {
     of.edges[node.first_consumer].arrival = Arrival::added;
-    node.last_batch = 0;  // so that a third one is not in order
-    node.ordered = 2;
-    return;
+    last = 0;  // so that a third one is not in order
   } else if (node.ordered > 1) {
     node.is_mixed = true;
   }
-  node.last_batch = batch;
-  node.ordered = static_cast<std::uint8_t>(std::min(node.ordered + 1, 3));
+  node.last_batch = last;
+  node.ordered = static_cast<std::uint8_t>(std::min(node.ordered + 1, 2));
 }
 
 // Gradients have the same layout as values.
@@ -205,14 +204,13 @@ void PlanMaker::reserve_batches() {
     GradientPlan::OfBatch& of_batch = plan_.batches[b];
     if (of_batch.active == 0) continue;
     const Batch& batch = run_.batches[b];
-    const std::size_t bytes = (batch.out_bytes + 63) / 64 * 64;
     GradientPlan::Stretch* last = plan_.stretches.empty() ? nullptr : &plan_.stretches.back();
     if (last == nullptr || last->values + last->bytes != batch.out) {
       last = &plan_.stretches.emplace_back();
       *last = {batch.out, 0, plan_.bytes};
     }
-    of_batch.gradients = plan_.reserve(bytes);
-    last->bytes += bytes;
+    of_batch.gradients = plan_.reserve(batch.out_bytes);
+    last->bytes = plan_.bytes - last->gradients;
   }
   std::ranges::sort(plan_.stretches, {}, &GradientPlan::Stretch::values);
   for (std::size_t b = 0; b < plan_.batches.size(); ++b) {

@@ -27,8 +27,7 @@ struct NodeGradient {
   /// Its entries in GradientPlan::places. The first one of a source is its gradient.
   std::uint32_t first_place = 0, places = 0;
   bool active = false, seeded = false;
-  /// How many contributions come in order; more than two count as three.
-  std::uint8_t ordered = 0;
+  std::uint8_t ordered = 0;  ///< how many contributions come in order; 2 means two or more
   /// Whether they do not all come in order, or some are not of the whole node.
   bool is_mixed = false;
   /// Whether it has arguments of parameters alone; whether its type does not contain some of these.
