@@ -6,6 +6,7 @@
 #include "batching/survey.h"
 #include "batching/type_cycles.h"
 #include "batching/validate.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::batching {
 namespace {

@@ -3,6 +3,7 @@
 #include "batching/planner.h"
 #include "batching/survey.h"
 #include "batching/type_cycles.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::batching {
 namespace {

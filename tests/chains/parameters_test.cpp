@@ -1,5 +1,6 @@
 // Steps that read parameters where other values could stand: as addends, factors and states.
 #include "tests/support/chains.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

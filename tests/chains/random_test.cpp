@@ -1,5 +1,6 @@
 // Random chains have the same bits in all modes.
 #include "tests/support/modes.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/random_chains.h"
 #include "tests/support/slow_build.h"
 

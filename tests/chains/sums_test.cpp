@@ -1,6 +1,7 @@
 // Gradients of values with several readers, and of weights that are read several times, are summed
 // in an order that no schedule changes.
 #include "tests/support/chains.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {
 namespace {

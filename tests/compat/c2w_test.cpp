@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "tests/compat/builders.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 namespace {

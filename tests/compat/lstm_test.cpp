@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "tests/compat/sequence_builders.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 namespace {

@@ -21,6 +21,7 @@ struct DeepLSTMBuilder;
 
 #include "dynet_like/core/errors.h"
 #include "tests/compat/sequence_builders.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 namespace {

@@ -14,6 +14,7 @@ struct BidirectionalTreeLSTMBuilder;
 
 #include "dynet_like/core/errors.h"
 #include "tests/compat/builders.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 namespace {

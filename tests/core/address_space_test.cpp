@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "tests/support/known_minibatch.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like {

@@ -1,6 +1,8 @@
 // Plain values: Dim, Tensor, random numbers.
 #include <set>
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like {
 namespace {
 

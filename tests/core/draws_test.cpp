@@ -4,6 +4,7 @@
 
 #include "dynet_like/ops/draws.h"
 #include "dynet_like/ops/gamma_function.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,5 +1,6 @@
 // Fibers: stopping and going on, exceptions, guard pages.
 #include "dynet_like/core/fiber.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,6 +1,7 @@
 // Arena and BlockPool: nothing moves or overlaps, and memory that is given back in any order is
 // used again.
 #include "dynet_like/core/block_pool.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail {
 namespace {

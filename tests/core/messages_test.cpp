@@ -4,6 +4,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/core/xml_text.h"
 #include "dynet_like/distributed/communicator.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail {
 namespace {

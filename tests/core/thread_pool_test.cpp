@@ -10,6 +10,8 @@
 
 #include "tests/support/message_of.h"
 
+#include "tests/support/precompiled.h"
+
 namespace {
 
 std::atomic<int> threads_until_refusal = -1;  // never

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "dynet_like/core/timeline_track.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/timeline_events.h"
 
 namespace dynet_like {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/support/cuda_memory_fixture.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail::cuda {
 namespace {

@@ -1,6 +1,7 @@
 // Sums of the back end for GPUs, against references in double: any number of addends of any size,
 // in few launches, with the same bits together and alone.
 #include "tests/support/cuda_memory_fixture.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail::cuda {
 namespace {

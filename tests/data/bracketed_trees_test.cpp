@@ -3,6 +3,7 @@
 #include "nn/data/bracketed_text.h"
 #include "nn/data/penn_trees.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,5 +1,6 @@
 // Minibatches: every sample once, sizes together, the same for the same seed.
 #include "nn/data/minibatches.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "nn/data/minibatches.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -11,6 +11,7 @@
 #include "nn/data/word_vectors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

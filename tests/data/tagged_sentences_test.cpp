@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tests/support/file_errors.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

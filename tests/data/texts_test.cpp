@@ -5,6 +5,7 @@
 #include "nn/data/text_pairs.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

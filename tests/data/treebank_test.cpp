@@ -4,6 +4,7 @@
 #include "nn/data/splits.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

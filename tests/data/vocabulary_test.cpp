@@ -8,6 +8,7 @@
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

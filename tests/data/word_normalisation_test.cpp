@@ -5,6 +5,7 @@
 #include <cwctype>
 
 #include "dynet_like/core/text.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

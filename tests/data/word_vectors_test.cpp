@@ -4,6 +4,7 @@
 #include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/zip_archive.h"
 
 namespace dynet_like::nn {

@@ -2,6 +2,7 @@
 // steps of one hypothesis find.
 #include "tests/decode/decoders.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,5 +1,6 @@
 // The choices of a search, against a sort of all of them.
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,6 +1,7 @@
 // Greedy, beam search and sampling: against an enumeration of all hypotheses.
 #include "tests/decode/decoders.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -2,6 +2,8 @@
 // hypotheses that they have.
 #pragma once
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like::nn {
 
 using Actions = std::vector<unsigned>;

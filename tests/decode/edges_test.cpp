@@ -4,6 +4,8 @@
 
 #include "tests/decode/decoders.h"
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like::nn {
 namespace {
 

@@ -1,5 +1,6 @@
 // Searches give back the memory of what no later step reads, and find the same.
 #include "tests/decode/decoders.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

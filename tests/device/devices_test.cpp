@@ -1,6 +1,7 @@
 // Every device that there is does what a device does; where there is none but the CPU, that is
 // said.
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

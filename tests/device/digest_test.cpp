@@ -2,6 +2,7 @@
 // instruction set and at every size around the width of vectors.
 #include "dynet_like/device/cpu/digest.h"
 
+#include "tests/support/precompiled.h"
 #include "tests/support/targets.h"
 
 namespace dynet_like::detail {

@@ -7,6 +7,7 @@
 
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/ops/cases.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {

@@ -1,5 +1,6 @@
 // Packed copies: made once per version, when they pay, for every part of a value.
 #include "dynet_like/device/packed_matrices.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,5 +1,6 @@
 // Products and sums of outer products against plain chains, bit for bit, on every instruction set.
 #include "tests/ops/cases.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {

@@ -2,6 +2,7 @@
 // bits wherever an element stands, on every instruction set.
 #include "dynet_like/device/span_math.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/targets.h"
 
 namespace dynet_like {

@@ -1,5 +1,6 @@
 // The passes over parameters against plain loops, to the bit, on every instruction set and at every
 // size around the width of vectors.
+#include "tests/support/precompiled.h"
 #include "tests/support/targets.h"
 
 namespace dynet_like {

@@ -3,6 +3,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "nn/data.h"
 #include "nn/pipeline/pipeline.h"
+#include "nn/structures.h"
 #include "tests/empty_objects/types.h"
 
 namespace dynet_like {

@@ -1,6 +1,7 @@
 // Every class that a public header declares: its objects are used when they have nothing in them.
 #include "tests/empty_objects/types.h"
 #include "tests/support/layer_cases.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like {

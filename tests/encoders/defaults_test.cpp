@@ -5,6 +5,7 @@
 #include "nn/encoders/family.h"
 #include "nn/text/json_entry.h"
 #include "tests/encoders/small_encoders.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like::nn {

@@ -5,6 +5,7 @@
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::nn {

@@ -4,6 +4,7 @@
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/damaged_files.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/table.h"
 

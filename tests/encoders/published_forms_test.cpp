@@ -4,6 +4,7 @@
 #include "nn/encoders/relative_positions.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::nn {

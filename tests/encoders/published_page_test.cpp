@@ -2,6 +2,7 @@
 #include "nn/encoders/family.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like::nn {

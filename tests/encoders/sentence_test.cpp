@@ -5,6 +5,7 @@
 #include "tests/encoders/torch_test.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/table.h"
 
 namespace dynet_like::nn {

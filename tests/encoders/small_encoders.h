@@ -2,7 +2,9 @@
 #pragma once
 
 #include "dynet_like/io/safetensors.h"
+#include "nn/encoders/encoder.h"
 #include "tests/support/folder_test.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 

@@ -1,6 +1,7 @@
 // Encoders against Hugging Face's transformers: outputs, gradients, and files in both directions.
 #include "tests/encoders/small_encoders.h"
 #include "tests/encoders/torch_test.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 #include "tests/support/source_text.h"
 

@@ -4,6 +4,7 @@
 
 #include "tests/failing/failing_allocations.h"
 #include "tests/support/known_minibatch.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

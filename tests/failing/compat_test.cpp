@@ -8,6 +8,7 @@
 #include <dynet/training.h>
 
 #include "tests/support/device_memory.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

@@ -1,8 +1,11 @@
 // Allocations that can be told to fail: operator_new.cpp takes memory from here.
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
+#include <new>
 
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::failing {

@@ -2,6 +2,7 @@
 #include "tests/failing/failing_allocations.h"
 
 #include "tests/support/folder_test.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,5 +1,6 @@
 // What a step of a long run allocates: as much as the one after few steps, however many there were.
 #include "tests/failing/failing_allocations.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -3,6 +3,7 @@
 #include "nn/train/training_run.h"
 #include "tests/decode/decoders.h"
 #include "tests/failing/failing_allocations.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,6 +1,7 @@
 // Allocations of random programs of recursions and cells fail: after `clear` the same minibatch and
 // functions give the same bits.
 #include "tests/failing/failing_allocations.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/random_program.h"
 
 namespace dynet_like::testing {

@@ -2,6 +2,7 @@
 // objects go on as if nothing had happened.
 #include "tests/failing/failing_allocations.h"
 
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {

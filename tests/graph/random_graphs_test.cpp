@@ -1,6 +1,7 @@
 // Random graphs have the same bits in all modes, whatever is frozen.
-#include "tests/support/random_graph.h"
 #include "tests/support/freezer.h"
+#include "tests/support/precompiled.h"
+#include "tests/support/random_graph.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {

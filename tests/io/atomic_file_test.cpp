@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/support/folder_test.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 

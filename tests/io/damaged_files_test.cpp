@@ -3,6 +3,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/damaged_files.h"
 #include "tests/support/file_errors.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/python.h"
 #include "tests/train/trainer_kinds.h"
 

@@ -8,6 +8,7 @@
 
 #include "dynet_like/io/folder_lock.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::detail {
 namespace {

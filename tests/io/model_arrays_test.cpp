@@ -3,6 +3,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/python.h"
 
 namespace dynet_like {

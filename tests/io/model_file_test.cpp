@@ -9,6 +9,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {

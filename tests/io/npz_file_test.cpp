@@ -6,6 +6,7 @@
 #include "tests/io/tensor_bytes.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/python.h"
 #include "tests/support/zip_archive.h"
 

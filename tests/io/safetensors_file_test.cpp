@@ -10,6 +10,7 @@
 
 #include "dynet_like/io/safetensors.h"
 #include "tests/io/tensor_bytes.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/python.h"
 
 namespace dynet_like {

@@ -7,6 +7,7 @@
 #include "tests/support/attempt.h"
 #include "tests/support/layer_cases.h"
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 #include "tests/support/source_text.h"
 

@@ -1,6 +1,7 @@
 // Attention: each kind is the composition of its operations, which tests/ops compares with plain
 // loops; several queries, vectors for matrices, sizes that do not fit.
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

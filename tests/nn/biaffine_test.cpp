@@ -1,5 +1,6 @@
 // Biaffine scorers: formulas against plain doubles, gradients, batching, errors.
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

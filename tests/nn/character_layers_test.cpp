@@ -1,6 +1,7 @@
 // Conv1D, and layers that read the characters of a word: formulas, gradients, batches, errors.
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,6 +1,7 @@
 // CopyOutput and Coverage: formulas in plain doubles, gradients, batches, extremes, errors.
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,5 +1,6 @@
 // Dropout of a mask per sequence and of words: how much, when, batching, errors.
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,5 +1,6 @@
 // Embeddings of several rows, and maps that share a table: values, gradients, batching, errors.
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -2,6 +2,7 @@
 #include "nn/data/vocabulary.h"
 #include "nn/evaluate/metrics.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

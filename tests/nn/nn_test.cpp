@@ -2,6 +2,7 @@
 #include "nn/data/treebank.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,4 +1,5 @@
 // Layers along a whole sequence or tree as one node: the bits of their steps, also of gradients.
+#include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::nn {

@@ -1,5 +1,6 @@
 // Stacks that recurrent layers read: against reading what is on them anew, as values, in batches.
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,6 +1,7 @@
 // Stacked and bidirectional LSTMs and GRUs: their composition by hand, dropout between layers,
 // batches, errors.
 #include "tests/support/layers.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

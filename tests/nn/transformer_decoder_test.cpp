@@ -1,6 +1,7 @@
 // TransformerDecoder: its parts, a whole target against single steps, beams, gradients, batches.
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

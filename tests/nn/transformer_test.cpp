@@ -1,6 +1,7 @@
 // LayerNorm, TransformerEncoder and positions: formulas, gradients, batching, names, errors.
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -1,6 +1,7 @@
 // Child-sum and N-ary Tree-LSTMs: formulas against plain doubles, gradients, batching, errors.
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

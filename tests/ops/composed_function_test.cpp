@@ -3,6 +3,7 @@
 #include "tests/ops/composed_function.h"
 
 #include "dynet_like/train/gradient_check.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like {

@@ -1,5 +1,6 @@
 // Convolutions, pooling and LSTM steps that are made of operations.
 #include "tests/ops/composed_function.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

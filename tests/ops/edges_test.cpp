@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

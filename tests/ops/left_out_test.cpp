@@ -1,6 +1,7 @@
 // What operations leave out leaves no trace, were it infinite or NaN, neither in values nor in
 // gradients; and what they make of nothing.
 #include "tests/ops/edges.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -1,5 +1,6 @@
 // Extremes of equal numbers, of which the first wins, and of NaN, which wins over all numbers.
 #include "tests/ops/edges.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -2,6 +2,7 @@
 // numbers.
 #include "dynet_like/ops/structured.h"
 #include "tests/ops/edges.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

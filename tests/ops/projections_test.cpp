@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like {
 namespace {
 

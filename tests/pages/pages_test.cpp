@@ -5,6 +5,8 @@
 
 #include "tests/support/source_text.h"
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/source_text.h"
 
 namespace dynet_like {

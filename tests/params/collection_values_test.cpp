@@ -1,6 +1,7 @@
 // Values of all parameters: copied from one collection to another, and looked through.
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "tests/support/message_of.h"
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like {
 namespace {
 

@@ -1,6 +1,7 @@
 // Parameters: names, initial values, access, gradients, and values that follow from them alone.
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like {
 namespace {

@@ -7,6 +7,7 @@
 #include "nn/pipeline/segmentation_scores.h"
 #include "nn/pipeline/text_reader.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -4,6 +4,7 @@
 #include "nn/evaluate/metrics.h"
 #include "tests/pipeline/support.h"
 #include "tests/support/folder_test.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::nn {

@@ -4,6 +4,7 @@
 #include "nn/data/text.h"
 #include "nn/pipeline/text_reader.h"
 #include "tests/pipeline/support.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -4,6 +4,7 @@
 #include "nn/data/text.h"
 #include "nn/pipeline/pipeline.h"
 #include "tests/pipeline/support.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -2,6 +2,7 @@
 #include "nn/pipeline/word_encoder.h"
 
 #include "nn/pipeline/text_reader.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

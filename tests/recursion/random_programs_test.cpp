@@ -4,6 +4,7 @@
 #include "tests/support/random_program.h"
 
 #include "tests/support/freezer.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {

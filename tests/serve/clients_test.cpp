@@ -4,6 +4,8 @@
 
 #include "tests/serve/client.h"
 
+#include "tests/support/precompiled.h"
+
 namespace dynet_like::serve {
 namespace {
 

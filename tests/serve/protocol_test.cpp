@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/serve/client.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/python.h"
 
 namespace dynet_like::serve {

@@ -9,6 +9,7 @@
 #include "dynet_like/serve/metrics.h"
 #include "tests/serve/client.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/walker.h"
 
 namespace dynet_like::serve {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "tests/serve/client.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/walker.h"
 
 namespace dynet_like::serve {

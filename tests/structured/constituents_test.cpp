@@ -1,6 +1,7 @@
 // Constituents: of trees, binary trees of them, and back; the loss over all their binary trees.
 #include "nn/data/penn_trees.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/structured.h"
 
 namespace dynet_like::nn {

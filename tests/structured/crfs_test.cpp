@@ -1,6 +1,7 @@
 // CRFs of tags, segments and spans of trees: rare tags, batches, waves, large scores, errors.
 // edges_test.cpp compares them with all structures.
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/structured.h"
 
 namespace dynet_like::nn {

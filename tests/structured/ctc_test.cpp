@@ -2,6 +2,7 @@
 // batches, errors.
 #include "tests/structured/problem.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/structured.h"
 
 namespace dynet_like::nn {

@@ -2,6 +2,7 @@
 // ties, long sentences, labels, errors.
 #include "tests/support/all_trees.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/structured.h"
 
 namespace dynet_like::nn {

@@ -2,6 +2,7 @@
 // against all structures one by one, in float and in double.
 #include "tests/structured/problem.h"
 #include "tests/support/all_trees.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/tape/tape.h"
 #include "nn/nn.h"
 #include "tests/support/device_memory.h"
 

@@ -1,4 +1,5 @@
 // Normalizers and pre-tokenizers: every component, with results of Hugging Face's library.
+#include "tests/support/precompiled.h"
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {

@@ -1,5 +1,6 @@
 // Models, added tokens and post-processors, with results of Hugging Face's library.
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/text/tokenizer_json.h"
 
 namespace dynet_like::nn {

@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/text.h"
 #include "nn/text/regex.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/python.h"
 #include "tests/support/slow_build.h"
 #include "tests/text/with_bars.h"

@@ -4,6 +4,7 @@
 
 #include "nn/text/regex_steps.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/text/with_bars.h"
 
 namespace dynet_like::nn::text {

@@ -3,6 +3,7 @@
 
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
+#include "tests/support/precompiled.h"
 #include "tests/support/table.h"
 #include "tests/text/tokenizer_json.h"
 
