@@ -1,6 +1,5 @@
 // Pointer-generators (See et al. 2017) decode sources of different lengths together, in few batches
 // per wave, and learn to copy.
-
 #include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {

@@ -1,5 +1,4 @@
 // Teacher forcing: the losses of given actions.
-
 #include "tests/support/precompiled.h"
 
 namespace dynet_like::testing {

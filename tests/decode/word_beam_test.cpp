@@ -1,6 +1,5 @@
 // Word-synchronous beam search: a generative parser with random weights, beside the algorithm
 // written down plainly, which computes the scores of every hypothesis from the beginning.
-
 #include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {

@@ -1,5 +1,6 @@
 // Linear, LSTM, GRU and TreeLSTM: formulas, first values, batches, errors.
 #include "nn/data/treebank.h"
+#include "tests/support/layer_cases.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
@@ -33,8 +34,7 @@ TEST(NnTest, LSTMFollowsTheFormula) {
     return parameter(graph, Parameter(model.find("/lstm/" + name)));
   };
   const Expression matrix = drawn_matrix(graph, 3, 4, 1);
-  std::vector<Expression> xs;
-  for (unsigned i = 0; i < 4; ++i) xs.push_back(pick(matrix, i, 1));
+  const std::vector<Expression> xs = columns_of_matrix(matrix);
   const std::vector<LSTM::State> states = lstm(xs);
   ASSERT_EQ(states.size(), 4u);
   CellState expected = {zeros(graph, {5}), zeros(graph, {5})};
@@ -157,8 +157,7 @@ TEST(GruTest, FollowsTheFormula) {
     return parameter(graph, Parameter(model.find("/gru/" + name)));
   };
   const Expression matrix = drawn_matrix(graph, 3, 4, 1);
-  std::vector<Expression> xs;
-  for (unsigned i = 0; i < 4; ++i) xs.push_back(pick(matrix, i, 1));
+  const std::vector<Expression> xs = columns_of_matrix(matrix);
   const std::vector<Expression> states = gru(xs);
   ASSERT_EQ(states.size(), 4u);
   Expression h = zeros(graph, {5});

@@ -1,4 +1,5 @@
 // Layers along a whole sequence or tree as one node: the bits of their steps, also of gradients.
+#include "tests/support/layer_cases.h"
 #include "tests/support/precompiled.h"
 #include "tests/support/same_bits.h"
 
@@ -13,12 +14,6 @@ Expression matrix(ComputationGraph& graph, unsigned columns) {
   std::vector<float> numbers(kWordSize * columns);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 7) - 3;
   return input(graph, {kWordSize, columns}, numbers);
-}
-
-std::vector<Expression> columns_of(const Expression& xs) {
-  std::vector<Expression> columns;
-  for (unsigned i = 0; i < xs.dim().cols(); ++i) columns.push_back(pick(xs, i, 1));
-  return columns;
 }
 
 std::vector<float> gradients_of(const ParameterCollection& model, const Gradients& gradients) {
@@ -61,7 +56,7 @@ TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
     const Expression xs = matrix(graph, n);
     const Expression left = TypeParam::output(layer(xs).all());
     const Expression right = TypeParam::output(layer.backwards(xs)[0]);
-    std::vector<Expression> columns = columns_of(matrix(steps, n)), outputs;
+    std::vector<Expression> columns = columns_of_matrix(matrix(steps, n)), outputs;
     for (const auto& state : layer(columns)) outputs.push_back(TypeParam::output(state));
     std::reverse(columns.begin(), columns.end());
     const Expression last = TypeParam::output(layer(columns).back());
@@ -82,7 +77,7 @@ TYPED_TEST(RecurrentAlongTest, ReadsInBothDirections) {
   const Bidirectional<TypeParam> layers(model, kWordSize, kStateSize, {.layers = 2});
   ComputationGraph graph, steps;
   const Expression together = layers(matrix(graph, 5));
-  const Expression expected = concatenate_cols(layers(columns_of(matrix(steps, 5))));
+  const Expression expected = concatenate_cols(layers(columns_of_matrix(matrix(steps, 5))));
   EXPECT_EQ(together.dim(), Dim({2 * kStateSize, 5}));
   EXPECT_EQ(as_vector(together.value()), as_vector(expected.value()));
   expect_same(model, squared_norm(together), squared_norm(expected));
@@ -99,7 +94,7 @@ TEST(TreeLSTMAlongTest, HasTheStatesOfNodes) {
   const States<CellState> states = layer(tree, matrix(graph, 3));
   ASSERT_EQ(states.size(), tree.size());
   std::vector<Expression> outputs;
-  for (const CellState& state : layer(tree, columns_of(matrix(nodes, 3))))
+  for (const CellState& state : layer(tree, columns_of_matrix(matrix(nodes, 3))))
     outputs.push_back(state.h);
   const Expression all = concatenate_cols(outputs);
   EXPECT_EQ(as_vector(states.all().h.value()), as_vector(all.value()));
@@ -118,7 +113,7 @@ void expect_states_of_nodes(ParameterCollection& model, const Layer& layer,
   ComputationGraph graph, nodes;
   const auto xs = [&](ComputationGraph& to) { return matrix(to, n) + parameter(to, added); };
   const CellState got = layer(Structure(vertices), xs(graph)).all();
-  const std::vector<Expression> columns = columns_of(xs(nodes));
+  const std::vector<Expression> columns = columns_of_matrix(xs(nodes));
   std::vector<CellState> states;
   std::vector<Expression> h, c;
   for (const Structure::Vertex& vertex : vertices) {

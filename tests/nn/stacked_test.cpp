@@ -1,5 +1,6 @@
 // Stacked and bidirectional LSTMs and GRUs: their composition by hand, dropout between layers,
 // batches, errors.
+#include "tests/support/layer_cases.h"
 #include "tests/support/layers.h"
 #include "tests/support/precompiled.h"
 
@@ -9,10 +10,7 @@ namespace {
 constexpr unsigned kStackInputs = 4, kStackHidden = 5;
 
 std::vector<Expression> some_inputs(ComputationGraph& graph, unsigned count) {
-  const Expression matrix = drawn_matrix(graph, kStackInputs, count, 5);
-  std::vector<Expression> xs;
-  for (unsigned i = 0; i < count; ++i) xs.push_back(pick(matrix, i, 1));
-  return xs;
+  return columns_of_matrix(drawn_matrix(graph, kStackInputs, count, 5));
 }
 
 std::vector<float> bits_of_list(const auto& list) {

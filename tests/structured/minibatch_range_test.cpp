@@ -1,5 +1,4 @@
 // minibatch_range: which elements, no copies, gradients, errors.
-
 #include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
