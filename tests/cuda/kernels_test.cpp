@@ -12,6 +12,7 @@
 #include "tests/ops/cases.h"
 #include "tests/support/cuda_device.h"
 #include "tests/support/precompiled.h"
+#include "tests/support/same_bytes.h"
 
 namespace dynet_like::op_cases {
 namespace {
@@ -251,8 +252,7 @@ template <class E>
 bool have_same_bits(const Results<E>& all, const Results<E>& last, std::size_t n, std::size_t few) {
   const auto same = [&](const std::vector<E>& a, const std::vector<E>& b) {
     const std::size_t size = a.size() / n * few;
-    return b.size() == size &&
-           std::memcmp(a.data() + a.size() - size, b.data(), size * sizeof(E)) == 0;
+    return same_bytes(std::span(a).last(size), std::span(b));
   };
   bool all_same = same(all.out, last.out) && same(all.saved, last.saved);
   all_same &= all.left.empty() || last.left.empty() || same(all.left, last.left);

@@ -42,7 +42,7 @@ class CudaOuterProductsTest : public CudaMemoryTest<T> {
       this->queue_->add_outer_products(this->kType, call);
       result = this->read(sum, rows * columns);
     }
-    EXPECT_TRUE(this->same_bits(results[0], results[1]));
+    EXPECT_TRUE(same_bytes(results[0], results[1]));
     for (std::size_t c = 0; c < columns; ++c) {
       for (std::size_t r = 0; r < rows; ++r) {
         double sum = fresh ? 0 : 0.25;
@@ -92,8 +92,8 @@ TYPED_TEST(CudaOuterProductsTest, FewAddendsAreOneChain) {
     this->queue_->add_outer_products(this->kType,
                                      {one_by_one, kRows, kColumns, {&dy[i], &x[i], 1}, false});
   }
-  EXPECT_TRUE(this->same_bits(this->read(together, kRows * kColumns),
-                              this->read(one_by_one, kRows * kColumns)));
+  EXPECT_TRUE(
+      same_bytes(this->read(together, kRows * kColumns), this->read(one_by_one, kRows * kColumns)));
 }
 
 TYPED_TEST(CudaOuterProductsTest, ByCublasOnlyWhereAskedForAndLarge) {
@@ -117,9 +117,9 @@ TYPED_TEST(CudaOuterProductsTest, ByTensorCoresOnlyWhereAskedForAndLarge) {
   static_assert(160 * 150 * 720 >= kLargeOuterProducts && 160 * 150 * 300 < kLargeOuterProducts);
   const auto large = sum(720), small = sum(300);
   this->shared_->commands.set_large_products(LargeProducts::tf32);
-  EXPECT_TRUE(this->same_bits(sum(300), small));
+  EXPECT_TRUE(same_bytes(sum(300), small));
   this->roundings_ = 1 << 13;
-  EXPECT_EQ(this->same_bits(sum(720), large), sizeof(TypeParam) == 8) << "doubles have none";
+  EXPECT_EQ(same_bytes(sum(720), large), sizeof(TypeParam) == 8) << "doubles have none";
   this->check(161, 149, 720, false);
 }
 

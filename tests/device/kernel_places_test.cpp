@@ -8,6 +8,7 @@
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/ops/cases.h"
 #include "tests/support/precompiled.h"
+#include "tests/support/same_bytes.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {
@@ -96,11 +97,6 @@ class Items {
   std::vector<std::unique_ptr<GuardedMemory>> memory_;
   std::vector<E*> items_;
 };
-
-template <class E>
-bool same_bytes(const std::vector<E>& a, const std::vector<E>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0;
-}
 
 /// What an item's kernels gave: its value and the gradients of its inputs.
 template <class E>

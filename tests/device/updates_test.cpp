@@ -1,6 +1,7 @@
 // The passes over parameters against plain loops, to the bit, on every instruction set and at every
 // size around the width of vectors.
 #include "tests/support/precompiled.h"
+#include "tests/support/same_bytes.h"
 #include "tests/support/targets.h"
 
 namespace dynet_like {
@@ -34,11 +35,6 @@ template <class E>
 double sum_of_squares(const E* x, std::size_t n) {
   const Stretch all = {x, n};
   return cpu_updates().sum_of_squares(dtype_of<E>, std::span(&all, 1));
-}
-
-template <class E>
-bool same_bytes(const std::vector<E>& a, const std::vector<E>& b) {
-  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0;
 }
 
 template <class E>

@@ -5,6 +5,7 @@
 #include "tests/ops/cases.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
+#include "tests/support/same_bytes.h"
 
 namespace dynet_like::op_cases {
 namespace {
@@ -251,13 +252,9 @@ TEST_P(OpElementTypeErrorsTest, MixedElementTypes) {
 
 template <class E>
 bool same_bytes(const std::vector<std::vector<E>>& a, const std::vector<std::vector<E>>& b) {
-  for (std::size_t j = 0; j < a.size(); ++j) {
-    if (a[j].size() != b[j].size() ||
-        std::memcmp(a[j].data(), b[j].data(), a[j].size() * sizeof(E)) != 0) {
-      return false;
-    }
-  }
-  return a.size() == b.size();
+  return std::ranges::equal(a, b, [](const std::vector<E>& x, const std::vector<E>& y) {
+    return dynet_like::same_bytes(x, y);
+  });
 }
 
 class OpKernelTest : public OpCallErrorsTest {

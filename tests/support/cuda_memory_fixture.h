@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "dynet_like/core/random.h"
 #include "dynet_like/device/cuda/cuda_device.h"
 #include "tests/support/cuda_device.h"
+#include "tests/support/same_bytes.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -56,10 +56,6 @@ class CudaMemoryTest : public ::testing::Test {
   std::uint64_t launches() {
     shared_->commands.submit();
     return shared_->runtime.counts().launches;
-  }
-  static bool same_bits(const Numbers& a, const Numbers& b) {
-    if (a.empty() || a.size() != b.size()) return a.size() == b.size();
-    return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
   }
   // For a sum of `terms` numbers or products in [-1, 1]. The sum and its rounding errors grow like
   // the square root of `terms`. A lost term changes it far more.
