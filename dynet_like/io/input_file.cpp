@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -51,14 +50,14 @@ void InputFile::read(std::span<std::byte> bytes) {
   }
 }
 
-std::vector<std::byte> InputFile::read(std::uint64_t size) {
-  std::vector<std::byte> bytes;
+Block InputFile::read(std::uint64_t size) {
+  Block bytes;
   try {
-    bytes.resize(size);
-  } catch (const std::exception&) {  // bad_alloc or length_error
+    bytes = Block(size);
+  } catch (const DeviceError&) {
     fail(fmt::format("memory for {} of data", counted(size, "byte")), "less");
   }
-  read(bytes);
+  read(std::span(bytes.data(), bytes.size()));
   return bytes;
 }
 

@@ -6,7 +6,8 @@
 #include <filesystem>
 #include <span>
 #include <string>
-#include <vector>
+
+#include "dynet_like/core/memory.h"
 
 namespace dynet_like::detail {
 
@@ -22,7 +23,7 @@ class InputFile {
   /// Fills the whole span with the next bytes.
   void read(std::span<std::byte> bytes);
   /// Returns the next bytes.
-  std::vector<std::byte> read(std::uint64_t size);
+  Block read(std::uint64_t size);
 
  private:
   [[noreturn]] void fail(const std::string& need, const std::string& got) const;

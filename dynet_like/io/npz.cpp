@@ -72,13 +72,14 @@ std::string utf8_of(std::string_view text) {
 
 NumpyFile NumpyFile::read(const std::filesystem::path& path, std::uint64_t max_inflated_bytes) {
   InputFile input(path, "npz");
+  const std::uint64_t size = input.size();
   // The first bytes alone, since another kind of file may be large.
-  std::vector<std::byte> bytes =
-      input.read(std::min<std::uint64_t>(input.size(), npy::kMagic.size()));
+  std::vector<std::byte> bytes(std::min<std::uint64_t>(size, npy::kMagic.size()));
+  input.read(bytes);
   NumpyFile file(path.string());
   if (is_npy(bytes, file.name())) {
-    const std::vector<std::byte> rest = input.read(input.size() - bytes.size());
-    bytes.insert(bytes.end(), rest.begin(), rest.end());
+    const detail::Block rest = input.read(size - bytes.size());
+    bytes.insert(bytes.end(), rest.data(), rest.data() + rest.size());
     file.add("", std::move(bytes));
   } else {
     file.add(zip::read(path, max_inflated_bytes));
@@ -116,7 +117,8 @@ void NumpyFile::add(const std::string& name, std::vector<std::byte> file) {
     file = std::move(copy);
     bytes = file;
   }
-  storage_.push_back(std::move(file));  // the bytes stay where they are
+  // The bytes stay where they are.
+  storage_.push_back(std::make_shared<const std::vector<std::byte>>(std::move(file)));
   index_.emplace(name, entries_.size());
   entries_.push_back({name, std::move(header.dtype), std::move(header.shape), bytes});
 }

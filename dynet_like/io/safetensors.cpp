@@ -80,13 +80,12 @@ std::vector<const TensorEntry*> by_alignment(std::span<const TensorEntry> entrie
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::string name, std::vector<std::byte> storage,
-                                 std::size_t data_begin, Header header)
+SafetensorsFile::SafetensorsFile(std::string name, std::shared_ptr<const void> memory,
+                                 std::span<const std::byte> data, Header header)
     : TensorEntries(std::move(name)), metadata_(std::move(header.metadata)) {
-  storage_.push_back(std::move(storage));
+  storage_.push_back(std::move(memory));
   entries_ = std::move(header.entries);
   index_ = std::move(header.index);
-  const auto data = std::span<const std::byte>(storage_[0]).subspan(data_begin);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const std::size_t end = i + 1 < entries_.size() ? header.begins[i + 1] : data.size();
     entries_[i].bytes = data.subspan(header.begins[i], end - header.begins[i]);
@@ -103,9 +102,11 @@ SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
   input.read(std::as_writable_bytes(std::span(text)));
   const std::uint64_t data_size = size - kPrefix - text.size();
   Header header = safetensors::parse_header(text, data_size, name);
-  std::vector<std::byte> data = input.read(data_size);
+  // Not mapped: a process that shortens the file could end ours.
+  const auto memory = std::make_shared<const Block>(input.read(data_size));
+  const std::span<const std::byte> data(memory->data(), memory->size());
   safetensors::check_data(header, data, name);
-  return {name, std::move(data), 0, std::move(header)};
+  return {name, memory, data, std::move(header)};
 }
 
 SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::string& name) {
@@ -113,8 +114,10 @@ SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::
   const std::size_t data_begin = kPrefix + length;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   Header header = safetensors::parse_header(text, bytes.size() - data_begin, name);
-  safetensors::check_data(header, std::span(bytes).subspan(data_begin), name);
-  return {name, std::move(bytes), data_begin, std::move(header)};
+  const auto memory = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  const auto data = std::span(*memory).subspan(data_begin);
+  safetensors::check_data(header, data, name);
+  return {name, memory, data, std::move(header)};
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorEntry> entries,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,8 @@ class SafetensorsFile : public TensorEntries {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
-  SafetensorsFile(std::string name, std::vector<std::byte> storage, std::size_t data_begin,
-                  safetensors::Header header);
+  SafetensorsFile(std::string name, std::shared_ptr<const void> memory,
+                  std::span<const std::byte> data, safetensors::Header header);
 
   std::map<std::string, std::string> metadata_;
 };

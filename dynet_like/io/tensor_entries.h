@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,7 +45,7 @@ class TensorEntries {
   explicit TensorEntries(std::string name) : name_(std::move(name)) {}
 
   std::string name_;
-  std::vector<std::vector<std::byte>> storage_;  ///< the memory that entries point to
+  std::vector<std::shared_ptr<const void>> storage_;  ///< the memory that entries point to
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::size_t, std::less<>> index_;  ///< index of each name
 };

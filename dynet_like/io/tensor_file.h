@@ -68,6 +68,9 @@ bool is_float(const TensorEntry& entry);
 /// version. Cannot fail.
 void read_into(const TensorEntry& entry, const std::shared_ptr<ParameterStorage>& parameter);
 
+/// The index of the first NaN in the order of the file, if such an entry has one.
+std::optional<std::size_t> first_nan(const TensorEntry& entry);
+
 /// The numbers of an F32, F16 or BF16 entry in the order of the file, which is row-major; empty for
 /// other types.
 std::vector<float> floats_of(const TensorEntry& entry);

@@ -6,7 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/params/collection_values.h"
+#include "dynet_like/io/tensor_file.h"
 
 namespace dynet_like::nn {
 
@@ -23,9 +23,14 @@ Vocabulary SavedModel::vocabulary(const std::string& name) const {
 }
 
 void SavedModel::load(const ParameterCollection& model, ExtraTensors extra) const {
-  const ParameterCollection tried = model.copy();
-  load_parameters(file_, tried, extra);
-  check_no_nan(tried);
+  for (const auto& parameter : model.storages()) {
+    const TensorEntry* const entry = file_.find(parameter->name);
+    const auto nan = entry == nullptr ? std::nullopt : detail::tensor_file::first_nan(*entry);
+    if (!nan) continue;
+    throw NumericError(
+        fmt::format("[load] need values that are numbers; got nan for \"{}\", element {} of {}",
+                    parameter->name, *nan, file_.name()));
+  }
   load_parameters(file_, model, extra);
 }
 

@@ -1,6 +1,7 @@
 // Models as numpy's arrays, single tensors of files, and models in Python and back.
 #include "dynet_like/io/npz.h"
 #include "dynet_like/io/safetensors.h"
+#include "dynet_like/io/tensor_file.h"
 #include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
@@ -212,6 +213,29 @@ TEST(ModelArraysTest, HalvesBecomeFloatsAndDoubles) {
     EXPECT_NE(message_of<FileError>([&] { load_parameters(path, model); }).find("got F16 [256, 1"),
               std::string::npos);
   }
+}
+
+// A number is a NaN if its bits without the sign are above those of infinity.
+template <class Bits>
+void expect_first_nan(const char* dtype, Bits infinity) {
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  std::vector<Bits> numbers(3000, static_cast<Bits>(kSign | infinity));
+  numbers[1] = infinity;
+  const TensorEntry entry{"/W", dtype, {numbers.size()}, std::as_bytes(std::span(numbers))};
+  EXPECT_EQ(detail::tensor_file::first_nan(entry), std::nullopt) << dtype;
+  for (const std::size_t at : {2999, 1024, 1023, 0}) {
+    numbers[at] = static_cast<Bits>((at % 2 == 0 ? kSign : 0) | (infinity + 1));
+    EXPECT_EQ(detail::tensor_file::first_nan(entry), at) << dtype;
+  }
+}
+
+TEST(ModelArraysTest, TheFirstNaNIsFoundInEveryType) {
+  expect_first_nan<std::uint64_t>("F64", 0x7ff0000000000000);
+  expect_first_nan<std::uint32_t>("F32", 0x7f800000);
+  expect_first_nan<std::uint16_t>("F16", 0x7c00);
+  expect_first_nan<std::uint16_t>("BF16", 0x7f80);
+  const std::vector<std::byte> ones(8, std::byte{255});
+  EXPECT_EQ(detail::tensor_file::first_nan({"/W", "I64", {1}, ones}), std::nullopt);
 }
 
 }  // namespace
