@@ -82,7 +82,7 @@ struct Handle {
   static Expression of(ComputationGraph* graph, std::uint32_t value, const HandleSlot& slot) {
     return {graph, value, slot.generation.load(std::memory_order_relaxed), &slot};
   }
-  /// Whether the graph was neither reverted nor cleared since; false for a parameter.
+  /// Whether its graph was neither reverted nor cleared since; false for a parameter.
   static bool is_latest(const Expression& x) {
     return x.slot_ != nullptr &&
            x.slot_->generation.load(std::memory_order_relaxed) == x.generation_;
@@ -91,6 +91,8 @@ struct Handle {
     return a.slot_ == b.slot_ && a.generation_ == b.generation_;
   }
   static std::uint32_t generation(const Expression& x) { return x.generation_; }
+  /// Whether it stands for a parameter that is still there.
+  static bool is_parameter(const Expression& x) { return x.pg == nullptr && !x.is_stale(); }
   /// The parameter that it stands for, or null. Throws StateError if the parameter was destroyed.
   static ParameterStorage* parameter(const Expression& x);
   /// Instead of a row number: the whole table.

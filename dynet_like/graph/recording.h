@@ -32,11 +32,11 @@ class [[nodiscard]] Recorder {
   explicit Recorder(ComputationGraph& graph) : graph_(graph), use_(graph.record().tape().user()) {
     graph.record().tape().types().running.check();
   }
-  /// The graph of expressions. Another thread may have cleared it just before, so they are checked
-  /// again.
-  Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
-      : Recorder(graph) {
-    if (!Handle::is_latest(xs[0])) check_graph(op, xs);
+  /// The graph of expressions. `leader` is null, or the first with a graph, which is then that of
+  /// all. Another thread may have cleared it just before, so it is checked again.
+  Recorder(std::string_view op, std::span<const Expression> xs, const Expression* leader)
+      : Recorder(leader == nullptr ? check_graph(op, xs) : *leader->pg) {
+    if (leader == nullptr || !Handle::is_latest(*leader)) check_graph(op, xs);
   }
 
   TapeWriter& writer() const { return graph_.record().writer(); }
@@ -73,16 +73,26 @@ inline void check_one_each(std::string_view op, const Expression& x, const Integ
   if (!integers.is_one()) check_one_each(op, x, integers.size());
 }
 
-/// The graph of the inputs. Fast if all are of one graph that was not reverted since.
+/// The first input with a graph, if that graph was not reverted since, and all others are of it or
+/// parameters; else null.
+inline const Expression* leader_of(std::span<const Expression> xs) {
+  const Expression* leader = nullptr;
+  for (const Expression& x : xs) {
+    if (Handle::is_parameter(x)) continue;
+    if (leader == nullptr) leader = &x;
+    if (leader == &x ? !Handle::is_latest(x) : !Handle::is_of_same(x, *leader)) return nullptr;
+  }
+  return leader;
+}
+
+/// The graph of the inputs. Fast if all that are not parameters are of one graph that was not
+/// reverted since.
 [[nodiscard]] inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
-  bool good = !xs.empty() && Handle::is_latest(xs[0]);
-  for (const Expression& x : xs.subspan(good ? 1 : 0)) good = good && Handle::is_of_same(x, xs[0]);
-  return Recorder(op, good ? *xs[0].pg : check_graph(op, xs), xs);
+  return Recorder(op, xs, leader_of(xs));
 }
 
 [[nodiscard]] inline Recorder graph_of(std::string_view user, const Expression& x) {
-  const std::span xs(&x, 1);
-  return Recorder(user, Handle::is_latest(x) ? *x.pg : check_graph(user, xs), xs);
+  return Recorder(user, std::span(&x, 1), Handle::is_latest(x) ? &x : nullptr);
 }
 
 inline Expression unary(const Op& op, const Expression& x, Integers attributes = {}) {
@@ -102,9 +112,8 @@ inline Expression with_number(const Op& op, const Expression& x, float c) {
 }
 
 inline Expression binary(const Op& op, const Expression& a, const Expression& b) {
-  const bool good = Handle::is_latest(a) && Handle::is_of_same(b, a);
-  const Recorder graph(good ? *a.pg : check_graph(op.name, std::array{a, b}));
-  if (!Handle::is_latest(a)) check_graph(op.name, std::array{a, b});
+  const Expression xs[] = {a, b};
+  const Recorder graph = graph_of(op.name, xs);
   const ValueId values[] = {graph.value(a), graph.value(b)};
   return graph.expression(graph.writer().add(op, values));
 }
