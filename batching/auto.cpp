@@ -2,10 +2,10 @@
 // better.
 //
 // Descent walks over the graph once for every 32 types of one cycle of types (most models have far
-// fewer). If that takes more than most_sweeps walks, agenda replaces it. If the number of batches
-// is within a twentieth of the lower bound, no other plan could save as much as another planning
-// costs. Otherwise depth is planned, too, which is better for samples without common structure.
-// Ties go to the first plan. Finally, nodes that no others wait for are moved to the end.
+// fewer). If that takes more than most_sweeps walks, agenda replaces it. Unless the lower bound is
+// reached, depth is planned, too, where it has fewer batches: it does for some samples without
+// common structure, and the bound of memory_limit relies on there being no more than depth has.
+// Finally, nodes that no others wait for are moved to the end.
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -45,7 +45,7 @@ void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule) {
   find_type_cycles(dag, scratch.survey, scratch.cycles);
   if (sweeps_for(scratch.cycles) <= most_sweeps) {
     descend(dag, scratch, schedule);
-    if (schedule.size() <= schedule.bound + schedule.bound / 20) return;
+    if (schedule.size() == schedule.bound) return;
   } else {
     plan_agenda(dag, scratch, schedule);
   }

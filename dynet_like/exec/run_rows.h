@@ -7,8 +7,8 @@
 
 namespace dynet_like::detail {
 
-/// With fewer columns than this, products take longer than one product for several batches or
-/// levels, and writing and reading its sums (see Op::early).
+/// If batches or levels have fewer items than this on average, it is faster to compute their
+/// products early: all in one call, whose sums are written and read once more (see Op::early).
 inline constexpr std::size_t kNarrow = 8;
 /// Whether products should run once for so many calls with so many items in all.
 inline bool is_narrow(std::size_t items, std::size_t calls) {

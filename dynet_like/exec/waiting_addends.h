@@ -18,9 +18,10 @@ struct WaitingAddend {
   std::uint32_t elements = 0;
   bool is_first = false;             ///< the sum begins with these numbers
   const std::byte* whole = nullptr;  ///< the state or column, of which the sum may be a part
-  /// Of a vertex, its sample and turn: contributions of later vertices are added first,
-  std::uint64_t vertex = 0;
-  std::uint64_t turn = 0;  ///< and within a vertex those recorded later
+  // Where the addend comes in its sum: addends of later vertices come first, and of one vertex
+  // those of operations that were recorded later.
+  std::uint64_t vertex = 0;  ///< its sample and its place in the order of vertices
+  std::uint64_t turn = 0;    ///< of the operation
 };
 
 /// Adds these, which must be in the order of addition. The lists for the queue are allocated from

@@ -88,7 +88,7 @@ struct ItemNumbers {
   unsigned (*integer_count)(std::span<const std::uint32_t> attributes) = nullptr;
   /// Every integer of a node must be below this (0: no limit).
   std::uint32_t (*integer_limit)(const Signature&) = nullptr;
-  /// The integers are (sample, ordinal of the random node, first element), set while recording.
+  /// The integers are those of core/philox.h, set while recording.
   bool random = false;
 };
 

@@ -19,20 +19,20 @@ __device__ inline std::uint32_t round_to_tf32(float x) {
   return word;
 }
 
-/// sum += a b of a warp, in the layout of PTX's `mma.sync` m16n8k8. With g = lane / 4, t = lane %
-/// 4:
+/// sum = a b of a warp, eight terms, in the layout of PTX's `mma.sync` m16n8k8. With g = lane / 4,
+/// t = lane % 4:
 ///   a   terms t of rows g and g + 8, then terms t + 4 of the same rows
 ///   b   terms t and t + 4 of column g
 ///   sum row g of columns 2t and 2t + 1, then row g + 8 of the same columns
-__device__ inline void multiply_add(float* sum, const std::uint32_t* a, const std::uint32_t* b) {
+__device__ inline void multiply_eight(float* sum, const std::uint32_t* a, const std::uint32_t* b) {
 #if defined(__CUDA_ARCH__)
   asm volatile(
       "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+      : "=f"(sum[0]), "=f"(sum[1]), "=f"(sum[2]), "=f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
 #elif defined(DYNET_LIKE_CUDA_HOST)
-  host::multiply_add(DYNET_LIKE_PLACE, sum, a, b);
+  host::multiply_eight(DYNET_LIKE_PLACE, sum, a, b);
 #endif
 }
 
@@ -54,7 +54,8 @@ struct Accumulators<TensorTile> {
 
   float sum[kRows][kColumns][4] = {};
 
-  /// All terms of the tile; missing terms are zeros.
+  /// All terms of the tile; missing terms are zeros. Tensor cores cut sums off instead of rounding
+  /// them, so that the errors of a long sum would all have one sign: they sum eight terms.
   __device__ void multiply(const float* left, const float* right, unsigned) {
     const unsigned g = threadIdx.x % kWarp / 4, t = threadIdx.x % kWarp % 4;
     left += t * Tile::left_stride + first_row() + g;
@@ -74,7 +75,11 @@ struct Accumulators<TensorTile> {
         }
       }
       for (unsigned i = 0; i < kRows; ++i) {
-        for (unsigned j = 0; j < kColumns; ++j) multiply_add(sum[i][j], a[i], b[j]);
+        for (unsigned j = 0; j < kColumns; ++j) {
+          float of_eight[4];
+          multiply_eight(of_eight, a[i], b[j]);
+          for (unsigned s = 0; s < 4; ++s) sum[i][j][s] += of_eight[s];
+        }
       }
     }
   }

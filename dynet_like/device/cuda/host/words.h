@@ -47,8 +47,8 @@ void warp_barrier(Place place, unsigned mask = 0xffffffffu);
 /// Waits for them, but orders nothing, as CUDA's shuffles. Returns the bits of lane `from`, or the
 /// caller's own if there is no such lane. Masks must name the whole warp.
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
-/// sum += a b of a warp, in a block of up to 256 threads. tensor_tile.h describes the arguments.
-void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b);
+/// sum = a b of a warp, in a block of up to 256 threads. tensor_tile.h describes the arguments.
+void multiply_eight(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b);
 /// Memory that all threads of the running block share; `id` identifies the array.
 void* shared_memory(Place place, const void* id, std::size_t size);
 
