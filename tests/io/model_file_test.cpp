@@ -1,104 +1,63 @@
-// Model files and checkpoints: layout, refusals that change nothing, training that goes on.
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <cstdlib>
-
-#include "dynet_like/io/safetensors.h"
-#include "tests/support/folder_test.h"
+// Models as safetensors files and as numpy's arrays: layout, refusals that change nothing, reports,
+// and single tensors.
+#include "dynet_like/io/tensor_file.h"
+#include "tests/io/small_model.h"
+#include "tests/io/tensor_files.h"
+#include "tests/support/damaged_files.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
-#include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {
 namespace {
 
-namespace fs = std::filesystem;
-using namespace trainer_kinds;
+using Floats = std::vector<float>;
+using Names = std::vector<std::string>;
+using Shape = std::vector<std::uint64_t>;
 
-// All values of a collection, byte for byte.
-std::vector<std::uint64_t> versions_of(const ParameterCollection& model) {
-  std::vector<std::uint64_t> result;
-  for (const auto& parameter : model.storages()) result.push_back(parameter->values.version());
-  return result;
-}
+class ModelFileTest : public FolderTest, public ::testing::WithParamInterface<TensorFormat> {
+ protected:
+  const TensorFormat& format_ = GetParam();
+  const std::string file_ = path("model") + format_.suffix;
 
-// A model with every kind of parameter, and all that training it needs.
-struct Training {
-  ParameterCollection model;
-  Parameter matrix, vector, cube, fixed, late;
-  LookupParameter words, matrices;
-  std::unique_ptr<Trainer> trainer;
-  Random random;
-
-  Training(std::uint64_t seed, DType dtype, const Kind& kind,
-           const std::shared_ptr<Device>& device = default_device())
-      : model(seed, dtype, device), random(seed) {
-    matrix = model.add_parameters({3, 4}, "W");
-    ParameterCollection part = model.add_subcollection("part");
-    vector = part.add_parameters({5}, ParameterInitNormal(), "b");
-    cube = part.add_parameters({2, 3, 4});
-    fixed = model.add_parameters({2}, "fixed");
-    late = model.add_parameters({2}, "late");
-    words = model.add_lookup_parameters(7, {4}, "words");
-    matrices = model.add_lookup_parameters(5, {2, 3}, "matrices");
-    fixed.set_updated(false);
-    trainer = kind.make(model);
+  void load(const ParameterCollection& model, ExtraTensors extra = ExtraTensors::refuse) const {
+    format_.load(file_, model, extra);
   }
-
-  void step() {
-    Gradients gradients;
-    for (const Parameter& parameter : {matrix, vector, cube, fixed}) {
-      add_to(gradients, parameter, random_values(random, parameter.dim().size()));
-    }
-    if (random.below(3) == 0) add_to(gradients, late, random_values(random, 2));
-    for (int i = 0; i < 2; ++i) {
-      add_to(gradients, words, random.below(7), random_values(random, 4));
-      add_to(gradients, matrices, random.below(5), random_values(random, 6));
-    }
-    trainer->update(gradients);
-    trainer->learning_rate *= 0.9f;
+  /// What is thrown, behind the name of the file. The model has not changed then.
+  std::string refused(const ParameterCollection& model) const {
+    const std::vector<std::byte> before = bytes_of(model);
+    const std::vector<std::uint64_t> versions = versions_of(model);
+    const std::string message = message_of<FileError>([&] { load(model); });
+    EXPECT_TRUE(bytes_of(model) == before);
+    EXPECT_EQ(versions_of(model), versions);
+    const std::string prefix = file_ + ": [load] need ";
+    EXPECT_TRUE(message.starts_with(prefix)) << message;
+    return message.substr(std::min(prefix.size(), message.size()));
   }
 };
 
-struct ModelFileTest : FolderTest {
-  const Kind sgd_ = kinds()[0], adam_ = kinds()[2];
-};
+INSTANTIATE_TEST_SUITE_P(Formats, ModelFileTest, ::testing::ValuesIn(tensor_formats()),
+                         [](const auto& info) { return info.param.suffix + 1; });
 
-TEST_F(ModelFileTest, ParametersComeBack) {
+TEST_P(ModelFileTest, ParametersComeBack) {
   for (const DType dtype : {DType::f32, DType::f64}) {
-    Training saved(1, dtype, sgd_), loaded(2, dtype, sgd_);
-    saved.matrix.values().set(5, -0.0);
-    saved.matrix.values().set(6, std::numeric_limits<double>::infinity());
-    const Metadata metadata = {{"epoch", "3"}, {"", "\t"}};
-    save_parameters(path(), saved.model, metadata);
-    EXPECT_TRUE(bytes_of(loaded.model) != bytes_of(saved.model));
-    std::vector<std::uint64_t> versions = versions_of(loaded.model);
-    EXPECT_EQ(load_parameters(path(), loaded.model), metadata);
-    EXPECT_TRUE(bytes_of(loaded.model) == bytes_of(saved.model));
+    const SmallModel saved(1, dtype), loaded(2, dtype);
+    saved.matrix.values().set(3, -0.0);
+    saved.matrix.values().set(4, std::numeric_limits<double>::infinity());
+    format_.save(file_, saved.all);
+    EXPECT_TRUE(bytes_of(loaded.all) != bytes_of(saved.all));
+    std::vector<std::uint64_t> versions = versions_of(loaded.all);
+    load(loaded.all);
+    EXPECT_TRUE(bytes_of(loaded.all) == bytes_of(saved.all));
     for (std::uint64_t& version : versions) ++version;
-    EXPECT_EQ(versions_of(loaded.model), versions);
+    EXPECT_EQ(versions_of(loaded.all), versions);
   }
 }
 
-TEST_F(ModelFileTest, RowsLeftBehindAreSavedUpToDateAndOverwritten) {
-  Training saved(1, DType::f32, adam_), loaded(2, DType::f32, adam_);
-  for (Training* training : {&saved, &loaded}) {
-    training->trainer->sparse_updates = SparseUpdates::exact;
-    for (int i = 0; i < 3; ++i) training->step();
-  }
-  save_parameters(path(), saved.model);
-  load_parameters(path(), loaded.model);
-  EXPECT_TRUE(bytes_of(loaded.model) == bytes_of(saved.model));
-}
-
-TEST_F(ModelFileTest, ElementsAreRowMajorAndRowsOfTablesComeFirst) {
+TEST_P(ModelFileTest, ElementsAreRowMajorAndRowsOfTablesComeFirst) {
   ParameterCollection model;
   const auto numbered = [](unsigned n) {
-    std::vector<float> values(n);
-    for (unsigned i = 0; i < n; ++i) values[i] = static_cast<float>(i);
+    Floats values(n);
+    std::iota(values.begin(), values.end(), 0.0f);
     return ParameterInitFromVector(values);
   };
   model.add_parameters({2, 3}, numbered(6), "W");
@@ -106,19 +65,16 @@ TEST_F(ModelFileTest, ElementsAreRowMajorAndRowsOfTablesComeFirst) {
   model.add_parameters({2, 3, 2}, numbered(12), "cube");
   model.add_lookup_parameters(3, {2}, numbered(6), "words");
   model.add_lookup_parameters(2, {2, 3}, numbered(12), "matrices");
-  save_parameters(path(), model);
-  const SafetensorsFile file = SafetensorsFile::read(path());
-  const auto expect = [&](const char* name, const std::vector<std::uint64_t>& shape,
-                          const std::vector<float>& values) {
-    const TensorEntry* entry = file.find(name);
+  format_.save(file_, model);
+  const auto file = format_.read(file_);
+  const auto expect = [&](const char* name, const Shape& shape, const Floats& values) {
+    const TensorEntry* entry = file->find(name);
     ASSERT_NE(entry, nullptr) << name;
     EXPECT_EQ(entry->dtype, "F32");
     EXPECT_EQ(entry->shape, shape) << name;
-    std::vector<float> found(entry->bytes.size() / sizeof(float));
-    std::memcpy(found.data(), entry->bytes.data(), entry->bytes.size());
-    EXPECT_EQ(found, values) << name;
+    EXPECT_EQ(values_of<float>(*entry), values) << name;
   };
-  EXPECT_EQ(file.entries().size(), 5u);
+  EXPECT_EQ(file->entries().size(), 5u);
   expect("/W", {2, 3}, {0, 2, 4, 1, 3, 5});
   expect("/column", {2, 1}, {0, 1});
   expect("/cube", {2, 3, 2}, {0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11});
@@ -126,241 +82,215 @@ TEST_F(ModelFileTest, ElementsAreRowMajorAndRowsOfTablesComeFirst) {
   expect("/matrices", {2, 2, 3}, {0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11});
 }
 
-TEST_F(ModelFileTest, ASubcollectionCanBeSavedAlone) {
-  Training saved(1, DType::f32, sgd_);
-  save_parameters(path("part"), saved.model);
-  ParameterCollection other(3);
-  ParameterCollection part = other.add_subcollection("part");
-  const Parameter vector = part.add_parameters({5}, "b");
-  other.add_parameters({1}, "outside");
-  save_parameters(path(), part);
-  EXPECT_EQ(SafetensorsFile::read(path()).entries().size(), 1u);
-  EXPECT_THROW(load_parameters(path("part"), part), FileError);
-  load_parameters(path("part"), part, ExtraTensors::ignore);
-  EXPECT_EQ(bytes_of(vector.get_storage()), bytes_of(saved.vector.get_storage()));
+TEST_P(ModelFileTest, ASubcollectionCanBeSavedAlone) {
+  const SmallModel saved(1), loaded(2);
+  format_.save(file_, saved.encoder);
+  EXPECT_EQ(format_.read(file_)->entries().size(), 2u);
+  format_.save(file_, saved.all);
+  EXPECT_THROW(load(loaded.encoder), FileError);
+  load(loaded.encoder, ExtraTensors::ignore);
+  EXPECT_TRUE(bytes_of(loaded.encoder) == bytes_of(saved.encoder));
+  EXPECT_TRUE(bytes_of(loaded.bias.get_storage()) != bytes_of(saved.bias.get_storage()));
 }
 
-TEST_F(ModelFileTest, WhatDoesNotFitChangesNothing) {
-  ParameterCollection model(1);
-  const Parameter first = model.add_parameters({2}, "a");
-  model.add_parameters({2, 3}, "W");
-  const auto before = bytes_of(model);
-  const auto versions = versions_of(model);
-  const auto refused = [&](const std::function<void(ParameterCollection&)>& make,
-                           DType dtype = DType::f32) {
-    ParameterCollection other(2, dtype);
-    make(other);
-    save_parameters(path(), other);
-    const std::string message = message_of<FileError>([&] { load_parameters(path(), model); });
-    EXPECT_TRUE(bytes_of(model) == before);
-    EXPECT_EQ(versions_of(model), versions);
-    const std::string prefix = path() + ": [load] need ";
-    EXPECT_TRUE(message.starts_with(prefix)) << message;
-    return message.substr(std::min(prefix.size(), message.size()));
+TEST_P(ModelFileTest, WhatDoesNotFitChangesNothing) {
+  using Part = std::pair<const char*, Dim>;
+  const auto model_of = [](const std::vector<Part>& parts, DType dtype = DType::f32) {
+    ParameterCollection model(2, dtype);
+    for (const auto& [name, dim] : parts) model.add_parameters(dim, name);
+    return model;
   };
-  EXPECT_EQ(refused([](ParameterCollection& other) { other.add_parameters({2}, "a"); }),
-            "tensors named \"/W\"; got 1 other");
-  EXPECT_EQ(refused([](ParameterCollection& other) { other.add_parameters({2}, "V"); }),
-            "tensors named \"/a\", \"/W\"; got 1 other, 1 of them not asked for, the only one "
-            "is \"/V\"");
-  EXPECT_EQ(refused([](ParameterCollection& other) {
-              other.add_parameters({2}, "a");
-              other.add_parameters({3, 2}, "W");
-            }),
-            "F32 [2, 3] for \"/W\"; got F32 [3, 2]");
-  EXPECT_EQ(refused([](ParameterCollection& other) {
-              other.add_parameters({2}, "a");
-              other.add_parameters({2, 3, 1}, "W");
-            }),
-            "F32 [2, 3] for \"/W\"; got F32 [2, 3, 1]");
-  EXPECT_EQ(refused(
-                [](ParameterCollection& other) {
-                  other.add_parameters({2}, "a");
-                  other.add_parameters({2, 3}, "W");
-                },
-                DType::f64),
-            "F32 [2] for \"/a\"; got F64 [2]");
-  EXPECT_EQ(refused([](ParameterCollection& other) {
-              other.add_parameters({2}, "a");
-              other.add_parameters({2, 3}, "W");
-              for (int i = 0; i < 7; ++i) other.add_parameters({1}, "x");
-            }),
-            "no tensors but the collection's; got \"/x\", \"/x_1\", \"/x_2\", \"/x_3\", \"/x_4\" "
-            "and 2 more");
-  load_parameters(path(), model, ExtraTensors::ignore);
-  EXPECT_TRUE(bytes_of(model) != before);
-}
-
-TEST_F(ModelFileTest, KeysOfTheLibraryAreRefused) {
-  Training training(1, DType::f32, sgd_);
-  const Metadata bad = {{"dynet_like.updates", "1"}};
-  EXPECT_THROW(save_parameters(path(), training.model, bad), UsageError);
-  EXPECT_THROW(save_checkpoint(path(), training.model, *training.trainer, training.random, bad),
-               UsageError);
-  EXPECT_FALSE(fs::exists(path()));
-}
-
-TEST_F(ModelFileTest, NumbersInMetadataComeBack) {
-  Metadata metadata;
-  const std::vector<double> numbers = {
-      0.1, 1.0 / 3, -0.0, 1e300, 5e-324, 123456789012345678.0, static_cast<double>(0.1f)};
-  for (const double number : numbers) {
-    metadata["x"] = number_text(number);
-    const double back = number_of(metadata, "x");
-    EXPECT_EQ(std::memcmp(&back, &number, sizeof back), 0) << metadata["x"];
+  const ParameterCollection model = model_of({{"a", {2}}, {"W", {2, 3}}});
+  std::vector<Part> more = {{"a", {2}}, {"W", {2, 3}}};
+  for (int i = 0; i < 7; ++i) more.push_back({"x", {1}});
+  const std::vector<std::pair<ParameterCollection, const char*>> cases = {
+      {model_of({{"a", {2}}}), "tensors named \"/W\"; got 1 other"},
+      {model_of({{"V", {2}}}),
+       "tensors named \"/a\", \"/W\"; got 1 other, 1 of them not asked for, the only one is "
+       "\"/V\""},
+      {model_of({{"a", {2}}, {"W", {3, 2}}}), "F32 [2, 3] for \"/W\"; got F32 [3, 2]"},
+      {model_of({{"a", {2}}, {"W", {2, 3, 1}}}), "F32 [2, 3] for \"/W\"; got F32 [2, 3, 1]"},
+      {model_of({{"a", {2}}, {"W", {2, 3}}}, DType::f64), "F32 [2] for \"/a\"; got F64 [2]"},
+      {model_of(more),
+       "no tensors but the collection's; got \"/x\", \"/x_1\", \"/x_2\", \"/x_3\", \"/x_4\" and 2 "
+       "more"}};
+  for (const auto& [other, message] : cases) {
+    format_.save(file_, other);
+    EXPECT_EQ(refused(model), message);
   }
-  metadata["x"] = "3 epochs";
-  EXPECT_THROW(number_of(metadata, "x"), UsageError);
-  EXPECT_THROW(number_of(metadata, "y"), UsageError);
+  format_.save(file_, model);
+  EXPECT_EQ(refused(model_of({{"a", {2}}, {"W", {2, 3}}}, DType::f64)),
+            "F64 [2] for \"/a\"; got F32 [2]");
 }
 
-// Five steps, a checkpoint, five steps by fresh objects: the bits of ten steps.
-TEST_F(ModelFileTest, TrainingGoesOnWithTheSameBits) {
-  for (const Kind& kind : kinds()) {
-    for (const SparseUpdates mode : {SparseUpdates::lazy, SparseUpdates::exact}) {
-      for (const DType dtype : {DType::f32, DType::f64}) {
-        Training whole(1, dtype, kind), first(1, dtype, kind), second(99, dtype, kind);
-        whole.trainer->sparse_updates = first.trainer->sparse_updates = mode;
-        whole.trainer->enable_clipping(4.25f);
-        first.trainer->enable_clipping(4.25f);
-        second.step();  // what the new objects did before must not matter
-        for (int i = 0; i < 5; ++i) whole.step(), first.step();
-        const Metadata metadata = {{"epoch", "5"}, {"best", number_text(0.1 + 0.2)}};
-        save_checkpoint(path(), first.model, *first.trainer, first.random, metadata);
-        EXPECT_EQ(load_checkpoint(path(), second.model, *second.trainer, second.random), metadata);
-        EXPECT_EQ(second.trainer->updates(), 5u);
-        EXPECT_EQ(second.trainer->sparse_updates, mode);
-        for (int i = 0; i < 5; ++i) whole.step(), second.step();
-        EXPECT_TRUE(bytes_of(second.model) == bytes_of(whole.model)) << kind.name;
-        EXPECT_EQ(second.trainer->learning_rate, whole.trainer->learning_rate);
-        EXPECT_EQ(second.trainer->clip_threshold, 4.25f);
-        EXPECT_EQ(second.random.position(), whole.random.position());
-        // The run that was saved is not disturbed by it.
-        for (int i = 0; i < 5; ++i) first.step();
-        EXPECT_TRUE(bytes_of(first.model) == bytes_of(whole.model)) << kind.name;
+TEST_P(ModelFileTest, NoDamageChangesWhatIsRead) {
+  format_.save(file_, SmallModel(1).all);
+  const bool has_checksums = std::string(format_.suffix) == ".safetensors";
+  const Damaged damaged = expect_damage_is_seen(file_, [&](const std::string&) {
+    const SmallModel model(2);
+    const std::vector<std::byte> before = bytes_of(model.all);
+    try {
+      load(model.all);
+    } catch (const FileError&) {
+      EXPECT_TRUE(bytes_of(model.all) == before);
+      throw;
+    }
+    return bytes_of(model.all);
+  });
+  if (has_checksums) {
+    EXPECT_EQ(damaged.read, 0u);
+  }
+}
+
+TEST_P(ModelFileTest, OneTensorIsReadIntoAParameterOfAnyName) {
+  const SmallModel saved(1);
+  format_.save(file_, saved.all);
+  const auto file = format_.read(file_);
+  ParameterCollection model(2);
+  const Parameter matrix = model.add_parameters({2, 3});
+  const LookupParameter table = model.add_lookup_parameters(60, {3}),
+                        small = model.add_lookup_parameters(6, {3});
+  load_parameter(*file, "/W", matrix);
+  load_parameter(*file, "/words", table);
+  EXPECT_EQ(as_vector(matrix.values()), as_vector(saved.matrix.values()));
+  EXPECT_EQ(as_vector(table.all_values()), as_vector(saved.words.all_values()));
+  const Floats before = as_vector(small.all_values());
+  EXPECT_TRUE(mentions(message_of<FileError>([&] { load_parameter(*file, "/words", small); }),
+                       "need F32 [6, 3] for \"/words\"; got F32 [60, 3]"));
+  EXPECT_THROW(load_parameter(*file, "/word", table), FileError);
+  EXPECT_THROW(load_parameter(*file, "/words", LookupParameter()), UsageError);
+  EXPECT_THROW(load_parameter(*file, "/W", Parameter()), UsageError);
+  EXPECT_EQ(as_vector(small.all_values()), before);
+}
+
+TEST_P(ModelFileTest, AMistypedNameGetsTheNearestOfAll) {
+  ParameterCollection saved;
+  for (int i = 0; i < 100; ++i) {
+    saved.add_subcollection("layer_" + std::to_string(i)).add_parameters({1}, "W");
+  }
+  format_.save(file_, saved);
+  const Parameter one = ParameterCollection().add_parameters({1}, "one");
+  EXPECT_EQ(
+      message_of<FileError>([&] { load_parameter(*format_.read(file_), "/layer_77/V", one); }),
+      file_ +
+          ": [load] need tensors named \"/layer_77/V\"; got 100 others, 100 of them not asked for, "
+          "the nearest are \"/layer_77/W\", \"/layer_7/W\", \"/layer_17/W\"");
+}
+
+// A model that has changed: the file's values are 1, but for a row, and today's are 2.
+TEST_P(ModelFileTest, AReportSaysWhatIsMissingLeftOverAndOther) {
+  const ParameterInitConst one(1), two(2);
+  ParameterCollection saved;
+  saved.add_lookup_parameters(3, {2}, one, "words").initialize(1, {5, 6});
+  saved.add_parameters({2, 3}, one, "W");
+  saved.add_parameters({2}, one, "b");
+  saved.add_parameters({4}, one, "old");
+  format_.save(file_, saved);
+  const auto file = format_.read(file_);
+  const auto today = [&](unsigned rows, DType dtype = DType::f32) {
+    ParameterCollection model(1, dtype);
+    model.add_parameters({1}, two, "new");
+    model.add_parameters({2}, two, "b");
+    model.add_parameters({3, 2}, two, "W");
+    model.add_lookup_parameters(rows, {2}, two, "words");
+    return model;
+  };
+  const ParameterCollection model = today(3);
+  const LoadReport report = load_matching(*file, model);
+  EXPECT_EQ(report.loaded, (Names{"/b", "/words"}));
+  EXPECT_FALSE(report.is_complete());
+  EXPECT_EQ(report.text(),
+            "loaded 2 parameters\nnot in the file: \"/new\"\nonly in the file: \"/old\"\n"
+            "other in the file: \"/W\", F32 [2, 3] for F32 [3, 2]\n");
+  EXPECT_EQ(values_of(model), (Floats{2, 1, 1, 2, 2, 2, 2, 2, 2, 1, 1, 5, 6, 1, 1}));
+  const ParameterCollection larger = today(4), doubles = today(3, DType::f64);
+  EXPECT_EQ(load_matching(*file, larger).mismatched.back().wanted, "F32 [4, 2]");
+  EXPECT_EQ(load_matching(*file, doubles).text(),
+            "loaded 0 parameters\nnot in the file: \"/new\"\nonly in the file: \"/old\"\n"
+            "other in the file: \"/b\", F32 [2] for F64 [2]\n"
+            "other in the file: \"/W\", F32 [2, 3] for F64 [3, 2]\n"
+            "other in the file: \"/words\", F32 [3, 2] for F64 [3, 2]\n");
+  const LoadReport complete = load_matching(*file, saved);
+  EXPECT_TRUE(complete.is_complete()) << complete.text();
+  EXPECT_EQ(complete.loaded.size(), 4u);
+  EXPECT_THROW(load_matching(path("none"), model), FileError);
+}
+
+using HalvesTest = FolderTest;
+
+// Numbers of 16 bits in the place of the parameters' own: all of them, in both types.
+TEST_F(HalvesTest, BecomeFloatsAndDoubles) {
+  std::vector<std::uint16_t> bits(1 << 16);
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
+  const auto bytes = std::as_bytes(std::span(bits));
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    ParameterCollection model(1, dtype);
+    const Parameter matrix = model.add_parameters({256, 256}, "W");
+    const LookupParameter table = model.add_lookup_parameters(4, {128, 128}, "T");
+    for (const char* name : {"F16", "BF16"}) {
+      const std::vector<TensorEntry> entries = {{"/W", name, {256, 256}, bytes},
+                                                {"/T", name, {4, 128, 128}, bytes}};
+      write_safetensors(path(), entries);
+      load_parameters(path(), model);
+      const auto expected = [&](unsigned i) {  // the value of the bits i
+        const int exponent_bits = std::string(name) == "F16" ? 5 : 8,
+                  fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+        const unsigned fraction = i & ((1u << fraction_bits) - 1);
+        const int exponent = static_cast<int>(i >> fraction_bits) & ((1 << exponent_bits) - 1);
+        double value = std::ldexp(fraction, -fraction_bits);
+        if (exponent == (1 << exponent_bits) - 1) {
+          value = fraction == 0 ? HUGE_VAL : std::nan("");
+        } else {
+          value = std::ldexp(value + (exponent > 0 ? 1 : 0), std::max(exponent, 1) - bias);
+        }
+        return std::copysign(value, i >> 15 == 0 ? 1.0 : -1.0);
+      };
+      const auto check = [&](double found, unsigned i) {
+        const double right = expected(i);
+        ASSERT_TRUE(std::isnan(right) ? std::isnan(found) : found == right) << name << ' ' << i;
+        ASSERT_EQ(std::signbit(found), std::signbit(right)) << name << ' ' << i;
+      };
+      const std::vector<double> w = as_doubles(matrix.values()), t = as_doubles(table.all_values());
+      for (unsigned row = 0; row < 256; ++row) {  // of the file
+        for (unsigned column = 0; column < 256; ++column) {
+          check(w[row + 256 * column], 256 * row + column);
+        }
+      }
+      for (unsigned i = 0; i < 1u << 16; ++i) {
+        const unsigned entry = i >> 14, row = i >> 7 & 127, column = i & 127;
+        check(t[entry << 14 | column << 7 | row], i);
       }
     }
+    const std::vector<TensorEntry> other = {{"/W", "F16", {256, 128, 2}, bytes},
+                                            {"/T", "F16", {4, 128, 128}, bytes}};
+    write_safetensors(path(), other);
+    EXPECT_NE(
+        message_of<FileError>([&] { load_parameters(path(), model); }).find("got F16 [256, 1"),
+        std::string::npos);
   }
 }
 
-TEST_F(ModelFileTest, ACheckpointIsAModelFile) {
-  Training saved(1, DType::f32, adam_), loaded(2, DType::f32, adam_);
-  saved.step();
-  save_checkpoint(path(), saved.model, *saved.trainer, saved.random, {{"epoch", "1"}});
-  EXPECT_EQ(load_parameters(path(), loaded.model), (Metadata{{"epoch", "1"}}));
-  EXPECT_TRUE(bytes_of(loaded.model) == bytes_of(saved.model));
-  EXPECT_EQ(loaded.trainer->updates(), 0u);
-  const SafetensorsFile file = SafetensorsFile::read(path());
-  ASSERT_NE(file.find("trainer/mean/part/b"), nullptr);
-  EXPECT_EQ(file.find("trainer/square/matrices")->shape, (std::vector<std::uint64_t>{5, 2, 3}));
-  EXPECT_EQ(file.find("trainer/mean/fixed"), nullptr);
-  EXPECT_EQ(static_cast<float>(number_of(file.metadata(), "dynet_like.learning_rate")),
-            saved.trainer->learning_rate);
+// A number is a NaN if its bits without the sign are above those of infinity.
+template <class Bits>
+void expect_first_nan(const char* dtype, Bits infinity) {
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  std::vector<Bits> numbers(3000, static_cast<Bits>(kSign | infinity));
+  numbers[1] = infinity;
+  const TensorEntry entry{"/W", dtype, {numbers.size()}, std::as_bytes(std::span(numbers))};
+  EXPECT_EQ(detail::tensor_file::first_nan(entry), std::nullopt) << dtype;
+  for (const std::size_t at : {2999, 1024, 1023, 0}) {
+    numbers[at] = static_cast<Bits>((at % 2 == 0 ? kSign : 0) | (infinity + 1));
+    EXPECT_EQ(detail::tensor_file::first_nan(entry), at) << dtype;
+  }
 }
 
-// What a failed load must leave as it was.
-struct Snapshot {
-  Bytes values;
-  std::vector<Bytes> moments;
-  std::vector<std::uint64_t> numbers;
-
-  explicit Snapshot(Training& training)
-      : values(bytes_of(training.model)), numbers(versions_of(training.model)) {
-    const TrainerState state = training.trainer->state();
-    for (const TrainerState::Moment& moment : state.moments) {
-      const auto* data = static_cast<const std::byte*>(moment.values.data());
-      moments.emplace_back(data, data + moment.values.d.size() * size_of(moment.values.dtype()));
-    }
-    numbers.push_back(state.updates);
-    numbers.push_back(training.random.position());
-    numbers.push_back(training.random.seed());
-  }
-  bool operator==(const Snapshot&) const = default;
-};
-
-TEST_F(ModelFileTest, ACheckpointThatDoesNotFitChangesNothing) {
-  Training adam(1, DType::f32, adam_), momentum(2, DType::f32, kinds()[1]);
-  adam.step();
-  momentum.step();
-  save_checkpoint(path(), adam.model, *adam.trainer, adam.random);
-  const Snapshot before(momentum);
-  const auto refused = [&] {
-    const std::string message = message_of<FileError>(
-        [&] { load_checkpoint(path(), momentum.model, *momentum.trainer, momentum.random); });
-    EXPECT_TRUE(Snapshot(momentum) == before);
-    return message;
-  };
-  EXPECT_NE(refused().find("need the state of MomentumSGDTrainer(momentum=0.9); got"),
-            std::string::npos);
-  save_parameters(path(), momentum.model);
-  EXPECT_NE(refused().find("a checkpoint with \"dynet_like.trainer\" in its metadata; got none"),
-            std::string::npos);
-  // A file with one thing changed.
-  const auto altered = [&](const std::function<void(std::vector<TensorEntry>&, Metadata&)>& alter) {
-    save_checkpoint(path("good"), momentum.model, *momentum.trainer, momentum.random);
-    const SafetensorsFile good = SafetensorsFile::read(path("good"));
-    std::vector<TensorEntry> entries(good.entries().begin(), good.entries().end());
-    Metadata metadata = good.metadata();
-    alter(entries, metadata);
-    write_safetensors(path(), entries, metadata);
-    return refused();
-  };
-  for (const char* key : {"updates", "learning_rate", "clip_threshold", "sparse_updates",
-                          "random_seed", "random_position", "trainer"}) {
-    const std::string full = std::string("dynet_like.") + key;
-    EXPECT_NE(altered([&](auto&, Metadata& data) { data.erase(full); }).find(full),
-              std::string::npos);
-    EXPECT_NE(altered([&](auto&, Metadata& data) { data[full] = "1x"; }).find("got"),
-              std::string::npos);
-  }
-  const char* mode = "dynet_like.sparse_updates";
-  EXPECT_NE(altered([&](auto&, Metadata& data) { data[mode] = "lazy_rows"; }).find("lazy or exact"),
-            std::string::npos);
-  const auto renamed = [&](const char* from, const char* to) {
-    return altered([&](std::vector<TensorEntry>& entries, Metadata&) {
-      for (TensorEntry& entry : entries) {
-        if (entry.name == from) entry.name = to;
-      }
-    });
-  };
-  const char* moment = "trainer/velocity/words";
-  EXPECT_NE(renamed(moment, "trainer/velocity/other").find("moments of the"), std::string::npos);
-  EXPECT_NE(renamed(moment, "trainer/speed/words").find("\"speed\""), std::string::npos);
-  EXPECT_NE(renamed(moment, "trainer/").find("got \"trainer/\""), std::string::npos);
-  EXPECT_NE(renamed(moment, "trainer/velocity/fixed").find("F32 [2] for"), std::string::npos);
-  EXPECT_NE(renamed(moment, "/velocity").find("no tensors but"), std::string::npos);
-  EXPECT_NE(renamed("/words", "/word").find("not asked for, the only one is \"/word\""),
-            std::string::npos);
-}
-
-// A child process with a limit on file sizes, which stands for a full disk or a kill. It cannot use
-// a GPU that its parent has opened.
-TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
-  Training training(1, DType::f32, adam_, cpu_device());
-  training.step();
-  save_checkpoint(path(), training.model, *training.trainer, training.random);
-  const std::string before = contents();
-  training.step();
-  for (const bool killed : {false, true}) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      const rlimit sizes = {2048, 2048}, none = {0, 0};
-      ::setrlimit(RLIMIT_CORE, &none);
-      ::setrlimit(RLIMIT_FSIZE, &sizes);
-      std::signal(SIGXFSZ, killed ? SIG_DFL : SIG_IGN);
-      try {
-        save_checkpoint(path(), training.model, *training.trainer, training.random);
-      } catch (const FileError&) {
-        ::_exit(42);
-      }
-      ::_exit(1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_EQ(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 42, true);
-    EXPECT_EQ(contents(), before);
-    EXPECT_EQ(files(), killed ? 2 : 1) << "only a killed program leaves its temporary file";
-  }
+TEST(NaNTest, TheFirstIsFoundInEveryType) {
+  expect_first_nan<std::uint64_t>("F64", 0x7ff0000000000000);
+  expect_first_nan<std::uint32_t>("F32", 0x7f800000);
+  expect_first_nan<std::uint16_t>("F16", 0x7c00);
+  expect_first_nan<std::uint16_t>("BF16", 0x7f80);
+  const std::vector<std::byte> ones(8, std::byte{255});
+  EXPECT_EQ(detail::tensor_file::first_nan({"/W", "I64", {1}, ones}), std::nullopt);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Files of numpy: round trips, what numpy itself reads and writes, damaged and hostile files.
+// Files of numpy: headers, texts, damaged and hostile files, and what numpy writes.
 #include "dynet_like/io/npz.h"
 
 #include <set>
 
-#include "tests/io/tensor_bytes.h"
+#include "tests/io/tensor_files.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
@@ -14,8 +14,7 @@ namespace dynet_like {
 namespace {
 
 NumpyFile parse(const std::string& text, std::uint64_t limit = kMaxInflatedBytes) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return NumpyFile::parse({bytes.begin(), bytes.end()}, "hostile", limit);
+  return NumpyFile::parse(file_bytes(text), "hostile", limit);
 }
 
 /// An array of version 1.
@@ -39,16 +38,9 @@ std::string archive(const std::vector<ZipMember>& members) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-const std::vector<float> kMatrix = {0.0f, -0.0f, 1.5f, HUGE_VALF, 0x1p-149f, -3.0f};
-const std::vector<double> kVector = {1e300, -2.0};
-const std::vector<std::int64_t> kScalar = {-7};
+const std::vector<float> kNumbers = {0.0f, -0.0f, 1.5f, HUGE_VALF, 0x1p-149f, -3.0f};
 
-std::vector<TensorEntry> some_entries() {
-  return {{"matrix", "F32", {2, 3}, bytes_of(kMatrix)},
-          {"/a b/\xC3\xA4", "F64", {2}, bytes_of(kVector)},
-          {"scalar", "I64", {}, bytes_of(kScalar)},
-          {"empty", "U8", {0, 5}, {}}};
-}
+TensorEntry one_array() { return {"matrix", "F32", {2, 3}, bytes_of(kNumbers)}; }
 
 class NpzTest : public PythonTest {
  protected:
@@ -58,54 +50,25 @@ class NpzTest : public PythonTest {
     write_npz(path("written.npz"), entries);
     return contents("written.npz");
   }
-  static void expect_same(const NumpyFile& file, std::span<const TensorEntry> entries) {
-    ASSERT_EQ(file.entries().size(), entries.size());
-    for (const TensorEntry& entry : entries) {
-      const TensorEntry* found = file.find(entry.name);
-      ASSERT_NE(found, nullptr) << entry.name;
-      EXPECT_EQ(found->dtype, entry.dtype);
-      EXPECT_EQ(found->shape, entry.shape);
-      EXPECT_EQ(values_of<std::byte>(*found), values_of<std::byte>(entry)) << entry.name;
-    }
-  }
 };
 
-TEST_F(NpzTest, WhatIsWrittenIsRead) {
-  const std::vector<TensorEntry> entries = some_entries();
-  const std::string bytes = written(entries);
-  NumpyFile loaded = NumpyFile::read(path("written.npz"));
-  const NumpyFile file = std::move(loaded);  // the entries must survive a move
-  expect_same(file, entries);
-  EXPECT_EQ(file.find("other"), nullptr);
-  EXPECT_EQ(written(entries), bytes) << "the same arrays, the same bytes";
-  EXPECT_TRUE(parse(written({})).entries().empty());
-}
-
 TEST_F(NpzTest, OneArrayHasAFileOfItsOwn) {
-  write_npy(path("one.npy"), some_entries()[0]);
+  write_npy(path("one.npy"), one_array());
   const NumpyFile file = NumpyFile::read(path("one.npy"));
   ASSERT_EQ(file.entries().size(), 1u);
   EXPECT_EQ(file.entries()[0].shape, (std::vector<std::uint64_t>{2, 3}));
-  EXPECT_EQ(values_of<std::byte>(*file.find("")), values_of<std::byte>(some_entries()[0]));
-}
-
-TEST_F(NpzTest, ReadingNeedsAFileOfThatKind) {
-  EXPECT_THROW(NumpyFile::read(path("missing.npz")), FileError);
-  EXPECT_THROW(NumpyFile::read(path(".")), FileError);
-  EXPECT_THROW(NumpyFile::read(write("", "empty.npz")), FileError);
-  std::filesystem::resize_file(write("", "huge.npz"), std::uintmax_t{1} << 42);
-  expect_file_error([&] { NumpyFile::read(path("huge.npz")); }, 0, 0, "need a file of numpy");
+  EXPECT_EQ(values_of<std::byte>(*file.find("")), values_of<std::byte>(one_array()));
 }
 
 TEST_F(NpzTest, WritingRefusesWhatCouldNotBeRead) {
   const auto refuse = [&](TensorEntry entry, const std::string& part) {
-    const std::vector<TensorEntry> entries = {some_entries()[0], std::move(entry)};
+    const std::vector<TensorEntry> entries = {one_array(), std::move(entry)};
     const std::string message =
         message_of<UsageError>([&] { write_npz(path("bad.npz"), entries); });
     EXPECT_NE(message.find(part), std::string::npos) << message;
     EXPECT_FALSE(std::filesystem::exists(path("bad.npz")));
   };
-  const auto bytes = bytes_of(kMatrix);
+  const auto bytes = bytes_of(kNumbers);
   refuse({"", "F32", {6}, bytes},
          "need unique names of 1 to 65531 bytes, none of them 0; got \"\"");
   refuse({"matrix", "F32", {6}, bytes}, "got \"matrix\" twice");
@@ -151,9 +114,9 @@ TEST_F(NpzTest, TextsAndOtherElements) {
     expect_file_error([&] { other.texts(""); }, 0, 0,
                       "need an array of texts named \"\"; got one of \"" + std::string(type));
   }
-  const NumpyFile numbers = parse(written(some_entries()));
+  const NumpyFile numbers = parse(written(std::vector{one_array()}));
   expect_file_error([&] { numbers.texts("matrx"); }, 0, 0,
-                    "named \"matrx\"; got none, the nearest are \"matrix\"");
+                    "named \"matrx\"; got none, the only one is \"matrix\"");
 }
 
 // A header ends with a newline, and data begin at a multiple of 64 bytes, whatever is left to fill.
@@ -280,42 +243,27 @@ TEST_F(NpzTest, DamagedFilesAreRefused) {
   }
 }
 
-// Every beginning of a file is refused, and so is damage that changes what is read.
-TEST_F(NpzTest, NoDamageGoesUnseen) {
-  const std::vector<TensorEntry> entries = {some_entries()[0]};
-  const std::string array = npy("|u1", "(8,)", std::string(8, '\1')), whole = written(entries);
-  for (const std::string& good : {array, whole}) {
-    EXPECT_EQ(parse(good).entries().size(), 1u);
-    for (std::size_t size = 0; size < good.size(); ++size) {
-      EXPECT_THROW(parse(good.substr(0, size)), FileError) << size;
-    }
-  }
-  Random random(1);
-  for (int i = 0; i < 5000; ++i) {
-    std::string damaged = whole;
-    for (std::uint32_t k = random.below(4) + 1; k > 0; --k) {
-      damaged[random.below(static_cast<std::uint32_t>(whole.size()))] =
-          static_cast<char>(random.below(256));
-    }
-    try {
-      parse(damaged);
-    } catch (const FileError&) {  // what else is thrown fails the test
-    }
+TEST_F(NpzTest, EveryBeginningOfAnArrayIsRefused) {
+  const std::string array = npy("|u1", "(8,)", std::string(8, '\1'));
+  EXPECT_EQ(parse(array).entries().size(), 1u);
+  for (std::size_t size = 0; size < array.size(); ++size) {
+    EXPECT_THROW(parse(array.substr(0, size)), FileError) << size;
   }
 }
 
 // So many that their number needs the variant Zip64 of the format.
 TEST_F(NpzTest, ManyArrays) {
   constexpr std::size_t kCount = 65536;
+  const std::vector<std::int64_t> number = {-7};
   std::vector<TensorEntry> entries;
   for (std::size_t i = 0; i < kCount; ++i) {
-    entries.push_back({std::to_string(i), "I64", {}, bytes_of(kScalar)});
+    entries.push_back({std::to_string(i), "I64", {}, bytes_of(number)});
   }
   const std::string bytes = written(entries);
   EXPECT_NE(bytes.find("PK\6\6"), bytes.npos);
   const NumpyFile file = parse(bytes);
   EXPECT_EQ(file.entries().size(), kCount);
-  EXPECT_EQ(values_of<std::int64_t>(*file.find("65535")), kScalar);
+  EXPECT_EQ(values_of<std::int64_t>(*file.find("65535")), number);
 
   PythonTest::SetUp();
   if (IsSkipped()) return;
@@ -325,70 +273,26 @@ TEST_F(NpzTest, ManyArrays) {
 
 class NumpyTest : public PythonTest {};
 
-TEST_F(NumpyTest, ReadsWhatIsWrittenHere) {
-  write_npz(path("written.npz"), some_entries());
-  write_npy(path("one.npy"), some_entries()[0]);
-  EXPECT_EQ(run(R"(import numpy, zipfile
-t = numpy.load("written.npz")
-for name in t: print(ascii(name), t[name].dtype, t[name].shape, t[name].tolist())
-print(numpy.load("one.npy")[1].tolist(), zipfile.ZipFile("written.npz").testzip())
-)"),
-            "'matrix' float32 (2, 3) [[0.0, -0.0, 1.5], [inf, 1.401298464324817e-45, -3.0]]\n"
-            "'/a b/\\xe4' float64 (2,) [1e+300, -2.0]\n"
-            "'scalar' int64 () -7\n"
-            "'empty' uint8 (0, 5) []\n"
-            "[inf, 1.401298464324817e-45, -3.0] None\n");
-}
-
-TEST_F(NumpyTest, WritesWhatIsReadHere) {
+TEST_F(NumpyTest, WritesOtherArraysThatAreReadHere) {
   run(R"(import numpy
-arrays = {
-    "rows": numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4),
-    "columns": numpy.asfortranarray(numpy.arange(24, dtype=numpy.float64).reshape(2, 3, 4)),
-    "bytes": numpy.asfortranarray(numpy.arange(6, dtype=numpy.uint8).reshape(2, 3)),
-    "shorts": numpy.asfortranarray(numpy.arange(6, dtype=numpy.int16).reshape(3, 2)),
-    "halves": numpy.array([1.5], dtype=numpy.float16),
-    "truths": numpy.array([True, False]),
-    "scalar": numpy.array(7),
-    "empty": numpy.asfortranarray(numpy.zeros((0, 4), dtype=numpy.float32)),
-    "n\u00e4me": numpy.zeros(1000, dtype=numpy.float32),
-}
-numpy.savez("stored.npz", **arrays)
-numpy.savez_compressed("deflated.npz", **arrays)
-numpy.save("one.npy", arrays["columns"])
-numpy.lib.format.write_array(open("two.npy", "wb"), arrays["rows"], version=(2, 0))
-numpy.savez("words.npz", numpy.array([{}, None]), big=arrays["rows"].astype(">f4"),
-            words=numpy.array(["a", "caf\u00e9", "", "\U0001f600"]), W=arrays["rows"],
+rows = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)
+numpy.save("one.npy", numpy.asfortranarray(rows))
+numpy.lib.format.write_array(open("two.npy", "wb"), rows, version=(2, 0))
+numpy.savez("words.npz", numpy.array([{}, None]), big=rows.astype(">f4"),
+            words=numpy.array(["a", "caf\u00e9", "", "\U0001f600"]), W=rows,
             table=numpy.asfortranarray([["a", "bc"], ["d", "e"]]), bytes=numpy.array([b"a", b"bcd"]))
 numpy.savez("records.npz", numpy.zeros(2, dtype=[("a", "<f4")]))
 )");
-  std::vector<double> to_24;
-  for (int i = 0; i < 24; ++i) to_24.push_back(i);
-  for (const char* name : {"stored.npz", "deflated.npz"}) {
-    const NumpyFile file = NumpyFile::read(path(name));
-    ASSERT_EQ(file.entries().size(), 9u);
-    EXPECT_EQ(values_of<double>(*file.find("columns")), to_24);
-    EXPECT_EQ(file.find("columns")->shape, (std::vector<std::uint64_t>{2, 3, 4}));
-    EXPECT_EQ(values_of<float>(*file.find("rows")), std::vector<float>(to_24.begin(), to_24.end()));
-    EXPECT_EQ(values_of<std::uint8_t>(*file.find("bytes")),
-              (std::vector<std::uint8_t>{0, 1, 2, 3, 4, 5}));
-    EXPECT_EQ(values_of<std::int16_t>(*file.find("shorts")),
-              (std::vector<std::int16_t>{0, 1, 2, 3, 4, 5}));
-    EXPECT_EQ(values_of<std::uint16_t>(*file.find("halves")), (std::vector<std::uint16_t>{0x3e00}));
-    EXPECT_EQ(file.find("halves")->dtype, "F16");
-    EXPECT_EQ(file.find("truths")->dtype, "BOOL");
-    EXPECT_EQ(values_of<std::int64_t>(*file.find("scalar")), (std::vector<std::int64_t>{7}));
-    EXPECT_EQ(file.find("empty")->shape, (std::vector<std::uint64_t>{0, 4}));
-    EXPECT_EQ(values_of<float>(*file.find("n\xC3\xA4me")), std::vector<float>(1000));
-  }
-  EXPECT_EQ(values_of<double>(NumpyFile::read(path("one.npy")).entries()[0]), to_24);
-  EXPECT_EQ(values_of<float>(NumpyFile::read(path("two.npy")).entries()[0]).back(), 23);
+  std::vector<float> to_24(24);
+  std::iota(to_24.begin(), to_24.end(), 0.0f);
+  EXPECT_EQ(values_of<float>(NumpyFile::read(path("one.npy")).entries()[0]), to_24);
+  EXPECT_EQ(values_of<float>(NumpyFile::read(path("two.npy")).entries()[0]), to_24);
   const NumpyFile words = NumpyFile::read(path("words.npz"));
   using Texts = std::vector<std::string>;
   EXPECT_EQ(words.texts("words"), (Texts{"a", "caf\u00e9", "", "\U0001f600"}));
   EXPECT_EQ(words.texts("table"), (Texts{"a", "bc", "d", "e"}));
   EXPECT_EQ(words.texts("bytes"), (Texts{"a", "bcd"}));
-  EXPECT_EQ(values_of<float>(*words.find("W")).back(), 23);
+  EXPECT_EQ(values_of<float>(*words.find("W")), to_24);
   EXPECT_EQ(words.find("big")->dtype, ">f4");
   EXPECT_EQ(words.find("arr_0")->dtype, "|O");
   expect_file_error([&] { NumpyFile::read(path("records.npz")); }, 0, 0,
