@@ -127,6 +127,44 @@ TEST_P(EncoderTest, RefusesIdsThatDoNotFit) {
                 "; got " + more + ": split the text, or use a TextEncoder");
 }
 
+// RoBERTa's positions count the pieces that are not padding.
+TEST_P(EncoderTest, PaddingInsideATextHasNoPlace) {
+  if (!encoders::find_family(GetParam())->counts_from_padding) return;
+  ParameterCollection model;
+  const Encoder encoder(model, config());
+  const LookupParameter table(model.find("/encoder/positions/E"));
+  const auto of = [&](const Ids& ids) {
+    ComputationGraph graph;
+    return as_vector(encoder(graph, ids).value());
+  };
+  const std::vector<float> before = of({5, 1, 6}), without = of({5, 6, 7});
+  table.initialize(4, std::vector<float>(8, 0.5f));  // of the third piece
+  EXPECT_EQ(of({5, 1, 6}), before);
+  EXPECT_NE(of({5, 6, 7}), without);
+  table.initialize(1, std::vector<float>(8, 0.5f));  // of padding
+  EXPECT_NE(of({5, 1, 6}), before);
+}
+
+// As nn.Embedding with padding_idx.
+TEST_P(EncoderTest, TheRowOfPaddingIsNotTrained) {
+  ParameterCollection model;
+  const Encoder encoder(model, config());
+  const std::uint32_t padding = config().padding;
+  const LookupParameter table(model.find("/encoder/words/E"));
+  ComputationGraph graph;
+  const std::vector<float> gradient =
+      graph.backward(squared_norm(sin(encoder(graph, {5, padding, 6})))).all_values(*table.p);
+  const auto norm_of = [&](std::uint32_t row) {
+    float sum = 0;
+    const std::size_t size = gradient.size() / config().vocabulary;
+    for (std::size_t i = 0; i < size; ++i) sum += std::abs(gradient[row * size + i]);
+    return sum;
+  };
+  EXPECT_EQ(norm_of(padding), 0);
+  EXPECT_GT(norm_of(5), 0);
+  EXPECT_GT(norm_of(6), 0);
+}
+
 // A subcollection in a model with others.
 TEST(EncoderNamesTest, ArePathsOfParts) {
   ParameterCollection model;
@@ -173,6 +211,16 @@ TEST(DistancesTest, BucketsOfDistances) {
   for (const auto& [distance, bucket] : expected) {
     EXPECT_EQ(encoders::bucket_of(distance, config), bucket) << distance;
     EXPECT_EQ(encoders::bucket_of(-distance, config), -bucket) << distance;
+  }
+}
+
+// By hand, from the reference's formula: 32 rows, of which 8 on each side are for a distance each.
+TEST(DistancesTest, RowsOfDistances) {
+  const std::vector<std::pair<int, unsigned>> expected = {
+      {0, 0},     {-1, 1},    {-7, 7}, {-8, 8}, {-11, 8}, {-12, 9},  {-127, 15},
+      {-128, 15}, {-999, 15}, {1, 17}, {7, 23}, {8, 24},  {127, 31}, {999, 31}};
+  for (const auto& [distance, row] : expected) {
+    EXPECT_EQ(encoders::bias_row_of(distance), row) << distance;
   }
 }
 

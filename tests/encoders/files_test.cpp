@@ -1,6 +1,8 @@
-// The files of encoders: round trips, conversions, what is refused, and damaged folders.
+// The files of encoders: round trips, the forms that published ones have, what is refused, and
+// damaged folders.
 #include <cctype>
 
+#include "nn/encoders/family.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/damaged_files.h"
 #include "tests/support/message_of.h"
@@ -11,19 +13,19 @@
 namespace dynet_like::nn {
 namespace {
 
-std::vector<float> output_of(const Encoder& encoder) {
+std::vector<float> output_of(const Encoder& encoder, const Ids& ids = {1, 5, 9, 2}) {
   ComputationGraph graph;
-  return as_vector(encoder(graph, {1, 5, 9, 2}).value());
+  return as_vector(encoder(graph, ids).value());
 }
 
 class EncoderFilesTest : public EncoderFolder {
  protected:
-  std::vector<float> loaded_output() {
+  std::vector<float> loaded_output(const EncoderFileOptions& options = {}) {
     ParameterCollection model(9);
-    return output_of(load_encoder(model, path()));
+    return output_of(load_encoder(model, path(), options));
   }
   /// The error's message after the name of the file, which must be this one. Nothing is added.
-  std::string error(const std::string& file) {
+  std::string error(const std::string& file = "model.safetensors") {
     ParameterCollection model;
     const std::string message = message_of<FileError>([&] { load_encoder(model, path()); });
     EXPECT_EQ(model.size(), 0u);
@@ -46,52 +48,101 @@ TEST_F(EncoderFilesTest, RoundTrips) {
   }
 }
 
-// Files of models with a head: with a prefix, other tensors, and old names of norms.
-TEST_F(EncoderFilesTest, OfModelsWithAHead) {
-  const std::vector<std::string> prefixes = {
-      "bert.",  "ernie.",      "roberta.", "roberta.", "roberta.", "data2vec_text.",
-      "mpnet.", "distilbert.", "electra.", "model.",   "deberta."};
-  ASSERT_EQ(prefixes.size(), kFamilies.size());
-  for (std::size_t i = 0; i < kFamilies.size(); ++i) {
-    SCOPED_TRACE(kFamilies[i]);
-    make(kFamilies[i]);
+/// A form of a file of tensors, and how it is made of one that this library writes.
+struct Form {
+  const char* name;
+  std::function<void(const std::string& family, std::vector<FileTensor>&, Metadata&)> make;
+};
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  if (at != text.npos) text.replace(at, from.size(), to);
+}
+
+const std::vector<Form> kForms = {
+    // Of a model with a head: with a prefix, other tensors, and old names of norms.
+    {"head",
+     [](const std::string& family, std::vector<FileTensor>& all, Metadata&) {
+       const std::map<std::string, std::string> prefixes = {{"xlm-roberta", "roberta"},
+                                                            {"camembert", "roberta"},
+                                                            {"data2vec-text", "data2vec_text"},
+                                                            {"modernbert", "model"},
+                                                            {"deberta-v2", "deberta"}};
+       const auto own = prefixes.find(family);
+       const std::string prefix = (own == prefixes.end() ? family : own->second) + '.';
+       for (FileTensor& each : all) {
+         each.name = prefix + each.name;
+         replace(each.name, "LayerNorm.weight", "LayerNorm.gamma");
+         replace(each.name, "LayerNorm.bias", "LayerNorm.beta");
+       }
+       const std::vector<std::byte> bytes(8);
+       all.push_back({prefix + "pooler.dense.bias", "F32", {2}, bytes});
+       all.push_back({"cls.predictions.bias", "F32", {2}, bytes});
+       all.push_back({"classifier.weight", "F32", {2}, bytes});
+       all.push_back({prefix + "embeddings.position_ids", "I64", {1}, bytes});
+     }},
+    // safetensors keeps one of several names of a tensor, and has the others in its metadata.
+    {"tied name",
+     [](const std::string&, std::vector<FileTensor>& all, Metadata& metadata) {
+       for (FileTensor& each : all) {
+         each.name = "model_of_somebody." + each.name;
+         if (each.name.ends_with("word_embeddings.weight") ||
+             each.name.ends_with("tok_embeddings.weight")) {
+           metadata[std::exchange(each.name, "lm_head.decoder.weight")] = "lm_head.decoder.weight";
+         }
+       }
+       EXPECT_EQ(metadata.size(), 1u);
+       metadata["format"] = "pt";
+     }},
+    // The prefix is that of most tensors: one that happens to end as a parameter's name is no
+    // encoder.
+    {"another prefix", [](const std::string& family, std::vector<FileTensor>& all, Metadata&) {
+       FileTensor other = all.front();
+       other.name = "cls." + other.name;
+       for (FileTensor& each : all) each.name = family + '.' + each.name;
+       all.push_back(other);
+     }}};
+
+TEST_F(EncoderFilesTest, ManyFormsAreRead) {
+  for (const std::string& family : kFamilies) {
+    make(family);
     const std::vector<float> expected = loaded_output();
-    std::vector<FileTensor> all = tensors();
-    for (FileTensor& each : all) {
-      each.name = prefixes[i] + each.name;
-      const std::size_t norm = each.name.find("LayerNorm.weight");
-      if (norm != std::string::npos) each.name.replace(norm + 10, 6, "gamma");
-      const std::size_t bias = each.name.find("LayerNorm.bias");
-      if (bias != std::string::npos) each.name.replace(bias + 10, 4, "beta");
+    const std::vector<FileTensor> good = tensors();
+    for (const Form& form : kForms) {
+      SCOPED_TRACE(family + ", " + form.name);
+      std::vector<FileTensor> all = good;
+      Metadata metadata;
+      form.make(family, all, metadata);
+      write(all, "model.safetensors", metadata);
+      EXPECT_TRUE(testing::same(loaded_output(), expected));
     }
-    const std::vector<std::byte> bytes(8);
-    all.push_back({prefixes[i] + "pooler.dense.bias", "F32", {2}, bytes});
-    all.push_back({"cls.predictions.bias", "F32", {2}, bytes});
-    all.push_back({"classifier.weight", "F32", {2}, bytes});
-    all.push_back({prefixes[i] + "embeddings.position_ids", "I64", {1}, bytes});
-    write(all);
-    EXPECT_TRUE(testing::same(loaded_output(), expected));
   }
 }
 
 // tests/io reads all numbers of 16 bits, in both types.
-TEST_F(EncoderFilesTest, OfBrainFloats) {
-  ParameterCollection model(3), other;
-  Encoder(model, small_config("bert")).save(path());
-  std::vector<FileTensor> all = tensors();
-  for (FileTensor& each : all) {  // the upper halves
-    for (std::size_t i = 0; i < each.bytes.size(); i += 4) {
-      std::copy_n(&each.bytes[i + 2], 2, &each.bytes[i / 2]);
+TEST_F(EncoderFilesTest, NumbersOfOtherTypes) {
+  for (const auto& [of_file, of_model, is_half] : {std::tuple(DType::f64, DType::f32, false),
+                                                   {DType::f32, DType::f64, false},
+                                                   {DType::f32, DType::f32, true}}) {
+    ParameterCollection model(3, of_file), other(1, of_model);
+    Encoder(model, small_config("bert")).save(path());
+    std::vector<FileTensor> all = tensors();
+    for (FileTensor& each : all) {  // the upper halves
+      if (!is_half) break;
+      for (std::size_t i = 0; i < each.bytes.size(); i += 4) {
+        std::copy_n(&each.bytes[i + 2], 2, &each.bytes[i / 2]);
+      }
+      each.bytes.resize(each.bytes.size() / 2);
+      each.dtype = "BF16";
     }
-    each.bytes.resize(each.bytes.size() / 2);
-    each.dtype = "BF16";
-  }
-  write(all);
-  load_encoder(other, path());
-  for (std::size_t i = 0; i < other.storages().size(); ++i) {
-    const Tensor got = other.storages()[i]->tensor(), expected = model.storages()[i]->tensor();
-    for (std::size_t k = 0; k < got.d.size(); ++k) {
-      EXPECT_NEAR(got.at(k), expected.at(k), std::abs(expected.at(k)) * 0x1p-7);
+    write(all);
+    load_encoder(other, path());
+    for (std::size_t i = 0; i < other.storages().size(); ++i) {
+      const Tensor got = other.storages()[i]->tensor(), expected = model.storages()[i]->tensor();
+      for (std::size_t k = 0; k < got.d.size(); ++k) {
+        const auto right = static_cast<double>(static_cast<float>(expected.at(k)));
+        EXPECT_NEAR(got.at(k), right, is_half ? std::abs(right) * 0x1p-7 : 0);
+      }
     }
   }
 }
@@ -129,86 +180,127 @@ TEST_F(EncoderFilesTest, OfShards) {
                     std::string::npos)
         << got;
   }
-  write_text("model.safetensors.index.json", "{\"weight_map\": {\"a\": 3}}");
-  EXPECT_EQ(error("model.safetensors.index.json"), "weight_map[\"a\"]: need a text; got \"3\"");
-  write_text("model.safetensors.index.json", "{}");
-  EXPECT_EQ(error("model.safetensors.index.json"), "need the key \"weight_map\"");
-  write_text("model.safetensors.index.json", "{\"weight_map\": {}}");
-  EXPECT_EQ(error("model.safetensors.index.json"),
-            "weight_map: need the file of every tensor; got none");
+  for (const auto& [json, message] :
+       {std::pair(R"({"weight_map": {"a": 3}})", "weight_map[\"a\"]: need a text; got \"3\""),
+        {"{}", "need the key \"weight_map\""},
+        {R"({"weight_map": {}})", "weight_map: need the file of every tensor; got none"}}) {
+    write_text("model.safetensors.index.json", json);
+    EXPECT_EQ(error("model.safetensors.index.json"), message);
+  }
   write(all, "model-00001-of-00002.safetensors");
   index("model-00002-of-00002.safetensors");
   EXPECT_TRUE(error("model-00002-of-00002.safetensors")
                   .starts_with("[load_encoder] need tensors with a name of their own; got "));
 }
 
-TEST_F(EncoderFilesTest, MissingFiles) {
-  EXPECT_TRUE(error("config.json").starts_with("[EncoderConfig] need"));
-  make();
-  std::filesystem::remove(path("model.safetensors"));
-  EXPECT_EQ(error("model.safetensors"),
-            "[load_encoder] need this file, or the index of shards model.safetensors.index.json; "
-            "got neither");
-  write_text("pytorch_model.bin", "x");
-  EXPECT_EQ(error("model.safetensors"),
-            "[load_encoder] need this file, or the index of shards model.safetensors.index.json; "
-            "got pytorch_model.bin alone: save it again with save_pretrained(..., "
-            "safe_serialization=True)");
-}
-
-TEST_F(EncoderFilesTest, TensorsThatDoNotFit) {
-  make();
-  const std::vector<FileTensor> good = tensors();
+// What is done to a folder that is good, and the message.
+TEST_F(EncoderFilesTest, FilesThatDoNotFit) {
   const std::string name = "encoder.layer.1.attention.self.key.weight";
-  const auto place = std::ranges::find(good, name, &FileTensor::name) - good.begin();
-  const auto changed = [&](const auto& change) {
-    std::vector<FileTensor> all = good;
-    change(all, all[static_cast<std::size_t>(place)]);
-    write(all);
-    return error("model.safetensors");
+  const auto changed =
+      [&](const std::function<void(std::vector<FileTensor>&, FileTensor&)>& change) {
+        return [&, change] {
+          std::vector<FileTensor> all = tensors();
+          change(all, *std::ranges::find(all, name, &FileTensor::name));
+          write(all);
+        };
+      };
+  // Sizes of a hostile file: nothing is allocated for them.
+  const auto config = [&](const std::string& key, const std::string& from, const std::string& to) {
+    return [=, this] { change_config('"' + key + "\": " + from, '"' + key + "\": " + to); };
   };
-  EXPECT_EQ(changed([](auto&, FileTensor& own) {
-              own.shape = {4, 16};
-            }),
-            "[load_encoder] need F32 [8, 8] for " + name + "; got F32 [4, 16]");
-  EXPECT_EQ(changed([](auto&, FileTensor& own) {
-              own.dtype = "I64";
-              own.shape = {8, 4};
-            }),
-            "[load_encoder] need F32 [8, 8] for " + name + "; got I64 [8, 4]");
-  EXPECT_EQ(
-      changed([&](std::vector<FileTensor>& all, FileTensor&) { all.erase(all.begin() + place); }),
-      "[load_encoder] need the tensor " + name +
-          "; got 36 tensors, the nearest are \"encoder.layer.0.attention.self.key.weigh...\", "
-          "\"encoder.layer.1.attention.self.query.wei...\", "
-          "\"encoder.layer.0.attention.self.query.wei...\"");
-  EXPECT_EQ(changed([](std::vector<FileTensor>& all, FileTensor& own) {
-              all.push_back({"encoder.layer.2.output.dense.bias", "F32", {8, 8}, own.bytes});
-            }),
-            "[load_encoder] need no tensors but those of a bert encoder; got "
-            "encoder.layer.2.output.dense.bias, F32 [8, 8]: if it belongs to a head, pass "
-            "EncoderFileOptions::report");
-  write(good);
-  loaded_output();
+  const std::string no_weights =
+      "[load_encoder] need this file, or the index of shards model.safetensors.index.json; got ";
+  const std::vector<std::pair<std::function<void()>, std::string>> cases = {
+      {[&] { std::filesystem::remove(path("model.safetensors")); }, no_weights + "neither"},
+      {[&] { std::filesystem::rename(path("model.safetensors"), path("pytorch_model.bin")); },
+       no_weights + "pytorch_model.bin alone: save it again with save_pretrained(..., "
+                    "safe_serialization=True)"},
+      {changed([](auto&, FileTensor& own) {
+         own.shape = {4, 16};
+       }),
+       "[load_encoder] need F32 [8, 8] for " + name + "; got F32 [4, 16]"},
+      {changed([](auto&, FileTensor& own) {
+         own.dtype = "I64";
+         own.shape = {8, 4};
+       }),
+       "[load_encoder] need F32 [8, 8] for " + name + "; got I64 [8, 4]"},
+      {changed([](auto& all, FileTensor& own) { all.erase(all.begin() + (&own - all.data())); }),
+       "[load_encoder] need the tensor " + name +
+           "; got 36 tensors, the nearest are \"encoder.layer.0.attention.self.key.weigh...\", "
+           "\"encoder.layer.1.attention.self.query.wei...\", "
+           "\"encoder.layer.0.attention.self.query.wei...\""},
+      {changed([](auto& all, FileTensor& own) {
+         all.push_back({"encoder.layer.2.output.dense.bias", "F32", {8, 8}, own.bytes});
+       }),
+       "[load_encoder] need no tensors but those of a bert encoder; got "
+       "encoder.layer.2.output.dense.bias, F32 [8, 8]: if it belongs to a head, pass "
+       "EncoderFileOptions::report"},
+      {changed([](auto& all, FileTensor&) {
+         std::vector<FileTensor> both;
+         for (const std::string prefix : {"query.", "passage."}) {
+           for (FileTensor each : all) {
+             each.name = prefix + each.name;
+             both.push_back(each);
+           }
+         }
+         all = both;
+       }),
+       "[load_encoder] need the tensors of one encoder; got two, which begin with passage. and "
+       "query."},
+      {config("vocab_size", "11", "4294967295"),
+       "[load_encoder] need F32 [4294967295, 8] for embeddings.word_embeddings.weight; got F32 "
+       "[11, 8]"},
+      {config("num_hidden_layers", "2", "1000"),
+       "[load_encoder] need the tensor encoder.layer.2.attention.self..."},
+      {config("num_hidden_layers", "2", "1"),
+       "[load_encoder] need no tensors but those of a bert encoder; got encoder.layer.1...."}};
+  for (const auto& [change, message] : cases) {
+    std::filesystem::remove(path("pytorch_model.bin"));
+    make();
+    change();
+    const std::string got = error();
+    EXPECT_TRUE(is_message(got, message)) << got << "\nfor " << message;
+  }
+  std::filesystem::remove(path("config.json"));
+  EXPECT_TRUE(error("config.json").starts_with("[EncoderConfig] need"));
 }
 
-// Sizes of a hostile file: nothing is allocated for them.
-TEST_F(EncoderFilesTest, ConfigsThatDoNotFitTheTensors) {
+TEST_F(EncoderFilesTest, ReportsWhatIsMissingOrLeftOver) {
   make();
-  change_config("\"vocab_size\": 11", "\"vocab_size\": 4294967295");
-  EXPECT_EQ(
-      error("model.safetensors"),
-      "[load_encoder] need F32 [4294967295, 8] for embeddings.word_embeddings.weight; got F32 "
-      "[11, 8]");
-  make();
-  change_config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1000");
-  EXPECT_TRUE(error("model.safetensors")
-                  .starts_with("[load_encoder] need the tensor encoder.layer.2.attention.self"));
-  make();
-  change_config("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
-  EXPECT_TRUE(error("model.safetensors")
-                  .starts_with("[load_encoder] need no tensors but those of a bert encoder; got "
-                               "encoder.layer.1."));
+  const std::vector<float> expected = loaded_output();
+  std::vector<FileTensor> all = tensors();
+  const FileTensor first = all.front();
+  all.push_back({"span_head.weight", "F32", {2}, std::vector<std::byte>(8)});
+  write(all);
+  LoadReport report;
+  EXPECT_TRUE(testing::same(loaded_output({.report = &report}), expected));
+  EXPECT_EQ(report.text(), "loaded 37 parameters\nonly in the file: \"span_head.weight\"\n");
+
+  all.erase(all.begin());
+  write(all);
+  ParameterCollection model(5);
+  const Encoder encoder = load_encoder(model, path(), {.name = "own", .report = &report});
+  EXPECT_EQ(report.missing, std::vector<std::string>{first.name});
+  // It has new weights, and the others are read.
+  encoder.save(path("copy"));
+  const auto copy = SafetensorsFile::read(path("copy/model.safetensors"));
+  EXPECT_EQ(std::ranges::count_if(all,
+                                  [&](const FileTensor& each) {
+                                    const TensorEntry* const entry = copy.find(each.name);
+                                    return entry != nullptr &&
+                                           std::ranges::equal(entry->bytes, each.bytes);
+                                  }),
+            static_cast<std::ptrdiff_t>(all.size()) - 1);
+  EXPECT_FALSE(std::ranges::all_of(copy.find(first.name)->bytes,
+                                   [](std::byte b) { return b == std::byte(0); }));
+
+  all.front().shape = {1, 2, 3};
+  all.front().bytes.resize(24);
+  write(all);
+  loaded_output({.report = &report});
+  ASSERT_EQ(report.mismatched.size(), 1u);
+  EXPECT_EQ(report.mismatched[0].name, all.front().name);
+  EXPECT_EQ(report.mismatched[0].found, "F32 [1, 2, 3]");
 }
 
 TEST_F(EncoderFilesTest, ConfigsThatAreRefused) {
@@ -242,6 +334,11 @@ modernbert | "local_attention": 2 | "rope_parameters": {"full_attention": {"rope
 modernbert | "local_attention": 2
     | "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention"]
     | [EncoderConfig] need layer_types with full_attention at every so many layers; got "full_attention"
+modernbert | "local_attention": 2 | "rope_scaling": {"factor": 2} | [EncoderConfig] need rope_scaling to be null; got {"factor":2}
+roberta | "absolute" | "relative_key_query"
+    | [EncoderConfig] need position_embedding_type to be "absolute"; got "relative_key_query"
+deberta-v2 | "position_buckets": 4 | "other": 4 | [EncoderConfig] need the key position_buckets; got none
+bert | "layer_norm_eps": 1e-12 | "layer_norm_eps": NaN | [EncoderConfig] need layer_norm_eps to be a number; got "NaN"
 deberta-v2 | "conv_kernel_size": 0 | "conv_kernel_size": 3 | [EncoderConfig] need conv_kernel_size to be 0; got 3
 deberta-v2 | "share_att_key": true | "other": true | [EncoderConfig] need share_att_key to be true; got null
 deberta-v2 | "p2c|c2p" | ["p2c"] | [EncoderConfig] need pos_att_type to be "p2c|c2p"; got ["p2c"]
@@ -279,6 +376,42 @@ TEST_F(EncoderFilesTest, OtherFormsOfConfigs) {
   const EncoderConfig bare =
       EncoderConfig::from_text("{\"model_type\": \"xlm-roberta\", \"dim\": null}");
   EXPECT_EQ(bare.to_text(), EncoderConfig::of("xlm-roberta").to_text());
+  // Numbers that only Python writes.
+  const EncoderConfig python = EncoderConfig::from_text(
+      R"({"model_type": "bert", "a": NaN, "b": [Infinity, -Infinity], "c\"NaN": "NaN\\", "vocab_size": 7})");
+  EXPECT_EQ(python.vocabulary, 7u);
+}
+
+TEST(EncoderConfigTest, FamiliesByArchitectures) {
+  for (const auto& row : rows_of(R"(
+BertForMaskedLM | bert
+BertModel | bert
+BertLMHeadModel | bert
+RobertaForSequenceClassification | roberta
+XLMRobertaModel | xlm-roberta
+CamembertForMaskedLM | camembert
+DistilBertModel | distilbert
+ElectraForPreTraining | electra
+ModernBertForMaskedLM | modernbert
+MPNetModel | mpnet
+ErnieModel | ernie
+Data2VecTextModel | data2vec-text
+BertGenerationEncoder | none
+RobertaPreLayerNormModel | none
+GPT2Model | none
+)")) {
+    std::string family;
+    const std::string message = message_of<FileError>([&] {
+      family = EncoderConfig::from_text("{\"architectures\": [\"" + row[0] + "\"]}").model_type;
+    });
+    if (row[1] != "none") {
+      EXPECT_EQ(family, row[1]) << message;
+    } else {
+      EXPECT_TRUE(
+          is_message(message, "...deberta-v2; got none and the architectures [\"" + row[0] + "\"]"))
+          << message;
+    }
+  }
 }
 
 // Damage may leave another file that makes sense: "bert" that was cased, say. So only the kind of
@@ -308,10 +441,8 @@ class DamagedFoldersTest : public EncoderFolder, public ::testing::WithParamInte
         {"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
         {"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},
         {"idx":2,"name":"2","path":"2_Dense","type":"sentence_transformers.models.Dense"}])");
-    std::filesystem::create_directory(path("1_Pooling"));
     write_text("1_Pooling/config.json",
                R"({"word_embedding_dimension":8,"pooling_mode_cls_token":true})");
-    std::filesystem::create_directory(path("2_Dense"));
     write_text("2_Dense/config.json", R"({"in_features":8,"out_features":2,"bias":true})");
     write({{"linear.weight", "F32", {2, 8}, std::vector<std::byte>(64)},
            {"linear.bias", "F32", {2}, std::vector<std::byte>(8)}},

@@ -31,111 +31,67 @@ class PublishedPageTest : public EncoderFolder {
  protected:
   const std::string page_ = source_text(source_folder() + "/docs/published_encoders.md");
 
-  void config(const std::string& json) const { write_text("config.json", json); }
-  void remove(const std::string& name) const { std::filesystem::remove(path(name)); }
-  void vocabulary() const {
-    write_text("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n");
-  }
-  void standard(const std::string& family = "bert") {
-    make(family);
-    write_text("tokenizer.json", R"({"version":"1.0","pre_tokenizer":{"type":"WhitespaceSplit"},
+  /// The family of a new encoder, and what is done to its folder.
+  struct Form {
+    std::string family;
+    std::vector<std::function<void()>> steps;
+  };
+
+  std::map<std::string, Form> forms() {
+    const auto text = [this](const std::string& name, const std::string& contents) {
+      return [=, this] { write_text(name, contents); };
+    };
+    const auto tokenizer =
+        text("tokenizer.json", R"({"version":"1.0","pre_tokenizer":{"type":"WhitespaceSplit"},
         "model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##",
         "max_input_chars_per_word":100,"vocab":{"[UNK]":0,"a":1}}})");
-  }
-  void add_tensor(const std::string& prefix, const std::string& name) const {
-    std::vector<FileTensor> all = tensors();
-    for (FileTensor& each : all) each.name = prefix + each.name;
-    all.push_back({name, "F32", {2}, std::vector<std::byte>(8)});
-    write(all);
-  }
-  void without_weights() const {
-    remove("model.safetensors");
-    write_text("pytorch_model.bin", "x");
-  }
-  void merges() {
-    make("roberta");
-    write_text("vocab.json", R"({"<s>":0,"<pad>":1,"</s>":2,"a":3,"b":4,"ab":5})");
-    write_text("merges.txt", "#version: 0.2\na b\n");
-  }
-
-  // How a folder of each form is made.
-  std::map<std::string, std::function<void()>> forms() {
+    const auto vocabulary = text("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n");
+    const auto pieces = text("vocab.json", R"({"<s>":0,"<pad>":1,"</s>":2,"a":3,"b":4,"ab":5})");
+    const auto merges = text("merges.txt", "#version: 0.2\na b\n");
+    const auto config = [&](const std::string& json) { return text("config.json", json); };
+    const auto torch = [this] {
+      std::filesystem::rename(path("model.safetensors"), path("pytorch_model.bin"));
+    };
+    const auto shard = [this] {
+      std::string map;
+      for (const FileTensor& each : tensors()) {
+        map += (map.empty() ? "\"" : ",\"") + each.name + "\":\"model-1.safetensors\"";
+      }
+      std::filesystem::rename(path("model.safetensors"), path("model-1.safetensors"));
+      write_text("model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
+    };
+    const auto head = [this](const std::string& prefix, const std::string& name) {
+      return [=, this] {
+        std::vector<FileTensor> all = tensors();
+        for (FileTensor& each : all) each.name = prefix + each.name;
+        all.push_back({name, "F32", {2}, std::vector<std::byte>(8)});
+        write(all);
+      };
+    };
+    const auto modules = text("modules.json", R"([
+        {"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
+        {"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},
+        {"idx":2,"name":"2","path":"2_Normalize","type":"sentence_transformers.models.Normalize"}])");
+    const auto pooling = text("1_Pooling/config.json", R"({"word_embedding_dimension":8})");
+    const auto program = text("tokenizer_config.json", R"({"tokenizer_class":"PhobertTokenizer"})");
     return {
-        {"standard", [&] { standard(); }},
-        {"shards",
-         [&] {
-           standard();
-           std::filesystem::rename(path("model.safetensors"), path("model-1.safetensors"));
-           std::string map;
-           const auto file = SafetensorsFile::read(path("model-1.safetensors"));
-           for (const TensorEntry& entry : file.entries()) {
-             map += (map.empty() ? "\"" : ",\"") + entry.name + "\":\"model-1.safetensors\"";
-           }
-           write_text("model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
-         }},
-        {"vocabulary",
-         [&] {
-           make("distilbert");
-           vocabulary();
-         }},
-        {"merges", [&] { merges(); }},
-        {"head",
-         [&] {
-           standard("xlm-roberta");
-           add_tensor("roberta.", "classifier.dense.bias");
-         }},
-        {"sentence",
-         [&] {
-           standard("mpnet");
-           write_text("modules.json", R"([
-               {"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
-               {"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},
-               {"idx":2,"name":"2","path":"2_Normalize","type":"sentence_transformers.models.Normalize"}])");
-           std::filesystem::create_directory(path("1_Pooling"));
-           write_text("1_Pooling/config.json", R"({"word_embedding_dimension":8})");
-         }},
-        {"other head",
-         [&] {
-           standard();
-           add_tensor("bert.", "linear.weight");
-         }},
-        {"torch",
-         [&] {
-           standard("electra");
-           without_weights();
-         }},
-        {"torch, vocabulary",
-         [&] {
-           merges();
-           without_weights();
-         }},
-        {"torch, sentencepiece",
-         [&] {
-           make("deberta-v2");
-           write_text("spm.model", "x");
-           without_weights();
-         }},
-        {"program",
-         [&] {
-           make("roberta");
-           vocabulary();
-           write_text("tokenizer_config.json", R"({"tokenizer_class":"PhobertTokenizer"})");
-         }},
+        {"standard", {"bert", {tokenizer}}},
+        {"shards", {"bert", {tokenizer, shard}}},
+        {"vocabulary", {"distilbert", {vocabulary}}},
+        {"merges", {"roberta", {pieces, merges}}},
+        {"head", {"xlm-roberta", {tokenizer, head("roberta.", "classifier.dense.bias")}}},
+        {"sentence", {"mpnet", {tokenizer, modules, pooling}}},
+        {"other head", {"bert", {tokenizer, head("bert.", "linear.weight")}}},
+        {"torch", {"electra", {tokenizer, torch}}},
+        {"torch, vocabulary", {"roberta", {pieces, merges, torch}}},
+        {"torch, sentencepiece", {"deberta-v2", {text("spm.model", "x"), torch}}},
+        {"program", {"roberta", {vocabulary, program}}},
         {"own code",
-         [&] {
-           standard();
-           config(R"({"model_type":"bert","auto_map":{"AutoModel":"code.Model"}})");
-         }},
-        {"other family",
-         [&] {
-           standard();
-           config(R"({"model_type":"nomic_bert"})");
-         }},
+         {"bert",
+          {tokenizer, config(R"({"model_type":"bert","auto_map":{"AutoModel":"code.Model"}})")}}},
+        {"other family", {"bert", {tokenizer, config(R"({"model_type":"nomic_bert"})")}}},
         {"other setting",
-         [&] {
-           standard();
-           config(R"({"model_type":"ernie","use_task_id":true})");
-         }},
+         {"bert", {tokenizer, config(R"({"model_type":"ernie","use_task_id":true})")}}},
     };
   }
 };
@@ -151,7 +107,8 @@ TEST_F(PublishedPageTest, FormsAreReadOrRefusedAsItSays) {
     ASSERT_NE(maker, makers.end());
     std::filesystem::remove_all(path());
     std::filesystem::create_directory(path());
-    maker->second();
+    make(maker->second.family);
+    for (const auto& step : maker->second.steps) step();
     ParameterCollection model;
     std::string message;
     try {

@@ -30,7 +30,6 @@ class SentenceTest : public EncoderFolder {
         "modules.json",
         R"([{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"})" +
             list_ + ']');
-    std::filesystem::create_directory(path(folder));
     write_text(folder + "/config.json", config);
   }
   void clear_modules() {
@@ -361,14 +360,6 @@ TEST_F(PoolingTest, OfWords) {
             (Floats{0, 0, 2, 20, 0, 0, 16, 160, 0, 0}));
   EXPECT_EQ(pooled({-1, 1, 1, -1, 3}, 4, Pooling::mean), (Floats{0, 0, 3, 30, 0, 0, 16, 160}));
   EXPECT_EQ(pooled({-1, -1, -1, -1, -1}, 1, Pooling::mean), (Floats{0, 0}));
-}
-
-TEST_F(PoolingTest, OfSentences) {
-  EXPECT_EQ(as_vector(pool_sentence(pieces_).value()), (Floats{1, 10}));
-  const Expression mean = pool_sentence(pieces_, Pooling::mean);
-  EXPECT_EQ(mean.dim(), Dim({2}));
-  EXPECT_NEAR(mean.value().at(0), 6.2, 1e-6);
-  EXPECT_NEAR(mean.value().at(1), 62, 1e-5);
 }
 
 TEST_F(PoolingTest, RefusesWordsThatDoNotFit) {

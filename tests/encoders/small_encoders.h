@@ -68,14 +68,16 @@ class EncoderFolder : public FolderTest {
     }
     return all;
   }
-  void write(const std::vector<FileTensor>& all,
-             const std::string& name = "model.safetensors") const {
+  void write(const std::vector<FileTensor>& all, const std::string& name = "model.safetensors",
+             const Metadata& metadata = {}) const {
     std::vector<TensorEntry> entries;
     for (const FileTensor& each : all)
       entries.push_back({each.name, each.dtype, each.shape, each.bytes});
-    write_safetensors(path(name), entries);
+    write_safetensors(path(name), entries, metadata);
   }
+  /// Writes a file, and makes the folders that it is in.
   void write_text(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     FolderTest::write(text, name);
   }
   /// Replaces a part of config.json.
