@@ -1,8 +1,5 @@
-// CoNLL-U: what is read, the same bytes again, errors, trees, and the real treebank.
+// CoNLL-U: what is read, the same bytes again, errors, and trees.
 #include "nn/data/conllu.h"
-
-#include <cstdio>
-#include <set>
 
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
@@ -228,48 +225,6 @@ TEST(DependencyTreeTest, AreWhatTheirDefinitionsSay) {
               is_projective(Heads{0, 3});
             }),
             "[is_projective] need heads from 0 to 2; got 3");
-}
-
-struct Counts {
-  const char* file;
-  std::size_t sentences, words, multiwords, empty_nodes, crossing;
-};
-
-TEST(ConlluTest, EnglishWebTreebankIsAsPublishedAndComesBack) {
-  std::set<std::string> tags, relations;
-  for (const Counts& expected :
-       {Counts{"ud_english_ewt/en_ewt-ud-train.conllu", 12544, 204577, 2614, 37, 288},
-        Counts{"ud_english_ewt/en_ewt-ud-dev.conllu", 2001, 25147, 359, 4, 31},
-        Counts{"ud_english_ewt/en_ewt-ud-test.conllu", 2077, 25094, 354, 2, 26}}) {
-    const std::string path = data_file(expected.file);
-    if (path.empty()) {
-      GTEST_SKIP() << "needs " << expected.file << " in the folder that DYNET_LIKE_DATA names";
-    }
-    const Sentences sentences = read_conllu(path);
-    Counts counts = {expected.file, sentences.size(), 0, 0, 0, 0};
-    for (const ConlluSentence& sentence : sentences) {
-      counts.words += sentence.words.size();
-      counts.multiwords += sentence.multiwords.size();
-      counts.empty_nodes += sentence.empty_nodes.size();
-      counts.crossing += is_projective(sentence.heads()) ? 0 : 1;
-      EXPECT_TRUE(is_tree(sentence.heads()));
-      EXPECT_TRUE(sentence.comment("sent_id").has_value());
-      for (const ConlluColumns& word : sentence.words) {
-        tags.insert(word.upos);
-        relations.insert(word.deprel);
-      }
-    }
-    EXPECT_EQ(counts.sentences, expected.sentences);
-    EXPECT_EQ(counts.words, expected.words);
-    EXPECT_EQ(counts.multiwords, expected.multiwords);
-    EXPECT_EQ(counts.empty_nodes, expected.empty_nodes);
-    EXPECT_EQ(counts.crossing, expected.crossing);
-    std::ifstream stream(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-    EXPECT_TRUE(to_conllu(sentences) == bytes) << expected.file;
-  }
-  EXPECT_EQ(tags.size(), 17u);
-  EXPECT_EQ(relations.size(), 51u);
 }
 
 }  // namespace

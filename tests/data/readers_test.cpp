@@ -1,4 +1,5 @@
-// What all readers of text have in common: limits, files that are not there, byte order marks.
+// What all readers of text have in common: places of faults, limits, files that are not there, byte
+// order marks.
 #include "nn/data/conllu.h"
 #include "nn/data/listops.h"
 #include "nn/data/penn_trees.h"
@@ -9,9 +10,11 @@
 #include "nn/data/treebank.h"
 #include "nn/data/vocabulary.h"
 #include "nn/data/word_vectors.h"
+#include "tests/support/file_errors.h"
 #include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
+#include "tests/support/table.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -103,6 +106,157 @@ TEST_F(ReadersTest, NeedAFileWithContents) {
         EXPECT_THROW(reader.first(path(), {}), FileError) << text;
       }
     }
+  }
+}
+
+/// Faults of files: a text, the line and the column where it is, 0 for none, and what the message
+/// must say. A line "# NAME" is in front of those of a reader.
+constexpr char kFaults[] = R"T(
+# treebank
+(5 a) | 1:2 | "5"
+(-1 a) | 1:2 | "-1"
+(3 (2 It) (99999999999 x)) | 1:12 | "99999999999"
+(x a) | 1:2 | "x"
+(2.0 a) | 1:2 | "2.0"
+(3 (2 a) (It)) | 1:11 | "It"
+((2 It) (3 x)) | 1:2 | label missing
+() | 1:2 | label missing
+( | 1:2 | label missing
+(2 (3 b)) | 1:1 | got 1
+(0 (1 x) (2 (3 a) (3 b) (3 c))) | 1:10 | got 3
+(2) | 1:3 | word missing
+(3 (2 a) (2 )) | 1:13 | word missing
+(2 a b) | 1:6 | "b"
+(2 a (3 b)) | 1:6 | after a word
+(2 (3 b) a) | 1:10 | after a subtree
+(3 (2 It) (2 a) | 1:16 | 1 closing bracket(s) missing
+(3 (2 It | 1:9 | 2 closing bracket(s) missing
+(2 a)) | 1:6 | superfluous
+) | 1:1 | superfluous
+(2 a) b | 1:7 | "b"
+(2 a) (2 b) | 1:7 | second one
+a (2 b) | 1:1 | "a"
+(2 a)\n\n(2 b)\n(2 (3 c))\n | 4:1 | got 1
+# listops
+x\t5 | 1:1 | "x"
+10\t5 | 1:1 | "10"
+-1\t5 | 1:1 | "-1"
+\t5 | 1:1 | label
+5 | 1:0 | tab
+8\t( ( ( [MAX 2 ) 9 ) ] ) | 1:1 | expression, 9,
+9\t( ( ( [FIRST 2 ) 9 ) ] ) | 1:9 | unknown operator "[FIRST"
+9\t( ( ( [MAX 12 ) 9 ) ] ) | 1:14 | "12"
+9\t( ( ( [MAX 2 ) 9 ) ] | 1:23 | 1 closing bracket(s) missing
+9\t( ( ( [MAX 2 ) 9 ) ] ) ) | 1:26 | text after
+9\t( ( ( [MAX 2 ) 9 ) ] ) 4 | 1:26 | "4"
+9\t) | 1:3 | superfluous
+9\t( ( [MAX 2 9 ) ] ) | 1:5 | got 3
+9\t( [MAX ) | 1:3 | got 1
+9\t( ) | 1:3 | got 0
+9\t( [MAX ] ) | 1:3 | arguments
+9\t( 2 9 ) | 1:3 | arguments
+9\t( [MAX ( 2 ] ) ) | 1:10 | arguments
+9\t( ( [MAX 9 ) 9 ) | 1:19 | closed by
+9\t[MAX | 1:7 | closed by
+9\t] | 1:4 | closed by
+9\t | 1:3 | got none
+3\t3\n4\t3\n | 2:1 | expression, 3,
+# columns
+a\tO\nb\n | 2:0 | need 2 columns with tabs between them; got 1
+a\tO\tO\n | 1:0 | got 3
+\n\tO\n | 2:1 | need a word
+abc\t\n | 1:5 | need a tag
+ \n\t\n | 0:0 | at least one sentence
+# vocabulary
+ | 0:0 | empty file
+\\lower-case\n | 0:0 | empty file
+\\lower-case\na\nThe\t2\n | 3:0 | "the"; got "The"
+\\digits\n7\n | 2:0 | "0"; got "7"
+a\n\\digits\n | 2:1 | backslash
+\\digit\n | 1:1 | backslash
+a\t1\n\t2\n | 2:1 | empty one
+a\t1\n\nb\t1\n | 2:1 | empty one
+a\t1\nb\t1\na\t2\n | 3:0 | "a"
+a\tx\n | 1:3 | "x"
+a\t\n | 1:3 | count
+a\t-1\n | 1:3 | "-1"
+a\t99999999999999999999\n | 1:3 | count
+a\t1\tother\n | 1:5 | "other"
+a\t1\tunknown\tb\n | 1:0 | 3 fields
+a\t1\tunknown\nb\t1\tunknown\n | 2:0 | unknown
+ab\\y\t1\n | 1:3 | backslash
+ab\\ | 1:3 | backslash
+ab\\x\t1\n | 1:3 | two hexadecimal digits
+a\\x-1 | 1:2 | two hexadecimal digits
+# word vectors
+ | 0:0 | empty file
+a 1 2\0\n | 1:0 | \\x00
+May 5 1 2\na 3 4\n | 2:0 | need a word and 3 finite numbers; got "a"
+\n | 1:0 | ""
+word\n | 1:0 | "word"
+word \t\n | 1:0 | "word"
+ 1 2\n | 1:0 | no word
+a 1 x\n | 1:0 | 2 finite numbers; got "x"
+a 1 2\nb 1\n | 2:0 | 2 finite numbers; got "b"
+a 1 2\n5 1\n | 2:0 | no word
+a 1 2\n\nb 1 2\n | 2:0 | 2 finite numbers; got ""
+a 1 2\n   1 2\n | 2:0 | no word
+a 1 2\n b 1 2\n | 2:0 | no word
+a 1 nan\n | 1:0 | "nan"
+a 1 -inf\n | 1:0 | "-inf"
+a 1 1e39\n | 1:0 | "1e39"
+a 1 0x10\n | 1:0 | "0x10"
+a 1 2\r\r\n | 1:0 | \\x0D
+2 2\na 1 2\n | 2:0 | need 2 words, as the first line says; got 1
+1 2\na 1 2\nb 1 2\n | 3:0 | need 1 word,
+1 2\na 1\n | 2:0 | 2 finite numbers; got "a"
+1 0\na\n | 1:0 | got 0
+1 18446744073709551615\na 1\n | 1:0 | got 18446744073709551615
+1 600000\na 1\n | 1:0 | got 600000
+# scan
+IN: walk OUT: I_WALK\nwalk OUT: I_WALK\n | 2:0 | need "IN: ", a command, " OUT: " and actions; got
+IN: walk I_WALK\n | 1:0 | need "IN: ", a command, " OUT: " and actions; got
+IN: OUT: I_WALK\n | 1:5 | need a command; got nothing
+IN:   OUT: I_WALK\n | 1:5 | need a command; got nothing
+IN: walk OUT: \n | 1:15 | need actions; got nothing
+\n | 0:0 | need at least one line; got none
+# penn trees
+ | 0:0 | need at least one tree; got none
+(S (A b)\n | 1:1 | need a closing bracket for this one; got the end of the file
+(A b)) | 1:6 | need a bracket to close; got none
+\nword | 2:1 | need "(" at the start of a tree; got "word"
+(A b c) | 1:6 | need one word or subtrees in a bracket; got also "c"
+(A (B c) d) | 1:10 | need one word or subtrees in a bracket; got also "d"
+(A b (C d)) | 1:6 | need one word or subtrees in a bracket; got a subtree after a word
+() | 1:2 | need a label and a word, or subtrees, in a bracket; got nothing
+(A) | 1:3 | need a label and a word, or subtrees, in a bracket; got "A"
+((A b) (C d)) | 1:13 | need a label for several subtrees; got none
+)T";
+
+/// The text that "\n", "\t", "\r", "\0" and "\\" stand for.
+std::string unescaped(const std::string& text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t escape = text[i] == '\\' ? std::string("ntr0\\").find(text[++i]) : 5;
+    result += escape < 5 ? "\n\t\r\0\\"[escape] : text[i];
+  }
+  return result;
+}
+
+TEST_F(ReadersTest, NameThePlaceOfAFault) {
+  const std::vector<Reader> all = readers();
+  const Reader* reader = nullptr;
+  for (const auto& row : rows_of(kFaults)) {
+    if (row.size() == 1) {
+      reader = &*std::ranges::find(all, row[0].substr(2), &Reader::name);
+      continue;
+    }
+    ASSERT_EQ(row.size(), 3u) << row[0];
+    SCOPED_TRACE(reader->name + ": " + row[0]);
+    write(unescaped(row[0]));
+    const std::size_t colon = row[1].find(':');
+    expect_file_error([&] { reader->first(path(), {}); }, std::stoul(row[1]),
+                      std::stoul(row[1].substr(colon + 1)), unescaped(row[2]));
   }
 }
 

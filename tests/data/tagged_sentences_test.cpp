@@ -1,7 +1,5 @@
-// Readers of tagged sentences: both formats, their errors, and the real data sets.
+// Readers of tagged sentences: both formats, and their errors.
 #include "nn/data/tagged_sentences.h"
-
-#include <set>
 
 #include "tests/support/file_errors.h"
 #include "tests/support/precompiled.h"
@@ -59,14 +57,6 @@ TEST(ColumnsTest, ReadsWordsAndTags) {
             (TaggedSentences{
                 {{"Ann", "Lee"}, {"B-person", "I-person"}}, {{"saw"}, {"O"}}, {{"#"}, {"O"}}}));
   EXPECT_EQ(columns("a b\tX\r\n\t\r\nc\tY"), (TaggedSentences{{{"a b"}, {"X"}}, {{"c"}, {"Y"}}}));
-}
-
-TEST(ColumnsTest, Errors) {
-  expect_error("a\tO\nb\n", 2, 0, "need 2 columns with tabs between them; got 1");
-  expect_error("a\tO\tO\n", 1, 0, "got 3");
-  expect_error("\n\tO\n", 2, 1, "need a word");
-  expect_error("abc\t\n", 1, 5, "need a tag");
-  expect_error(" \n\t\n", 0, 0, "at least one sentence");
 }
 
 TEST(ColumnsTest, ReadsConll2003) {
@@ -141,39 +131,8 @@ TEST(ColumnsTest, MalformedLinesMayBeSkipped) {
   EXPECT_EQ(skipped, 9u);
   expect_error("a\n", 0, 0, "need at least one sentence; got none", lenient);
   EXPECT_EQ(skipped, 10u);
-  expect_error("a\tX\nb\n", 2, 0, "need 2 columns");
   expect_error("abc\tX\n", 1, 0, "need at most 4 bytes in a line",
                {.skipped_lines = &skipped, .limits = {4, 100}});
-}
-
-/// The number of sentences and words, and all tags.
-struct TagCounts {
-  std::size_t sentences = 0, words = 0, entities = 0;
-  std::set<std::string> tags;
-
-  explicit TagCounts(const TaggedSentences& read) : sentences(read.size()) {
-    for (const TaggedSentence& sentence : read) {
-      words += sentence.words.size();
-      tags.insert(sentence.tags.begin(), sentence.tags.end());
-      for (const std::string& tag : sentence.tags) entities += tag.starts_with("B-") ? 1 : 0;
-    }
-  }
-};
-
-TEST(RealDataTest, EmergingEntitiesHaveThePublishedCounts) {
-  const std::string train = data_file("wnut17/wnut17train.conll"),
-                    test = data_file("wnut17/emerging.test.annotated");
-  if (train.empty() || test.empty()) {
-    GTEST_SKIP() << "needs wnut17 in the folder that DYNET_LIKE_DATA names";
-  }
-  const TagCounts counts(read_columns(train));
-  EXPECT_EQ(counts.sentences, 3394u);
-  EXPECT_EQ(counts.words, 62730u);
-  EXPECT_EQ(counts.entities, 1975u);
-  EXPECT_EQ(counts.tags.size(), 13u);
-  const TagCounts tested(read_columns(test));
-  EXPECT_EQ(tested.sentences, 1287u);
-  EXPECT_EQ(tested.entities, 1079u);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Files of tab-separated columns, parallel text, SCAN and plain text: what is read, errors, and the
-// real data.
+// Files of tab-separated columns, parallel text, SCAN and plain text: what is read, and
+// errors.
 #include "nn/data/tab_separated.h"
 #include "nn/data/text.h"
 #include "nn/data/text_pairs.h"
@@ -136,48 +136,6 @@ TEST(ScanTest, CommandsAndActions) {
             (Pairs{{"jump twice", "I_JUMP I_JUMP", ""}, {"walk", "I_WALK", ""}}));
 }
 
-TEST(ScanTest, Errors) {
-  const std::string rule = "need \"IN: \", a command, \" OUT: \" and actions; got";
-  expect_file_error([] { scan("IN: walk OUT: I_WALK\nwalk OUT: I_WALK\n"); }, 2, 0, rule);
-  expect_file_error([] { scan("IN: walk I_WALK\n"); }, 1, 0, rule);
-  expect_file_error([] { scan("IN: OUT: I_WALK\n"); }, 1, 5, "need a command; got nothing");
-  expect_file_error([] { scan("IN:   OUT: I_WALK\n"); }, 1, 5, "need a command; got nothing");
-  expect_file_error([] { scan("IN: walk OUT: \n"); }, 1, 15, "need actions; got nothing");
-  expect_file_error([] { scan("\n"); }, 0, 0, "need at least one line; got none");
-}
-
-TEST(ScanTest, RealDataHasThePublishedCounts) {
-  for (const auto& [name, count] :
-       {std::pair("scan/tasks.txt", 20910u), std::pair("scan/tasks_train_simple.txt", 16728u),
-        std::pair("scan/tasks_test_simple.txt", 4182u),
-        std::pair("scan/tasks_train_length.txt", 16990u),
-        std::pair("scan/tasks_test_length.txt", 3920u),
-        std::pair("scan/tasks_train_addprim_jump.txt", 14670u),
-        std::pair("scan/tasks_test_addprim_jump.txt", 7706u)}) {
-    const std::string path = data_file(name);
-    if (path.empty()) {
-      GTEST_SKIP() << "needs " << name << " in the folder that DYNET_LIKE_DATA names";
-    }
-    const Pairs pairs = read_scan(path);
-    EXPECT_EQ(pairs.size(), count) << name;
-    std::size_t longest = 0;
-    for (const TextPair& pair : pairs) {
-      longest = std::max(longest, split_line(pair.second, TextUnit::word).size());
-    }
-    EXPECT_EQ(longest, std::string(name) == "scan/tasks_train_length.txt" ? 22u : 48u) << name;
-  }
-}
-
-TEST_F(TabSeparatedTest, ListOpsIsSuchAFile) {
-  const std::string path = data_file("listops/test_d20s.tsv");
-  if (path.empty()) {
-    GTEST_SKIP() << "needs listops/test_d20s.tsv in the folder that DYNET_LIKE_DATA names";
-  }
-  const std::vector<LabelledText> texts = read_labelled_texts(path);
-  EXPECT_EQ(texts.size(), 10000u);
-  for (const LabelledText& text : texts) EXPECT_EQ(text.label.size(), 1u);
-}
-
 using Units = std::vector<std::string>;
 
 Text read(const std::string& text, TextUnit unit) {
@@ -215,20 +173,6 @@ TEST(DataTextTest, TextComesBack) {
   const Text characters = read(text, TextUnit::character), words = read(text, TextUnit::word);
   EXPECT_EQ(join_units(characters.vocabulary, characters.units, TextUnit::character), text);
   EXPECT_EQ(join_units(words.vocabulary, words.units), "To be, or not\n\nto be:\nthat\n");
-}
-
-TEST(DataTextTest, ShakespearesPlaysAreReadWhole) {
-  const std::string path = data_file("tinyshakespeare/input.txt");
-  if (path.empty()) {
-    GTEST_SKIP() << "needs tinyshakespeare/input.txt in the folder that DYNET_LIKE_DATA names";
-  }
-  const Text text = read_text(path, TextUnit::character);
-  EXPECT_EQ(text.units.size(), 1'115'394u);
-  EXPECT_EQ(text.vocabulary.size(), 65u);
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << stream.rdbuf();
-  EXPECT_TRUE(join_units(text.vocabulary, text.units, TextUnit::character) == bytes.str());
 }
 
 }  // namespace

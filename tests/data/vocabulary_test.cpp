@@ -13,39 +13,12 @@
 namespace dynet_like::nn {
 namespace {
 
-TEST(Vocabulary, TakesAndGivesWholeSentences) {
-  Vocabulary words;
-  words.add_all(std::vector<std::string>{"a", "b", "a"});
-  words.add_all(std::vector<std::string_view>{"c"});
-  EXPECT_EQ(words.count(0), 2u);
-  EXPECT_EQ(words.ids(std::vector<std::string>{"c", "a"}), (std::vector<std::uint32_t>{2, 0}));
-  EXPECT_EQ(words.words(std::vector<std::uint32_t>{1, 1, 2}),
-            (std::vector<std::string>{"b", "b", "c"}));
-  EXPECT_THROW(words.ids(std::vector<std::string>{"a", "d"}), UsageError);
-  EXPECT_THROW(words.words(std::vector<std::uint32_t>{0, 3}), UsageError);
-}
-
-TEST(Vocabulary, OfSamples) {
-  struct Sample {
-    std::vector<std::string> words;
-    std::string label;
-    std::vector<std::string> reversed() const { return {words.rbegin(), words.rend()}; }
-  };
-  const std::vector<Sample> samples = {{{"a", "b"}, "good"}, {{"c", "a"}, "bad"}};
-  const auto all = [](const Vocabulary& v) {
-    std::string text;
-    for (std::uint32_t i = 0; i < v.size(); ++i)
-      text += v.word(i) + ' ' + std::to_string(v.count(i)) + ' ';
-    return text;
-  };
-  EXPECT_EQ(all(vocabulary_of(samples, &Sample::words)), "a 2 b 1 c 1 ");
-  EXPECT_EQ(all(vocabulary_of(samples, &Sample::label)), "good 1 bad 1 ");
-  EXPECT_EQ(all(vocabulary_of(samples, &Sample::reversed)), "b 1 a 2 c 1 ");
-  const auto first = [](const Sample& sample) { return sample.words[0]; };
-  const Vocabulary words = vocabulary_of(std::span(samples), first, "<unknown>");
-  EXPECT_EQ(all(words), "<unknown> 0 a 1 c 1 ");
-  EXPECT_EQ(words.id("d"), words.unknown());
-  EXPECT_EQ(vocabulary_of(samples, &Sample::words).unknown(), std::nullopt);
+/// What a file of the vocabulary says, with "|" for line ends.
+std::string shown(const Vocabulary& vocabulary) {
+  std::string text = vocabulary.to_text();
+  std::ranges::replace(text, '\n', '|');
+  std::ranges::replace(text, '\t', ' ');
+  return text;
 }
 
 struct VocabularyFile : FolderTest {
@@ -57,29 +30,42 @@ struct VocabularyFile : FolderTest {
   }
 };
 
-TEST(Vocabulary, NumbersWordsDenselyAndCountsThem) {
+using Ids = std::vector<std::uint32_t>;
+using WordList = std::vector<std::string>;
+
+TEST(Vocabulary, NumbersWordsAndCountsThem) {
   Vocabulary words;
+  words.add_all(WordList{"a", "b", "a"});
+  words.add_all(std::vector<std::string_view>{"c"});
   EXPECT_EQ(words.add("a"), 0u);
-  EXPECT_EQ(words.add("b"), 1u);
-  EXPECT_EQ(words.add("a"), 0u);
-  EXPECT_EQ(words.size(), 2u);
-  EXPECT_EQ(words.count(0), 2u);
-  EXPECT_EQ(words.count(1), 1u);
-  EXPECT_EQ(words.word(1), "b");
-  EXPECT_EQ(words.id("b"), 1u);
-  EXPECT_TRUE(words.contains("a"));
-  EXPECT_FALSE(words.contains("c"));
+  EXPECT_EQ(shown(words), "a 3|b 1|c 1|");
+  EXPECT_EQ(words.size(), 3u);
+  EXPECT_EQ(words.ids(WordList{"c", "a"}), (Ids{2, 0}));
+  EXPECT_EQ(words.words(Ids{1, 1, 2}), (WordList{"b", "b", "c"}));
+  EXPECT_TRUE(words.contains("a") && !words.contains("d"));
   EXPECT_FALSE(words.unknown().has_value());
+  EXPECT_THROW(words.ids(WordList{"a", "d"}), UsageError);
+  EXPECT_THROW(words.words(Ids{0, 3}), UsageError);
+  EXPECT_TRUE(mentions(message_of<UsageError>([&] { words.id("missing"); }), "\"missing\""));
+  EXPECT_THROW(words.add(""), UsageError);
+  EXPECT_THROW(words.word(3), UsageError);
+  EXPECT_THROW(words.count(3), UsageError);
 }
 
-TEST(Vocabulary, ThrowsForWordsThatAreNotThere) {
-  Vocabulary words;
-  words.add("a");
-  const std::string message = message_of<UsageError>([&] { words.id("missing"); });
-  EXPECT_NE(message.find("\"missing\""), std::string::npos) << message;
-  EXPECT_THROW(words.add(""), UsageError);
-  EXPECT_THROW(words.word(1), UsageError);
-  EXPECT_THROW(words.count(1), UsageError);
+TEST(Vocabulary, OfSamples) {
+  struct Sample {
+    WordList words;
+    std::string label;
+    WordList reversed() const { return {words.rbegin(), words.rend()}; }
+  };
+  const std::vector<Sample> samples = {{{"a", "b"}, "good"}, {{"c", "a"}, "bad"}};
+  EXPECT_EQ(shown(vocabulary_of(samples, &Sample::words)), "a 2|b 1|c 1|");
+  EXPECT_EQ(shown(vocabulary_of(samples, &Sample::label)), "good 1|bad 1|");
+  EXPECT_EQ(shown(vocabulary_of(samples, &Sample::reversed)), "b 1|a 2|c 1|");
+  const auto first = [](const Sample& sample) { return sample.words[0]; };
+  const Vocabulary words = vocabulary_of(std::span(samples), first, "<unknown>");
+  EXPECT_EQ(shown(words), "<unknown> 0 unknown|a 1|c 1|");
+  EXPECT_EQ(words.id("d"), words.unknown());
 }
 
 TEST(Vocabulary, FreezesIdsAndCounts) {
@@ -100,46 +86,28 @@ TEST(Vocabulary, UnknownWordStandsForOthers) {
   Vocabulary words;
   words.add("a");
   EXPECT_EQ(words.set_unknown("<unk>"), 1u);
-  EXPECT_EQ(words.count(1), 0u);
   EXPECT_EQ(words.id("b"), 1u);
   EXPECT_EQ(words.add("b"), 2u) << "an unknown word must not stop words from being added";
   EXPECT_EQ(words.id("b"), 2u);
-}
-
-TEST(Vocabulary, TrimsRareWordsIntoTheUnknownWord) {
-  Vocabulary words;
-  for (const char* word : {"rare", "often", "often", "other", "often", "twice", "twice"}) {
-    words.add(word);
-  }
-  words.set_unknown("<unk>");
   words.freeze();
   const Vocabulary trimmed = words.trimmed(2);
-  ASSERT_EQ(trimmed.size(), 3u);
-  EXPECT_EQ(trimmed.word(0), "often");
-  EXPECT_EQ(trimmed.word(1), "twice");
-  EXPECT_EQ(trimmed.word(2), "<unk>");
-  EXPECT_EQ(trimmed.count(0), 3u);
-  EXPECT_EQ(trimmed.count(2), 2u);
-  EXPECT_EQ(trimmed.id("rare"), 2u);
+  EXPECT_EQ(shown(trimmed), "<unk> 2 unknown|");
+  EXPECT_EQ(trimmed.id("a"), 0u);
   EXPECT_FALSE(trimmed.frozen());
 }
 
 TEST(Vocabulary, NormalisesWhatIsAddedAndLookedUp) {
   Vocabulary words({.lower_case = true, .digits = true});
-  EXPECT_EQ(words.add("The"), 0u);
-  EXPECT_EQ(words.add("THE"), 0u);
-  EXPECT_EQ(words.add("été1"), 1u);
+  for (const char* word : {"The", "THE", "été1"}) words.add(word);
   EXPECT_EQ(words.set_unknown("<UNK>"), 2u);
-  EXPECT_EQ(words.word(2), "<unk>");
-  EXPECT_EQ(words.count(0), 2u);
+  EXPECT_EQ(shown(words), "\\lower-case|\\digits|the 2|été0 1|<unk> 0 unknown|");
   EXPECT_EQ(words.id("tHe"), 0u);
   EXPECT_TRUE(words.contains("Été7"));
   EXPECT_EQ(words.find("ÉTÉ0"), 1u);
   EXPECT_EQ(words.find("other"), std::nullopt);
   EXPECT_EQ(words.id("\xFFThe"), 2u) << "bytes that are not UTF-8";
-  const Vocabulary trimmed = words.trimmed(2);
-  EXPECT_EQ(trimmed.normalisation(), words.normalisation());
-  EXPECT_EQ(trimmed.id("THE"), 0u);
+  EXPECT_EQ(shown(words.trimmed(2)), "\\lower-case|\\digits|the 2|<unk> 1 unknown|");
+  EXPECT_EQ(words.trimmed(2).id("THE"), 0u);
   words.freeze();
   EXPECT_EQ(words.set_unknown("THE"), 0u);
 }
@@ -149,7 +117,7 @@ TEST(Vocabulary, TheUnknownWordKeepsItsCountWhenTrimmed) {
   for (const char* unknown : {"a", "b", "c"}) {
     for (std::uint64_t least = 0; least < 5; ++least) {
       Vocabulary words;
-      words.add_all(std::vector<std::string>{"a", "b", "c", "b", "c", "c"});  // 1, 2, 3 times
+      words.add_all(WordList{"a", "b", "c", "b", "c", "c"});  // 1, 2, 3 times
       words.set_unknown(unknown);
       const Vocabulary trimmed = words.trimmed(least);
       std::uint64_t total = 0;
@@ -189,32 +157,6 @@ TEST_F(VocabularyFile, KeepsHowWordsAreNormalised) {
     EXPECT_EQ(loaded.to_text(), words.to_text());
     EXPECT_EQ(loaded.id("A"), normalisation.lower_case ? 0u : 1u);
   }
-  expect_error("\\lower-case\n", 0, 0, "empty file");
-  expect_error("\\lower-case\na\nThe\t2\n", 3, 0, "\"the\"; got \"The\"");
-  expect_error("\\digits\n7\n", 2, 0, "\"0\"; got \"7\"");
-  expect_error("a\n\\digits\n", 2, 1, "backslash");
-  expect_error("\\digit\n", 1, 1, "backslash");
-}
-
-TEST_F(VocabularyFile, SavesAndLoadsAnyWords) {
-  Vocabulary words;
-  for (const char* word : {"a", "it's", "\n", "\t", "\\", "\\n", "\r", "a b",
-                           "8\xC2\xA0"
-                           "1/2",
-                           "a"}) {
-    words.add(word);
-  }
-  words.set_unknown("<unk>");
-  words.save(path());
-  const Vocabulary loaded = Vocabulary::load(path());
-  EXPECT_TRUE(loaded.frozen());
-  ASSERT_EQ(loaded.size(), words.size());
-  for (std::uint32_t id = 0; id < words.size(); ++id) {
-    EXPECT_EQ(loaded.word(id), words.word(id));
-    EXPECT_EQ(loaded.count(id), words.count(id));
-  }
-  EXPECT_EQ(loaded.unknown(), words.unknown());
-  EXPECT_EQ(loaded.id("something else"), words.unknown());
 }
 
 TEST_F(VocabularyFile, WritesOneReadableLinePerWord) {
@@ -266,17 +208,15 @@ TEST_F(VocabularyFile, MayHaveZeroBytesInWords) {
     const Vocabulary words = Vocabulary::from_text(text, "file");
     EXPECT_EQ(words.word(words.size() - 1).size(), text.size() == 6 ? 3u : 2u);
     EXPECT_EQ(words.count(words.size() - 1), 1u);
-    EXPECT_EQ(Vocabulary::from_text(words.to_text(), "file").words(std::vector<std::uint32_t>{0}),
-              words.words(std::vector<std::uint32_t>{0}));
+    EXPECT_EQ(Vocabulary::from_text(words.to_text(), "file").words(Ids{0}), words.words(Ids{0}));
   }
 }
 
 TEST_F(VocabularyFile, ReadsPlainLists) {
   write("[PAD]\n[UNK]\r\n\\\na\tb\n\"\n##ing\n\xe4\xba\xba\n unused");
   Vocabulary words = Vocabulary::load_list(path());
-  EXPECT_EQ(words.words(std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}),
-            (std::vector<std::string>{"[PAD]", "[UNK]", "\\", "a\tb", "\"", "##ing", "\xe4\xba\xba",
-                                      " unused"}));
+  EXPECT_EQ(words.words(Ids{0, 1, 2, 3, 4, 5, 6, 7}),
+            (WordList{"[PAD]", "[UNK]", "\\", "a\tb", "\"", "##ing", "\xe4\xba\xba", " unused"}));
   EXPECT_EQ(words.size(), 8u);
   EXPECT_TRUE(words.frozen());
   EXPECT_EQ(words.count(7), 0u);
@@ -291,41 +231,19 @@ TEST_F(VocabularyFile, ReadsPlainLists) {
     expect_file_error([&] { Vocabulary::from_list(copy, "list"); }, static_cast<std::size_t>(line),
                       0, part);
   }
-  EXPECT_THROW(Vocabulary::load_list(path() + ".missing"), FileError);
 }
 
 TEST_F(VocabularyFile, LoadsWordsWithoutCountsAndWindowsLineEnds) {
-  write("a\r\nb\t7\r\nc");
-  const Vocabulary loaded = Vocabulary::load(path());
-  ASSERT_EQ(loaded.size(), 3u);
-  EXPECT_EQ(loaded.word(0), "a");
-  EXPECT_EQ(loaded.count(0), 0u);
-  EXPECT_EQ(loaded.count(1), 7u);
-  EXPECT_EQ(loaded.word(2), "c");
+  const Vocabulary loaded = Vocabulary::load(write("a\r\nb\t7\r\nc"));
+  EXPECT_TRUE(loaded.frozen());
+  EXPECT_EQ(shown(loaded), "a 0|b 7|c 0|");
 }
 
-TEST_F(VocabularyFile, RejectsMalformedFiles) {
-  expect_error("", 0, 0, "empty file");
-  expect_error("a\t1\n\t2\n", 2, 1, "empty one");
-  expect_error("a\t1\n\nb\t1\n", 2, 1, "empty one");
-  expect_error("a\t1\nb\t1\na\t2\n", 3, 0, "\"a\"");
-  expect_error("a\tx\n", 1, 3, "\"x\"");
-  expect_error("a\t\n", 1, 3, "count");
-  expect_error("a\t-1\n", 1, 3, "\"-1\"");
-  expect_error("a\t99999999999999999999\n", 1, 3, "count");
-  expect_error("a\t1\tother\n", 1, 5, "\"other\"");
-  expect_error("a\t1\tunknown\tb\n", 1, 0, "3 fields");
-  expect_error("a\t1\tunknown\nb\t1\tunknown\n", 2, 0, "unknown");
-  expect_error("ab\\y\t1\n", 1, 3, "backslash");
-  expect_error("ab\\", 1, 3, "backslash");
-  expect_error("ab\\x\t1\n", 1, 3, "two hexadecimal digits");
-  expect_error("a\\x-1", 1, 2, "two hexadecimal digits");
+TEST_F(VocabularyFile, LinesHaveALimit) {
   expect_error("a\t1\n" + std::string(9'000'000, 'b') + "\n", 2, 0, "8388608");
 }
 
-TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
-  EXPECT_THROW(Vocabulary::load(path()), FileError);
-  EXPECT_THROW(Vocabulary::load(::testing::TempDir()), FileError);
+TEST_F(VocabularyFile, RejectsFilesThatCannotBeWritten) {
   EXPECT_THROW(Vocabulary().save(path()), UsageError);
   Vocabulary words;
   words.add("a");
@@ -361,15 +279,13 @@ TEST_F(VocabularyFile, IsTextForTheMetadataOfAModel) {
   EXPECT_NE(text.find("\n\\xed\\xa0\\xbf\t1\n"), std::string::npos);  // a surrogate
 }
 
-using WordList = std::vector<std::string>;
-
 TEST(SourceVocabularyTest, OwnWordsFollowThoseOfTheVocabulary) {
   Vocabulary vocabulary;
   const std::uint32_t unknown = vocabulary.set_unknown("<unk>");
   vocabulary.add_all(WordList{"the", "cat"});
   vocabulary.freeze();
   const SourceVocabulary words(vocabulary, WordList{"the", "ocelot", "met", "ocelot"});
-  EXPECT_EQ(words.source(), (std::vector<std::uint32_t>{1, 3, 4, 3}));
+  EXPECT_EQ(words.source(), (Ids{1, 3, 4, 3}));
   EXPECT_EQ(words.size(), 5u);
   EXPECT_EQ(words.id("cat"), 2u);
   EXPECT_EQ(words.id("met"), 4u);
@@ -386,7 +302,7 @@ TEST(SourceVocabularyTest, NormalisesWhereTheVocabularyDoes) {
   Vocabulary vocabulary({.lower_case = true});
   vocabulary.add("cat");
   const SourceVocabulary words(vocabulary, WordList{"Cat", "Ocelot"});
-  EXPECT_EQ(words.source(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(words.source(), (Ids{0, 1}));
   EXPECT_EQ(words.word(1), "Ocelot");
 }
 

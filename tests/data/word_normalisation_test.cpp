@@ -72,18 +72,5 @@ TEST(WordNormalisation, LeavesBytesThatAreNotUtf8) {
   EXPECT_EQ(normalised("A\0B"sv, kBoth), "a\0b"sv);
 }
 
-// Of all short texts of some bytes.
-TEST(WordNormalisation, ChangesItsFormsNoMore) {
-  const std::string bytes = "A5\x80\xA3\xBA\xC2\xC3\xC8\xE2\xF0\xFF";
-  const std::size_t n = bytes.size();
-  for (std::size_t i = 0; i < n * n * n * n; ++i) {
-    const std::string text = {bytes[i % n], bytes[i / n % n], bytes[i / n / n % n],
-                              bytes[i / n / n / n]};
-    const std::string once = normalised(text, kBoth);
-    ASSERT_EQ(normalised(once, kBoth), once) << i;
-    ASSERT_EQ(detail::is_utf8(once), detail::is_utf8(text)) << i;
-  }
-}
-
 }  // namespace
 }  // namespace dynet_like::nn
