@@ -146,9 +146,12 @@ TEST_P(SentencePoolingTest, IsTheFormula) {
   // Saved in a folder and in a model.
   encoder.save(path("copy"));
   ParameterCollection copied, kept;
-  EXPECT_EQ(vector_of(TextEncoder::load(copied, path("copy")), "a b"), vector_of(encoder, "a b"));
+  const TextEncoder copy = TextEncoder::load(copied, path("copy"));
+  EXPECT_EQ(vector_of(copy, "a b"), vector_of(encoder, "a b"));
+  EXPECT_EQ(copy.texts(), encoder.texts());
   save_parameters(path("kept.safetensors"), model_, encoder.texts());
   const SavedModel saved(path("kept.safetensors"));
+  EXPECT_TRUE(TextEncoder::is_in(saved.metadata()));
   const TextEncoder again(kept, saved.metadata());
   saved.load(kept);
   EXPECT_EQ(vector_of(again, "a b"), vector_of(encoder, "a b"));

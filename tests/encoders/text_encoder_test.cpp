@@ -1,6 +1,5 @@
 // Encoders with their tokenizers: words, texts of any length, files.
 #include "dynet_like/io/safetensors.h"
-#include "nn/train/saved_model.h"
 #include "tests/encoders/small_encoders.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
@@ -36,23 +35,11 @@ class TextEncoderTest : public EncoderFolder {
   }
 };
 
-TEST_F(TextEncoderTest, PoolsThePiecesOfWords) {
+TEST_F(TextEncoderTest, WordsWithoutPiecesAreZeros) {
   make_folder();
   ParameterCollection model;
   const TextEncoder encoder = TextEncoder::load(model, path());
   ComputationGraph graph;
-  const Expression pieces = encoder.encoder()(graph, {1, 3, 6, 5, 4, 7, 8, 2});
-  const Words words = {"ax", "c", "", "byz"};
-  for (const Pooling pooling : {Pooling::first, Pooling::mean}) {
-    EXPECT_EQ(as_vector(encoder.words(graph, words, pooling).value()),
-              as_vector(pool_words(pieces, std::vector<std::int32_t>{-1, 0, 0, 1, 3, 3, 3, -1}, 4,
-                                   pooling)
-                            .value()));
-  }
-  EXPECT_EQ(as_vector(encoder.text(graph, " ax c byz").value()),
-            as_vector(pool_sentence(pieces, Pooling::mean).value()));
-  EXPECT_EQ(as_vector(encoder.text(graph, "ax c byz", Pooling::first).value()),
-            as_vector(pool_sentence(pieces, Pooling::first).value()));
   EXPECT_EQ(as_vector(encoder.words(graph, Words{"", ""}).value()), std::vector<float>(16, 0.0f));
   EXPECT_EQ(message_of<UsageError>([&] { encoder.words(graph, Words()); }),
             "[TextEncoder] need at least 1 word; got 0");
@@ -218,29 +205,6 @@ TEST_F(TextEncoderTest, MemoryDoesNotGrowWithATextsParts) {
     const std::uint64_t of_parts = 3 * (100 - 20) * 8 / 5 * 4 * 64;
     EXPECT_LT(peak(100), peak(20) + of_parts);
   }
-}
-
-TEST_F(TextEncoderTest, IsSavedInAModelAndInAFolder) {
-  make_folder("deberta-v2");
-  ParameterCollection model;
-  const TextEncoder encoder = TextEncoder::load(model, path());
-  const Words words = {"ax", "c"};
-  const auto numbers = [&](const TextEncoder& own) {
-    ComputationGraph graph;
-    return as_vector(own.words(graph, words).value());
-  };
-  save_parameters(path("model.all.safetensors"), model, encoder.texts());
-  const SavedModel saved(path("model.all.safetensors"));
-  EXPECT_TRUE(TextEncoder::is_in(saved.metadata()));
-  ParameterCollection again;
-  const TextEncoder loaded(again, saved.metadata());
-  saved.load(again);
-  EXPECT_EQ(numbers(loaded), numbers(encoder));
-  loaded.save(path("copy"));
-  ParameterCollection third;
-  const TextEncoder copied = TextEncoder::load(third, path("copy"));
-  EXPECT_EQ(numbers(copied), numbers(encoder));
-  EXPECT_EQ(copied.texts(), encoder.texts());
 }
 
 TEST_F(TextEncoderTest, RefusesFilesThatDoNotFit) {
