@@ -1,4 +1,5 @@
-// The headers of DyNet that have no test of their own, beside all others.
+// All headers of DyNet beside each other; tests of those that have none of their own.
+// <dynet/nodes.h> includes its parts.
 #include <dynet/aligned-mem-pool.h>
 #include <dynet/c2w.h>
 #include <dynet/cell-builder.h>
@@ -34,42 +35,8 @@
 #include <dynet/mem.h>
 #include <dynet/model.h>
 #include <dynet/mp.h>
-#include <dynet/nodes-activations.h>
-#include <dynet/nodes-affinetransform.h>
-#include <dynet/nodes-argmax.h>
-#include <dynet/nodes-arith-const.h>
-#include <dynet/nodes-arith-cwise.h>
-#include <dynet/nodes-arith-scalar.h>
-#include <dynet/nodes-arith-sum.h>
-#include <dynet/nodes-arith-unary.h>
-#include <dynet/nodes-concat.h>
-#include <dynet/nodes-const.h>
-#include <dynet/nodes-contract.h>
-#include <dynet/nodes-conv.h>
-#include <dynet/nodes-conv2d.h>
 #include <dynet/nodes-def-macros.h>
-#include <dynet/nodes-dropout.h>
-#include <dynet/nodes-flow.h>
-#include <dynet/nodes-hinge.h>
 #include <dynet/nodes-impl-macros.h>
-#include <dynet/nodes-linalg.h>
-#include <dynet/nodes-logsumexp.h>
-#include <dynet/nodes-losses.h>
-#include <dynet/nodes-lstm.h>
-#include <dynet/nodes-matrixmultiply.h>
-#include <dynet/nodes-maxpooling2d.h>
-#include <dynet/nodes-minmax.h>
-#include <dynet/nodes-moments.h>
-#include <dynet/nodes-normalization.h>
-#include <dynet/nodes-norms.h>
-#include <dynet/nodes-pickneglogsoftmax.h>
-#include <dynet/nodes-random.h>
-#include <dynet/nodes-rounding.h>
-#include <dynet/nodes-select.h>
-#include <dynet/nodes-similarities.h>
-#include <dynet/nodes-softmaxes.h>
-#include <dynet/nodes-to-device.h>
-#include <dynet/nodes-trig.h>
 #include <dynet/nodes.h>
 #include <dynet/op-helper.h>
 #include <dynet/param-init.h>
@@ -88,7 +55,10 @@
 #include <dynet/training.h>
 #include <dynet/treelstm.h>
 #include <dynet/weight-decay.h>
-#include <gtest/gtest.h>
+#include <thread>
+
+#include "dynet_like/core/errors.h"
+#include "tests/support/precompiled.h"
 
 namespace {
 
@@ -119,6 +89,52 @@ TEST(CompatHeadersTest, ThereIsATimerOfTheProcess) {
   testing::internal::CaptureStderr();
   timer.show();
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("reading"), 0u);
+}
+
+void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+
+TEST(CompatTimingTest, TimersPrintWhenTheyAreDestroyed) {
+  testing::internal::CaptureStderr();
+  auto timer = std::make_unique<Timer>("completed in");
+  wait();
+  timer.reset();
+  std::istringstream line(testing::internal::GetCapturedStderr());
+  std::string completed, in, unit;
+  double milliseconds = 0;
+  line >> completed >> in >> milliseconds >> unit;
+  EXPECT_EQ(completed + ' ' + in + ' ' + unit, "[completed in ms]");
+  EXPECT_GE(milliseconds, 5);
+}
+
+TEST(CompatTimingTest, WatchesRunFromTheBeginning) {
+  const Timing watch;
+  wait();
+  const double first = watch.stop();
+  EXPECT_GE(first, 5);
+  EXPECT_GE(watch.stop(), first);
+}
+
+TEST(CompatTimingTest, NamedTimesAddUp) {
+  NamedTimer timer;
+  for (int i = 0; i < 3; ++i) {
+    timer.start("work");
+    wait();
+    timer.stop("work");
+  }
+  EXPECT_THROW(timer.stop("work"), dynet_like::UsageError);
+  testing::internal::CaptureStderr();
+  timer.show();
+  std::istringstream line(testing::internal::GetCapturedStderr());
+  std::string name;
+  double milliseconds = 0;
+  line >> name >> milliseconds;
+  EXPECT_EQ(name, "work");
+  EXPECT_GE(milliseconds, 15);
+}
+
+TEST(CompatTimingTest, BeginningsOfStrings) {
+  EXPECT_TRUE(startswith("--dynet-seed", "--dynet"));
+  EXPECT_FALSE(startswith("-d", "--"));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
-// <dynet/lstm.h> and its relatives: dropout, sparse weights and noise.
+// <dynet/lstm.h> and its relatives: dropout, sparse weights and noise; <dynet/c2w.h>: words from
+// characters.
+#include <dynet/c2w.h>
 #include <dynet/fast-lstm.h>
 #include <dynet/gru.h>
 #include <dynet/lstm.h>
@@ -16,60 +18,24 @@ using dynet_like::UsageError;
 
 static_assert(std::is_same_v<LSTMBuilder, VanillaLSTMBuilder>);
 
-/// Reads four vectors; cell(layer, x, state before, step) is the formula.
-template <class Builder, class Cell>
-void expect_formula(Builder& lstm, ComputationGraph& graph, const Cell& cell) {
-  std::vector<PlainState> states(lstm.layers, {Doubles(lstm.hid), Doubles(lstm.hid)});
-  for (unsigned t = 0; t < 4; ++t) {
-    Doubles x = some_vector(t, lstm.input_dim);
-    const Expression y = lstm.add_input(as_input(graph, x));
-    for (unsigned layer = 0; layer < lstm.layers; ++layer) {
-      states[layer] = cell(layer, x, states[layer], t);
-      x = states[layer].h;
-      expect_near(lstm.h[t][layer], x);
-      expect_near(lstm.c[t][layer], states[layer].c);
-    }
-    expect_near(y, x);
-  }
-}
-
 template <class Builder>
 void start(Builder& lstm, ComputationGraph& graph) {
   lstm.new_graph(graph);
   lstm.start_new_sequence();
 }
 
-// Gates see inputs, outputs and cells through masks; the cell itself has none.
-TEST(CompatCoupledLstmTest, MasksAreBeforeTheGates) {
+TEST(CompatCoupledLstmTest, RatesAreOfInputsOutputsAndCells) {
   ParameterCollection model;
   CoupledLSTMBuilder lstm(1, 3, 4, model);
-  randomise(model, 1);
   ComputationGraph graph;
-  lstm.set_dropout(0.3f, 0.4f, 0.5f);
-  start(lstm, graph);
-  const Doubles x = some_vector(0, 3), second = some_vector(1, 3);
-  lstm.add_input(as_input(graph, x));
-  ASSERT_EQ(lstm.masks[0].size(), 3u);
-  const Doubles h = as_doubles(lstm.h[0][0].value()), c = as_doubles(lstm.c[0][0].value());
-  const auto mask = [&](unsigned i) { return as_doubles(lstm.masks[0][i].value()); };
-  const std::vector<Parameter>& p = lstm.params[0];
-  const Doubles seen = second * mask(0), output = h * mask(1);
-  const Doubles i =
-      plain_logistic(plain_affine(p[3], {{p[0], seen}, {p[1], output}, {p[2], c * mask(2)}}));
-  const Doubles candidate = plain_tanh(plain_affine(p[10], {{p[8], seen}, {p[9], output}}));
-  const Doubles c_new = one_minus(i) * c + i * candidate;
-  const Doubles o =
-      plain_logistic(plain_affine(p[7], {{p[4], seen}, {p[5], output}, {p[6], c_new * mask(2)}}));
-  expect_near(lstm.add_input(as_input(graph, second)), o * plain_tanh(c_new));
-  lstm.set_dropout_masks(3);
-  EXPECT_EQ(lstm.masks[0][2].dim(), Dim({4}, 3));
   lstm.set_dropout(0.5f);
   EXPECT_EQ(lstm.dropout_rate_h, 0.5f);
   EXPECT_EQ(lstm.dropout_rate_c, 0.5f);
   lstm.set_dropout(0, 0, 0.5f);  // masks of cells alone
-  lstm.start_new_sequence();
-  lstm.add_input(as_input(graph, x));
-  EXPECT_NO_THROW(values_of(lstm.add_input(as_input(graph, x))));
+  start(lstm, graph);
+  const Expression x = some_input(graph, 0, 3);
+  lstm.add_input(x);
+  EXPECT_NO_THROW(values_of(lstm.add_input(x)));
   EXPECT_THROW(lstm.set_dropout(0, 0, 1), UsageError);
 }
 
@@ -105,11 +71,9 @@ TEST(CompatVanillaLstmTest, AStepIsOneNode) {
   EXPECT_EQ(graph.size(), nodes + 2);
 }
 
-template <class Builder>
-void expect_masked_formula() {
+TEST(CompatVanillaLstmTest, RatesAreOfInputsAndOutputs) {
   ParameterCollection model;
-  Builder lstm(2, 3, 4, model);
-  randomise(model, 1);
+  VanillaLSTMBuilder lstm(1, 3, 4, model);
   ComputationGraph graph;
   lstm.set_dropout(0.3f, 0.6f);
   EXPECT_EQ(lstm.dropout_rate_h, 0.6f);
@@ -117,43 +81,9 @@ void expect_masked_formula() {
   EXPECT_FALSE(lstm.dropout_masks_valid);
   lstm.set_dropout_masks();
   EXPECT_TRUE(lstm.dropout_masks_valid);
-  const auto mask = [&](unsigned layer, unsigned i) {
-    return as_doubles(lstm.masks[layer][i].value());
-  };
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned) {
-                   return plain_vanilla_cell(lstm.params[layer], x * mask(layer, 0),
-                                             {before.h * mask(layer, 1), before.c}, 1);
-                 });
-  EXPECT_EQ(lstm.masks[0][0].dim(), Dim({3}));
-  EXPECT_EQ(lstm.masks[1][0].dim(), Dim({4}));
-  const Expression x = some_input(graph, 0, 3);
-  lstm.start_new_sequence();
-  lstm.add_input(concatenate_to_batch({x, x, x}));
-  EXPECT_EQ(lstm.masks[0][1].dim(), Dim({4}, 3));
   lstm.disable_dropout();
   EXPECT_EQ(lstm.dropout_rate_h, 0);
   EXPECT_THROW(lstm.set_dropout(0, 1), UsageError);
-}
-
-TEST(CompatVanillaLstmTest, MasksStayForASequence) { expect_masked_formula<VanillaLSTMBuilder>(); }
-TEST(CompatCompactLstmTest, MasksStayForASequence) {
-  expect_masked_formula<CompactVanillaLSTMBuilder>();
-}
-
-TEST(CompatVanillaLstmTest, MasksAreOfZerosAndOneScale) {
-  ParameterCollection model;
-  VanillaLSTMBuilder lstm(1, 100, 300, model);
-  ComputationGraph graph;
-  lstm.set_dropout(0.2f);
-  start(lstm, graph);
-  lstm.set_dropout_masks(2);
-  const std::vector<float> mask = values_of(lstm.masks[0][1]);
-  ASSERT_EQ(mask.size(), 600u);
-  const auto zeros = std::count(mask.begin(), mask.end(), 0.0f);
-  const auto kept = std::count(mask.begin(), mask.end(), 1 / (1 - 0.2f));
-  EXPECT_EQ(zeros + kept, 600);
-  EXPECT_NEAR(static_cast<double>(zeros), 120, 50);
 }
 
 struct CompatSparseLstmTest : testing::Test {
@@ -180,7 +110,6 @@ TEST_F(CompatSparseLstmTest, TheSmallestWeightsCountAsZeros) {
     }
   }
   std::sort(sizes.begin(), sizes.end());
-  // The formula, with weights that are zeros.
   ParameterCollection plain_model;
   VanillaLSTMBuilder plain(2, 3, 4, plain_model);
   for (unsigned layer = 0; layer < 2; ++layer) {
@@ -192,10 +121,11 @@ TEST_F(CompatSparseLstmTest, TheSmallestWeightsCountAsZeros) {
   }
   ComputationGraph graph;
   start(lstm, graph);
-  expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& old, unsigned) {
-                   return plain_vanilla_cell(plain.params[layer], x, old, 1);
-                 });
+  start(plain, graph);
+  for (unsigned t = 0; t < 4; ++t) {
+    const Expression x = some_input(graph, t, 3);
+    expect_near(lstm.add_input(x), as_doubles(plain.add_input(x).value()));
+  }
 }
 
 // Of 48 + 64 + 64 + 64 weights.
@@ -298,6 +228,68 @@ TEST(CompatFastLstmTest, DropoutIsOfInputs) {
     EXPECT_TRUE(y == zero || y == twice);
   }
   EXPECT_TRUE(dropped && kept);
+}
+
+struct CompatC2wTest : testing::Test {
+  CompatC2wTest() : words(5, 2, 3, 4, model) { randomise(model, 1); }
+
+  ParameterCollection model;
+  C2WBuilder words;
+  ComputationGraph graph;
+};
+
+TEST_F(CompatC2wTest, WordsAreReadInBothDirections) {
+  words.new_graph(&graph);
+  const std::vector<int> characters = {1, 4, 0};
+  const Expression word(&graph, words.add_word(7, characters, &graph));
+  EXPECT_EQ(word.dim(), Dim({8}));
+  const auto read = [&](LSTMBuilder& lstm, const std::vector<unsigned>& order) {
+    lstm.start_new_sequence();
+    for (const unsigned c : order) lstm.add_input(lookup(graph, words.p_lookup, c));
+    return lstm.back();
+  };
+  EXPECT_EQ(values_of(word),
+            values_of(concatenate({read(words.fc2w, {1, 4, 0}), read(words.rc2w, {0, 4, 1})})));
+  graph.backward(squared_norm(word));
+  expect_gradients_everywhere(model);
+  model.reset_gradient();
+}
+
+TEST_F(CompatC2wTest, AWordIsReadOnce) {
+  words.new_graph(&graph);
+  const VariableIndex first = words.add_word(7, {1, 2}, &graph);
+  const std::size_t nodes = graph.size();
+  EXPECT_EQ(words.add_word(7, {1, 2}, &graph), first);
+  EXPECT_EQ(graph.size(), nodes);
+  EXPECT_NE(words.add_word(8, {1, 2}, &graph), first);
+  ComputationGraph other;
+  words.new_graph(&other);
+  const Expression again(&other, words.add_word(7, {2, 1}, &other));
+  EXPECT_NE(values_of(again), as_vector(graph.get_value(first)));
+}
+
+TEST_F(CompatC2wTest, WhatIsNoWordThrows) {
+  words.new_graph(&graph);
+  EXPECT_THROW(words.add_word(1, {}, &graph), UsageError);
+  EXPECT_THROW(words.add_word(1, {-1}, &graph), UsageError);
+  EXPECT_THROW(words.add_word(1, {5}, &graph), UsageError);
+  EXPECT_THROW(C2WBuilder(0, 1, 2, 3, model), UsageError);
+}
+
+TEST_F(CompatC2wTest, BatchesHaveTheBitsOfOneByOne) {
+  expect_bits_of_one_by_one(model, 10, [&](ComputationGraph& in, unsigned sample) {
+    words.new_graph(&in);
+    std::vector<int> characters;
+    for (unsigned i = 0; i <= sample % 4; ++i)
+      characters.push_back(static_cast<int>((sample + i) % 5));
+    return Expression(&in, words.add_word(0, characters, &in));
+  });
+}
+
+TEST_F(CompatC2wTest, ParametersAreOfTheirOwnCollection) {
+  EXPECT_EQ(words.get_parameter_collection().get_fullname(), "/c2w-builder/");
+  EXPECT_EQ(words.get_parameter_collection().size(), 13u);
+  EXPECT_EQ(model.size(), 13u);
 }
 
 }  // namespace

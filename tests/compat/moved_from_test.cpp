@@ -1,5 +1,5 @@
 // DyNet's objects after they were moved from, and builders that have no layers: they can be
-// destroyed and assigned to, and any other use throws or does nothing.
+// destroyed and assigned to, and any other use gives an answer or says what it needs.
 #include <dynet/cfsm-builder.h>
 #include <dynet/deep-lstm.h>
 #include <dynet/dict.h>
@@ -10,88 +10,88 @@
 #include <dynet/rnn.h>
 #include <dynet/training.h>
 #include <dynet/treelstm.h>
-#include <gtest/gtest.h>
 
-#include <type_traits>
-#include <utility>
-
-#include "tests/support/check_moved_from.h"
+#include "tests/empty_objects/types.h"
+#include "tests/support/precompiled.h"
 
 namespace dynet {
 namespace {
 
-using dynet_like::check_moved_from;
+using dynet_like::attempt;
 
 static_assert(!std::is_move_constructible_v<ComputationGraph>);
 static_assert(!std::is_move_constructible_v<SimpleSGDTrainer>);
 
-// Throws, or does what it says; it never crashes.
-template <class F>
-void try_to(const F& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument&) {
+TEST(CompatMovedFromTest, ModelsAndDictionaries) {
+  dynet_like::Types types;
+  ParameterCollection model;
+  model.add_parameters({2, 2}, "W");
+  const ParameterCollection taken = std::move(model);
+  EXPECT_EQ(taken.parameters_list().size(), 1u);
+  EXPECT_EQ(model.parameters_list().size(), 1u);
+  types.use(model, [](ParameterCollection& each) {
+    EXPECT_EQ(each.parameters_list().size(), each.parameter_count() / 4);
+    ATTEMPT(each.gradient_l2_norm(), each.reset_gradient(), each.project_weights(),
+            each.get_weight_decay_lambda(), each.add_subcollection("layer").add_parameters({4}));
+  });
+  types.use(model.add_parameters({3}), [](Parameter& each) {
+    ATTEMPT(each.values(), each.gradients(), each.dim(), each.zero());
+  });
+  types.use(model.add_lookup_parameters(2, {3}), [](LookupParameter& each) {
+    ATTEMPT(each.initialize(0, {1, 2, 3}), each.dim());
+  });
+  Dict dict;
+  dict.convert("a");
+  dict.freeze();
+  dict.set_unk("?");
+  types.use(dict, [](Dict& each) {
+    ATTEMPT(each.convert("b"), each.convert(int(each.size()) - 1));
+    EXPECT_LE(each.size(), 2u);
+  });
+  ComputationGraph graph;
+  const Expression x = zeros(graph, {3});
+  types.use(StandardSoftmaxBuilder(3, 5, model), [&](SoftmaxBuilder& each) {
+    ATTEMPT(each.new_graph(graph), each.neg_log_softmax(x, 1), each.sample(x),
+            each.full_log_distribution(x), each.get_parameter_collection().size());
+  });
+}
+
+/// The next input, or the next leaf.
+template <class Builder>
+Expression add(Builder& builder, const Expression& x, int node) {
+  if constexpr (std::is_base_of_v<TreeLSTMBuilder, Builder>) {
+    return builder.add_input(node, {}, x);
+  } else {
+    return builder.add_input(x);
   }
 }
 
-TEST(CompatMovedFromTest, Collections) {
-  ParameterCollection model;
-  model.add_parameters({2, 2}, "W");
-  check_moved_from(model, [](ParameterCollection& each) {
-    EXPECT_GE(each.parameters_list().size(), 1u);
-    EXPECT_GE(each.parameter_count(), 4u);
-    EXPECT_GE(each.gradient_l2_norm(), 0);
-    each.reset_gradient();
-    each.project_weights();
-    EXPECT_GE(each.get_weight_decay_lambda(), 0);
-    each.add_subcollection("layer").add_lookup_parameters(2, {3});
-  });
-}
-
-TEST(CompatMovedFromTest, Parameters) {
-  ParameterCollection model;
-  check_moved_from(model.add_parameters({3}), [](Parameter& each) {
-    try_to([&] { each.values(); });
-    try_to([&] { each.gradients(); });
-    try_to([&] { each.dim(); });
-    try_to([&] { each.zero(); });
-  });
-  check_moved_from(model.add_lookup_parameters(2, {3}), [](LookupParameter& each) {
-    try_to([&] { each.initialize(0, {1, 2, 3}); });
-    try_to([&] { each.dim(); });
-  });
-}
-
-// Everything that a program does with a builder.
-void use(RNNBuilder& builder, ComputationGraph& graph) {
-  const Expression x = zeros(graph, {3});
-  auto* const tree = dynamic_cast<TreeLSTMBuilder*>(&builder);
+/// Everything that a program does with a builder.
+template <class Builder>
+void use(Builder& builder, ComputationGraph& graph) {
+  const Expression x = zeros(graph, {4});
   const auto ask = [&] {
-    try_to([&] { builder.add_input(x); });
-    if (tree != nullptr) {
-      try_to([&] { tree->add_input(0, {}, x); });
-      try_to([&] { tree->set_num_elements(2); });
-      try_to([&] { tree->add_input(0, {}, x); });
-      try_to([&] { tree->add_input(1, {0}, x); });
+    ATTEMPT(add(builder, x, 0), builder.back(), builder.final_h(), builder.final_s(),
+            builder.get_h(builder.state()), builder.get_s(RNNPointer(0)),
+            builder.num_h0_components(), builder.set_h(builder.state(), {x}),
+            builder.set_s(builder.state(), {x}), builder.rewind_one_step(),
+            builder.set_dropout(0.5f), builder.disable_dropout(),
+            builder.get_parameter_collection().size());
+    if constexpr (std::is_base_of_v<TreeLSTMBuilder, Builder>) {
+      ATTEMPT(builder.set_num_elements(2), builder.add_input(0, {}, x),
+              builder.add_input(1, {0}, x));
     }
-    try_to([&] { builder.back(); });
-    try_to([&] { builder.final_h(); });
-    try_to([&] { builder.final_s(); });
-    try_to([&] { builder.get_h(builder.state()); });
-    try_to([&] { builder.get_s(RNNPointer(0)); });
-    try_to([&] { builder.num_h0_components(); });
-    try_to([&] { builder.set_h(builder.state(), {x}); });
-    try_to([&] { builder.set_s(builder.state(), {x}); });
-    try_to([&] { builder.rewind_one_step(); });
-    try_to([&] { builder.set_dropout(0.5f); });
-    try_to([&] { builder.disable_dropout(); });
-    try_to([&] { builder.get_parameter_collection().size(); });
   };
   ask();
-  try_to([&] { builder.new_graph(graph); });
-  try_to([&] { builder.start_new_sequence(); });
+  ATTEMPT(builder.new_graph(graph), builder.start_new_sequence());
   ask();
 }
+
+struct NaryBuilder : NaryTreeLSTMBuilder {
+  NaryBuilder() = default;
+  NaryBuilder(unsigned layers, unsigned inputs, unsigned hidden, ParameterCollection& model)
+      : NaryTreeLSTMBuilder(2, layers, inputs, hidden, model) {}
+};
 
 template <class Builder>
 class CompatMovedBuilderTest : public testing::Test {};
@@ -99,91 +99,38 @@ class CompatMovedBuilderTest : public testing::Test {};
 using Builders =
     testing::Types<SimpleRNNBuilder, VanillaLSTMBuilder, CoupledLSTMBuilder,
                    CompactVanillaLSTMBuilder, GRUBuilder, FastLSTMBuilder, DeepLSTMBuilder,
-                   UnidirectionalTreeLSTMBuilder, BidirectionalTreeLSTMBuilder>;
+                   NaryBuilder, UnidirectionalTreeLSTMBuilder, BidirectionalTreeLSTMBuilder>;
 TYPED_TEST_SUITE(CompatMovedBuilderTest, Builders);
 
-TYPED_TEST(CompatMovedBuilderTest, IsUsable) {
+TYPED_TEST(CompatMovedBuilderTest, IsUsableInEveryState) {
+  dynet_like::Types types;
   ParameterCollection model;
   ComputationGraph graph;
-  TypeParam builder(2, 3, 4, model);
-  check_moved_from(builder, [&](TypeParam& each) { use(each, graph); });
+  TypeParam builder(2, 4, 4, model);
+  const auto use_it = [&](TypeParam& each) { use(each, graph); };
+  types.use(builder, use_it);
   builder.new_graph(graph);
   builder.start_new_sequence();
   use(builder, graph);
-  check_moved_from(builder, [&](TypeParam& each) { use(each, graph); });
-  check_moved_from(builder, [](TypeParam& each) {
-    TypeParam copy = each;
-    copy = std::move(each);
-  });
+  types.use(builder, use_it);
 }
 
 TYPED_TEST(CompatMovedBuilderTest, ReadsOnWhereItWasMovedTo) {
   ParameterCollection model;
   ComputationGraph graph;
-  TypeParam first(2, 3, 4, model);
+  const Expression x = zeros(graph, {4});
+  TypeParam first(2, 4, 4, model);
   first.new_graph(graph);
   first.start_new_sequence();
-  use(first, graph);
+  add(first, x, 0);
   TypeParam builder = std::move(first);
+  EXPECT_EQ(add(builder, x, 1).dim().rows() % 4, 0u);
   EXPECT_EQ(first.state(), -1);
   EXPECT_THROW(first.new_graph(graph), std::invalid_argument);
   first = std::move(builder);
-  first.new_graph(graph);
+  add(first, x, 2);
+  EXPECT_NO_THROW(first.new_graph(graph));
   EXPECT_THROW(builder.new_graph(graph), std::invalid_argument);
-}
-
-TEST(CompatMovedFromTest, NaryTrees) {
-  ParameterCollection model;
-  ComputationGraph graph;
-  NaryTreeLSTMBuilder builder(2, 1, 3, 3, model), empty;
-  use(empty, graph);
-  use(builder, graph);
-  check_moved_from(builder, [&](NaryTreeLSTMBuilder& each) { use(each, graph); });
-}
-
-TYPED_TEST(CompatMovedBuilderTest, WithoutLayers) {
-  ComputationGraph graph;
-  TypeParam builder;
-  use(builder, graph);
-}
-
-TEST(CompatMovedFromTest, SequencesGoOn) {
-  ParameterCollection model;
-  ComputationGraph graph;
-  VanillaLSTMBuilder first(2, 3, 4, model);
-  first.new_graph(graph);
-  first.start_new_sequence();
-  first.add_input(zeros(graph, {3}));
-  VanillaLSTMBuilder builder = std::move(first);
-  EXPECT_EQ(builder.add_input(zeros(graph, {3})).dim(), Dim({4}));
-  EXPECT_EQ(builder.state(), 1);
-  EXPECT_EQ(first.state(), -1);
-}
-
-TEST(CompatMovedFromTest, SoftmaxBuilders) {
-  ParameterCollection model;
-  ComputationGraph graph;
-  const Expression rep = zeros(graph, {3});
-  const auto use = [&](SoftmaxBuilder& each) {
-    try_to([&] { each.new_graph(graph); });
-    try_to([&] { each.neg_log_softmax(rep, 1); });
-    try_to([&] { each.sample(rep); });
-    try_to([&] { each.full_log_distribution(rep); });
-    try_to([&] { each.get_parameter_collection().size(); });
-  };
-  check_moved_from(StandardSoftmaxBuilder(3, 5, model), use);
-}
-
-TEST(CompatMovedFromTest, Dictionaries) {
-  Dict dict;
-  dict.convert("a");
-  dict.freeze();
-  dict.set_unk("?");
-  check_moved_from(dict, [](Dict& each) {
-    try_to([&] { each.convert("b"); });
-    try_to([&] { each.convert(int(each.size()) - 1); });
-    EXPECT_LE(each.size(), 2u);
-  });
 }
 
 }  // namespace

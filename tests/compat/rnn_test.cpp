@@ -51,6 +51,33 @@ struct CompatRnnTest : testing::TestWithParam<SequenceBuilder> {
     for (const unsigned which : inputs) output = builder.add_input(x(which));
     return output;
   }
+  /// Reads four vectors, and compares all layers with the formula, behind masks if there are some.
+  void expect_formula(const Masks* masks) {
+    std::vector<PlainState> states(kLayers, {Doubles(kHidden), Doubles(kHidden)});
+    for (unsigned t = 0; t < 4; ++t) {
+      const Doubles given = some_vector(t, kInputs);
+      const Expression y = builder.add_input(as_input(graph, given));
+      Doubles in = given, outputs;
+      for (unsigned layer = 0; layer < kLayers; ++layer) {
+        PlainState& state = states[layer];
+        PlainState before = state;
+        Step step{t};
+        if (masks != nullptr) {
+          const auto mask = [&](unsigned i) { return as_doubles((*masks)[layer][i].value()); };
+          in = in * mask(0);
+          before.h = before.h * mask(1);
+          if ((*masks)[layer].size() > 2) step.cell_mask = mask(2);
+        }
+        state = GetParam().cell(layered(), layer, in, before, step);
+        expect_near(builder.final_h()[layer], state.h);
+        if (builder.num_h0_components() > kLayers) expect_near(builder.final_s()[layer], state.c);
+        in = GetParam().is_deep ? joined(given, state.h) : state.h;
+        outputs = GetParam().is_deep ? joined(outputs, state.h) : state.h;
+      }
+      expect_near(y, outputs);
+      expect_near(builder.back(), outputs);
+    }
+  }
   const detail::LayeredBuilder& layered() const {
     return static_cast<const detail::LayeredBuilder&>(builder);
   }
@@ -77,27 +104,54 @@ TEST_P(CompatRnnTest, HasItsParameters) {
   EXPECT_EQ(layout_of(model), expected);
 }
 
+// Also behind masks, for rates of which one, both or none are 0, and which change in between.
 TEST_P(CompatRnnTest, FollowsTheFormula) {
   start();
-  const bool has_cells = builder.num_h0_components() > kLayers;
   const std::vector<Expression>& bias = layered().param_vars[1];
   EXPECT_EQ(values_of(bias[1]), as_vector(*layered().params[1][1].values()));
-  std::vector<PlainState> states(kLayers, {Doubles(kHidden), Doubles(kHidden)});
-  for (unsigned t = 0; t < 4; ++t) {
-    const Doubles given = some_vector(t, kInputs);
-    const Expression y = builder.add_input(as_input(graph, given));
-    Doubles in = given, outputs;
-    for (unsigned layer = 0; layer < kLayers; ++layer) {
-      PlainState& state = states[layer];
-      state = GetParam().cell(layered(), layer, in, state, t);
-      expect_near(builder.final_h()[layer], state.h);
-      if (has_cells) expect_near(builder.final_s()[layer], state.c);
-      in = GetParam().is_deep ? joined(given, state.h) : state.h;
-      outputs = GetParam().is_deep ? joined(outputs, state.h) : state.h;
-    }
-    expect_near(y, outputs);
-    expect_near(builder.back(), outputs);
+  expect_formula(nullptr);
+  if (GetParam().masks == nullptr) return;
+  using Rates = std::pair<float, float>;
+  for (const auto& [of_inputs, of_outputs] : {Rates{0.3f, 0}, {0, 0.6f}, {0, 0}, {0.3f, 0.6f}}) {
+    const Masks& masks = GetParam().masks(builder, of_inputs, of_outputs, 0);
+    builder.start_new_sequence();
+    expect_formula(of_inputs + of_outputs > 0 ? &masks : nullptr);
   }
+}
+
+// Of zeros and one scale, for a sequence and the minibatch that it is told of or begins with.
+TEST_P(CompatRnnTest, MasksAreThoseOfTheRates) {
+  const auto masks_of = GetParam().masks;
+  if (masks_of == nullptr) return;
+  EXPECT_THROW(masks_of(builder, 0.5f, 0.5f, 1), UsageError);  // there is no graph yet
+  ParameterCollection other;
+  const BuilderPointer large = GetParam().make(kLayers, 300, 200, other);
+  large->new_graph(graph);
+  large->start_new_sequence();
+  const Masks masks = masks_of(*large, 0.25f, 0.5f, 2);
+  ASSERT_EQ(masks.size(), kLayers);
+  for (unsigned layer = 0; layer < kLayers; ++layer) {
+    for (unsigned which = 0; which < masks[layer].size(); ++which) {
+      const bool is_of_input = which == 0;
+      const float kept = is_of_input ? 1 / 0.75f : 2;
+      EXPECT_EQ(masks[layer][which].dim(), Dim({is_of_input && layer == 0 ? 300u : 200u}, 2));
+      const std::vector<float> values = values_of(masks[layer][which]);
+      double zeros = 0;
+      for (const float value : values) {
+        EXPECT_TRUE(value == 0 || std::abs(value - kept) < 1e-6f) << value;
+        zeros += value == 0 ? 1 : 0;
+      }
+      EXPECT_NEAR(zeros / static_cast<double>(values.size()), is_of_input ? 0.25 : 0.5, 0.1);
+    }
+  }
+  const auto first_mask = [&] { return masks_of(*large, 0.25f, 0.5f, 0)[0][0]; };
+  large->add_input(some_input(graph, 0, 300));
+  EXPECT_EQ(first_mask().i, masks[0][0].i);
+  large->start_new_sequence();
+  const Expression x = some_input(graph, 1, 300);
+  large->add_input(concatenate_to_batch({x, x, x}));
+  EXPECT_NE(first_mask().i, masks[0][0].i);
+  EXPECT_EQ(first_mask().dim(), Dim({300}, 3));
 }
 
 TEST_P(CompatRnnTest, OtherOrdersOfCallsThrow) {
@@ -375,74 +429,21 @@ TEST(CompatSimpleRnnTest, AuxiliaryInputsNeedLags) {
   EXPECT_THROW(lagging.add_auxiliary_input(x, aux), UsageError);
 }
 
-TEST(CompatSimpleRnnTest, MasksAreThoseOfTheRates) {
+TEST(CompatSimpleRnnTest, MasksStayWhereAuxiliaryInputsAreRead) {
   ParameterCollection model;
-  SimpleRNNBuilder rnn(2, 300, 200, model, true);
+  SimpleRNNBuilder rnn(1, 3, 4, model, true);
   ComputationGraph graph;
-  EXPECT_THROW(rnn.set_dropout_masks(), UsageError);
   rnn.new_graph(graph);
   rnn.set_dropout(0.25f, 0.5f);
-  rnn.start_new_sequence();
-  rnn.set_dropout_masks(2);
-  const std::vector<std::vector<Expression>> masks = rnn.masks;
-  ASSERT_EQ(masks.size(), 2u);
-  EXPECT_EQ(masks[0][0].dim(), Dim({300}, 2));
-  EXPECT_EQ(masks[1][0].dim(), Dim({200}, 2));
-  EXPECT_EQ(masks[1][1].dim(), Dim({200}, 2));
-  const auto zeros_of = [](const Expression& mask, float kept) {
-    double zeros = 0;
-    const std::vector<float> values = values_of(mask);
-    for (const float value : values) {
-      EXPECT_TRUE(value == 0 || std::abs(value - kept) < 1e-6f) << value;
-      zeros += value == 0 ? 1 : 0;
-    }
-    return zeros / static_cast<double>(values.size());
+  const auto read = [&] {
+    rnn.add_auxiliary_input(some_input(graph, 1, 3), some_input(graph, 2, 4));
+    return rnn.masks[0][0].i;
   };
-  EXPECT_NEAR(zeros_of(masks[0][0], 1 / 0.75f), 0.25, 0.1);
-  EXPECT_NEAR(zeros_of(masks[0][1], 2), 0.5, 0.1);
-  rnn.add_input(some_input(graph, 0, 300));
-  EXPECT_EQ(rnn.masks[0][0].i, masks[0][0].i);
-  rnn.add_auxiliary_input(some_input(graph, 1, 300), some_input(graph, 2, 200));
-  EXPECT_EQ(rnn.masks[0][0].i, masks[0][0].i);
   rnn.start_new_sequence();
-  rnn.add_auxiliary_input(some_input(graph, 1, 300), some_input(graph, 2, 200));
-  EXPECT_NE(rnn.masks[0][0].i, masks[0][0].i);
-}
-
-// The formula with masks, for rates of which one, both or none are 0, and which change in between.
-TEST(CompatSimpleRnnTest, FollowsTheFormulaWithDropout) {
-  ParameterCollection model;
-  SimpleRNNBuilder rnn(2, 3, 4, model);
-  randomise(model, 2);
-  const auto masked = [](const Doubles& x, float rate, const Expression& mask) {
-    if (rate == 0) return x;
-    const std::vector<float> values = values_of(mask);
-    return x * Doubles(values.begin(), values.end());
-  };
-  for (const float rate : {0.0f, 0.3f}) {
-    for (const float rate_h : {0.0f, 0.6f}) {
-      ComputationGraph graph;
-      rnn.new_graph(graph);
-      rnn.set_dropout(rate, rate_h);
-      rnn.start_new_sequence();
-      std::vector<Doubles> h(2, Doubles(4));
-      for (unsigned t = 0; t < 4; ++t) {
-        const Doubles x = some_vector(t, 3);
-        const Expression y = rnn.add_input(as_input(graph, x));
-        Doubles in = x;
-        for (unsigned layer = 0; layer < 2; ++layer) {
-          const std::vector<Parameter>& p = rnn.params[layer];
-          const auto mask = [&](unsigned which) {
-            return rate + rate_h > 0 ? rnn.masks[layer][which] : Expression();
-          };
-          in = masked(in, rate, mask(0));
-          const Doubles before = masked(h[layer], rate_h, mask(1));
-          in = h[layer] = plain_tanh(plain_affine(p[2], {{p[0], in}, {p[1], before}}));
-        }
-        expect_near(y, in);
-      }
-    }
-  }
+  const VariableIndex first = read();
+  EXPECT_EQ(read(), first);
+  rnn.start_new_sequence();
+  EXPECT_NE(read(), first);
 }
 
 TEST(CompatRnnPointerTest, PointersCanBeSwapped) {

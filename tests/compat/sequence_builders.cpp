@@ -27,30 +27,44 @@ BuilderPointer make_empty() {
   return std::make_unique<Builder>();
 }
 
+template <class Builder>
+const Masks& masks_of(RNNBuilder& any, float of_inputs, float of_outputs, unsigned batch_size) {
+  auto& builder = static_cast<Builder&>(any);
+  if constexpr (requires { builder.dropout_rate_c; }) {
+    builder.set_dropout(of_inputs, of_outputs, of_outputs);
+  } else {
+    builder.set_dropout(of_inputs, of_outputs);
+  }
+  if (batch_size > 0) builder.set_dropout_masks(batch_size);
+  return builder.masks;
+}
+
 template <class Builder, auto... more>
 SequenceBuilder entry(std::string name, std::string own_name, Strings shapes,
                       SequenceBuilder::Cell cell) {
   BuilderPointer (*empty)() = nullptr;
   if constexpr (std::is_default_constructible_v<Builder>) empty = make_empty<Builder>;
-  return {std::move(name),
-          make<Builder, more...>,
-          make<Derived<Builder>, more...>,
-          empty,
-          std::move(own_name),
-          std::move(shapes),
-          cell};
+  SequenceBuilder result = {std::move(name),
+                            make<Builder, more...>,
+                            make<Derived<Builder>, more...>,
+                            empty,
+                            std::move(own_name),
+                            std::move(shapes),
+                            cell};
+  if constexpr (requires(Builder builder) { builder.masks; }) result.masks = masks_of<Builder>;
+  return result;
 }
 
 // ---------------------------------------------------------------------------- plain formulas
 
 PlainState simple(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-                  const PlainState& before, unsigned) {
+                  const PlainState& before, const Step&) {
   const std::vector<Parameter>& p = builder.params[layer];
   return {plain_tanh(plain_affine(p[2], {{p[0], x}, {p[1], before.h}})), {}};
 }
 
 PlainState gru(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-               const PlainState& before, unsigned) {
+               const PlainState& before, const Step&) {
   const std::vector<Parameter>& p = builder.params[layer];
   const Doubles z = plain_logistic(plain_affine(p[2], {{p[0], x}, {p[1], before.h}}));
   const Doubles r = plain_logistic(plain_affine(p[5], {{p[3], x}, {p[4], before.h}}));
@@ -72,8 +86,10 @@ struct PlainGates {
 
 template <int forget_bias>
 PlainState vanilla(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-                   const PlainState& before, unsigned) {
-  return plain_vanilla_cell(builder.params[layer], x, before, forget_bias);
+                   const PlainState& before, const Step&) {
+  const std::vector<Parameter>& p = builder.params[layer];
+  const PlainGates gates(plain_affine(p[2], {{p[0], x}, {p[1], before.h}}), before.c, forget_bias);
+  return {gates.o * plain_tanh(gates.c), gates.c};
 }
 
 /// The gains and biases of a normalisation, and what it makes of x.
@@ -93,27 +109,48 @@ Doubles plain_product(const Parameter& w, const Doubles& x) {
 
 // Without a state before it, the first step has no term of one.
 PlainState normalised(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-                      const PlainState& before, unsigned step) {
+                      const PlainState& before, const Step& step) {
   const auto& lstm = static_cast<const VanillaLSTMBuilder&>(builder);
   const std::vector<Parameter>&p = lstm.params[layer], &ln = lstm.ln_params[layer];
   Doubles sums = numbers(p[2]) + plain_layer_norm(plain_product(p[0], x), ln[2], ln[3]);
-  if (step > 0) sums = sums + plain_layer_norm(plain_product(p[1], before.h), ln[0], ln[1]);
+  if (step.number > 0) sums = sums + plain_layer_norm(plain_product(p[1], before.h), ln[0], ln[1]);
   const PlainGates gates(sums, before.c, static_cast<double>(lstm.forget_bias));
   return {gates.o * plain_tanh(plain_layer_norm(gates.c, ln[4], ln[5])), gates.c};
 }
 
+/// Which gates see cells.
+struct Seen {
+  bool by_input_gate = true, by_output_gate = true;
+};
+
+/// p: X_i, H_i, C_i, b_i, X_o, H_o, C_o, b_o, X_c, H_c, b_c.
+PlainState coupled_cell(const std::vector<Parameter>& p, const Doubles& x, const PlainState& before,
+                        const Step& step, Seen seen) {
+  const auto masked = [&](const Doubles& c) {
+    return step.cell_mask.empty() ? c : c * step.cell_mask;
+  };
+  Doubles i = plain_affine(p[3], {{p[0], x}, {p[1], before.h}});
+  if (seen.by_input_gate) dynet_like::nn::add_product(i, numbers(p[2]), masked(before.c));
+  i = plain_logistic(i);
+  const Doubles candidate = plain_tanh(plain_affine(p[10], {{p[8], x}, {p[9], before.h}}));
+  const Doubles c = one_minus(i) * before.c + i * candidate;
+  Doubles o = plain_affine(p[7], {{p[4], x}, {p[5], before.h}});
+  if (seen.by_output_gate) dynet_like::nn::add_product(o, numbers(p[6]), masked(c));
+  return {plain_logistic(o) * plain_tanh(c), c};
+}
+
 PlainState coupled(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-                   const PlainState& before, unsigned) {
-  return plain_coupled_cell(builder.params[layer], x, before);
+                   const PlainState& before, const Step& step) {
+  return coupled_cell(builder.params[layer], x, before, step, {});
 }
 // Without the peepholes that it has.
 PlainState fast(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-                const PlainState& before, unsigned) {
-  return plain_coupled_cell(builder.params[layer], x, before, {false, false});
+                const PlainState& before, const Step& step) {
+  return coupled_cell(builder.params[layer], x, before, step, {false, false});
 }
 PlainState deep(const LayeredBuilder& builder, unsigned layer, const Doubles& x,
-                const PlainState& before, unsigned step) {
-  return plain_coupled_cell(builder.params[layer], x, before, {true, step > 0});
+                const PlainState& before, const Step& step) {
+  return coupled_cell(builder.params[layer], x, before, step, {true, step.number > 0});
 }
 
 Strings operator+(Strings a, const Strings& b) {
@@ -156,12 +193,6 @@ std::vector<SequenceBuilder> all_builders() {
 }
 
 }  // namespace
-
-PlainState plain_vanilla_cell(const std::vector<Parameter>& p, const Doubles& x,
-                              const PlainState& before, double forget_bias) {
-  const PlainGates gates(plain_affine(p[2], {{p[0], x}, {p[1], before.h}}), before.c, forget_bias);
-  return {gates.o * plain_tanh(gates.c), gates.c};
-}
 
 const std::vector<SequenceBuilder>& sequence_builders() {
   static const std::vector<SequenceBuilder> all = all_builders();

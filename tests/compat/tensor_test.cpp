@@ -117,6 +117,7 @@ TEST(CompatTensorTest, LargestElementsAndTheirPlaces) {
   EXPECT_EQ(as_vector(values), (Floats{5, 3, 4, 4}));
   EXPECT_EQ(as_vector(places), (Positions{1, 2, 0, 1}));
   EXPECT_EQ(places.d, Dim({2, 2}));
+  EXPECT_EQ(as_vector(TensorTools::argmax(x, 0, 2)), as_vector(places));
   EXPECT_EQ(as_scalar(TensorTools::argmax(x.batch_elem(0)).d.size() == 2 ? IndexTensor(Dim({1}))
                                                                          : IndexTensor(Dim({2}))),
             0);
