@@ -15,28 +15,9 @@ using namespace trainer_kinds;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Extreme {
-  const char* name;
-  bool squares;
-  std::function<std::unique_ptr<Trainer>(const ParameterCollection&)> make;
-};
+class ExtremesTest : public ::testing::TestWithParam<Kind> {};
 
-template <class TrainerType>
-Extreme extreme(const char* name, bool squares) {
-  return {name, squares,
-          [](const ParameterCollection& model) { return std::make_unique<TrainerType>(model); }};
-}
-
-std::vector<Extreme> extremes() {
-  return {extreme<SimpleSGDTrainer>("SGD", false),  extreme<MomentumSGDTrainer>("Momentum", false),
-          extreme<AdagradTrainer>("Adagrad", true), extreme<AdadeltaTrainer>("Adadelta", true),
-          extreme<RMSPropTrainer>("RMSProp", true), extreme<AdamTrainer>("Adam", true),
-          extreme<AdamWTrainer>("AdamW", true),     extreme<AmsgradTrainer>("Amsgrad", true)};
-}
-
-class ExtremesTest : public ::testing::TestWithParam<Extreme> {};
-
-INSTANTIATE_TEST_SUITE_P(All, ExtremesTest, ::testing::ValuesIn(extremes()),
+INSTANTIATE_TEST_SUITE_P(All, ExtremesTest, ::testing::ValuesIn(kinds()),
                          [](const auto& test) { return test.param.name; });
 
 /// A dense parameter and a row of a table, both 0 at first, and their trainer.
@@ -46,7 +27,7 @@ struct Elements {
   LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(0), "table");
   std::unique_ptr<Trainer> trainer;
 
-  Elements(const Extreme& extreme, DType dtype) : model(1, dtype), trainer(extreme.make(model)) {}
+  Elements(const Kind& kind, DType dtype) : model(1, dtype), trainer(kind.make(model)) {}
 
   void update(double of_w, double of_row) {
     Gradients gradients;
@@ -187,8 +168,8 @@ struct Forbidden {
   LookupParameter table = model.add_lookup_parameters(2, {2}, ParameterInitConst(2), "table");
   std::unique_ptr<Trainer> trainer;
 
-  Forbidden(const Extreme& extreme, DType dtype, double value = -kInfinity)
-      : model(1, dtype), trainer(extreme.make(model)) {
+  Forbidden(const Kind& kind, DType dtype, double value = -kInfinity)
+      : model(1, dtype), trainer(kind.make(model)) {
     w.values().set(1, value);
     table.all_values().set(2, value);
   }
@@ -233,7 +214,7 @@ TEST_P(ExtremesTest, WhatIsForbiddenStaysForbidden) {
 // Means of finite numbers and -infinity are -infinity.
 TEST(ForbiddenTest, IsForbiddenInAnAverageFromThenOn) {
   for (const bool exponential : {false, true}) {
-    Forbidden forbidden(extreme<SimpleSGDTrainer>("SGD", false), DType::f32, 3);
+    Forbidden forbidden(kinds().front(), DType::f32, 3);
     Trainer& trainer = *forbidden.trainer;
     exponential ? trainer.exponential_moving_average(0.75f) : trainer.cumulative_moving_average();
     for (int step = 0; step < 9; ++step) {
@@ -250,7 +231,7 @@ TEST(ForbiddenTest, IsForbiddenInAnAverageFromThenOn) {
 }
 
 TEST(ForbiddenTest, ZeroIsZero) {
-  Forbidden forbidden(extreme<SimpleSGDTrainer>("SGD", false), DType::f32);
+  Forbidden forbidden(kinds().front(), DType::f32);
   forbidden.w.zero();
   forbidden.table.zero();
   EXPECT_EQ(as_vector(forbidden.w.values()), std::vector<float>(3, 0));

@@ -1,11 +1,9 @@
 // Moving averages of parameters: their values, swaps, what is refused, states and checkpoints.
-#include <unistd.h>
-#include <cstdlib>
-
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/checkpoint.h"
 #include "dynet_like/io/safetensors.h"
 #include "dynet_like/train/trainers.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
 #include "tests/train/trainer_kinds.h"
@@ -14,7 +12,6 @@ namespace dynet_like {
 namespace {
 
 using namespace trainer_kinds;
-namespace fs = std::filesystem;
 
 // A matrix, a table and what trains them, always in the same way.
 struct Training {
@@ -234,25 +231,14 @@ TEST(MovingAverageTest, IsPartOfTheState) {
       mentions(refused([&](auto& bad) { bad.averages[0].parameter = foreign.matrix.p; }), "\"/W"));
 }
 
-class AverageFileTest : public ::testing::Test {
+class AverageFileTest : public FolderTest {
  protected:
-  AverageFileTest() {
-    std::string pattern = (fs::temp_directory_path() / "moving_average_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
-  }
-  ~AverageFileTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  fs::path path() const { return folder_ / "run.safetensors"; }
   void save(Training& training) const {
     save_checkpoint(path(), training.model, training.trainer, training.random);
   }
   void load(Training& training) const {
     load_checkpoint(path(), training.model, training.trainer, training.random);
   }
-
-  fs::path folder_;
 };
 
 TEST_F(AverageFileTest, CheckpointsGoOnWithTheSameBits) {

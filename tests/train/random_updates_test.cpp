@@ -80,18 +80,7 @@ class RandomUpdatesTest : public ::testing::TestWithParam<Kind> {
   }
 };
 
-// Also one with a decay of its own.
-std::vector<Kind> all_kinds() {
-  std::vector<Kind> all = kinds();
-  all.push_back({"AdamW",
-                 [](const ParameterCollection& model) {
-                   return std::make_unique<AdamWTrainer>(model, 0.05f, 0.1f);
-                 },
-                 {}});
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, RandomUpdatesTest, ::testing::ValuesIn(all_kinds()),
+INSTANTIATE_TEST_SUITE_P(All, RandomUpdatesTest, ::testing::ValuesIn(kinds()),
                          [](const auto& test) { return test.param.name; });
 
 TEST_P(RandomUpdatesTest, TablesEqualDenseParameters) {

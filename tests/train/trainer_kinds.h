@@ -36,13 +36,14 @@ struct Kind {
   const char* name;
   std::function<std::unique_ptr<Trainer>(ParameterCollection)> make;
   std::function<void(Doubles&, std::vector<Moments>&, const Doubles&, double, int)> reference;
+  bool squares = false;  ///< whether its moments are of squared gradients
 };
 
 inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 // A kind whose formula is of one element: (w, moments, g, rate, t).
 template <class TrainerType, class Formula>
-Kind kind_of(const char* name, Formula formula) {
+Kind kind_of(const char* name, bool squares, Formula formula) {
   const auto make = [](const ParameterCollection& model) {
     return std::make_unique<TrainerType>(model);
   };
@@ -50,13 +51,13 @@ Kind kind_of(const char* name, Formula formula) {
                                    double rate, int t) {
     for (std::size_t i = 0; i < w.size(); ++i) formula(w[i], moments[i], g[i], rate, t);
   };
-  return {name, make, reference};
+  return {name, make, reference, squares};
 }
 
 // Descent whose rate cycles unless it is set.
 template <class Formula>
 Kind cyclical(Formula formula) {
-  Kind kind = kind_of<SimpleSGDTrainer>("CyclicalSGD", formula);
+  Kind kind = kind_of<SimpleSGDTrainer>("CyclicalSGD", false, formula);
   kind.make = [](const ParameterCollection& model) {
     auto trainer = std::make_unique<SimpleSGDTrainer>(model);
     trainer->follow(CyclicalRate());
@@ -83,6 +84,11 @@ inline std::vector<Kind> kinds() {
       w -= rate * mean / (std::sqrt(square) + epsilon);
     };
   };
+  const auto adam_with_decay = [adam = adam_with(false)](double& w, Moments& moments, double g,
+                                                         double rate, int t) {
+    w -= rate * static_cast<double>(0.01f) * w;  // of the value before the update
+    adam(w, moments, g, rate, t);
+  };
   const auto adagrad = [](double& w, Moments& s, double g, double rate, int) {
     s[0] += g * g;
     w -= rate * g / std::sqrt(s[0] + static_cast<double>(1e-20f));
@@ -100,14 +106,15 @@ inline std::vector<Kind> kinds() {
     w -= rate * change;
   };
   return {
-      kind_of<SimpleSGDTrainer>("SGD", sgd),
-      kind_of<MomentumSGDTrainer>("Momentum", momentum),
-      kind_of<AdamTrainer>("Adam", adam_with(false)),
+      kind_of<SimpleSGDTrainer>("SGD", false, sgd),
+      kind_of<MomentumSGDTrainer>("Momentum", false, momentum),
+      kind_of<AdamTrainer>("Adam", true, adam_with(false)),
+      kind_of<AdamWTrainer>("AdamW", true, adam_with_decay),
       cyclical(sgd),
-      kind_of<AdagradTrainer>("Adagrad", adagrad),
-      kind_of<AdadeltaTrainer>("Adadelta", adadelta),
-      kind_of<RMSPropTrainer>("RMSProp", rmsprop),
-      kind_of<AmsgradTrainer>("Amsgrad", adam_with(true)),
+      kind_of<AdagradTrainer>("Adagrad", true, adagrad),
+      kind_of<AdadeltaTrainer>("Adadelta", true, adadelta),
+      kind_of<RMSPropTrainer>("RMSProp", true, rmsprop),
+      kind_of<AmsgradTrainer>("Amsgrad", true, adam_with(true)),
   };
 }
 
