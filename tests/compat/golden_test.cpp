@@ -10,7 +10,6 @@
 #include <dynet/rnn.h>
 #include <dynet/training.h>
 #include <dynet/treelstm.h>
-#include <gtest/gtest-spi.h>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -324,24 +323,6 @@ TEST(GoldenRowsTest, EveryRowHasItsTest) {
     if (file.path().extension() != ".model") continue;
     EXPECT_TRUE(subjects().contains(file.path().stem().string())) << file.path();
   }
-}
-
-TEST(GoldenRowsTest, WhatIsMissingOrOffIsNoticed) {
-  EXPECT_TRUE(agree(100, 100.0009f));
-  EXPECT_FALSE(agree(100, 100.002f));
-  EXPECT_TRUE(agree(0, 0.9e-6f));
-  EXPECT_FALSE(agree(0, 1.1e-6f));
-  EXPECT_FALSE(agree(1, -1));
-  EXPECT_FALSE(agree(0, std::numeric_limits<float>::quiet_NaN()));
-  const Rows rows = {{"a 0", {1, 2}}, {"a 1", {3}}};
-  expect_agreement({rows[1], rows[0]}, rows);
-  EXPECT_FATAL_FAILURE(expect_agreement({{"a 0", {1, 2}}}, {{"a 0", {1, 2}}, {"a 1", {3}}}),
-                       "size");
-  EXPECT_FATAL_FAILURE(expect_agreement({{"a 0", {1}}, {"a 0", {1}}}, {{"a 0", {1}}, {"a 1", {1}}}),
-                       "a 1");
-  EXPECT_NONFATAL_FAILURE(expect_agreement({{"a 0", {1, 2}}}, {{"a 0", {1}}}), "a 0: { 1, 2 }");
-  EXPECT_NONFATAL_FAILURE(expect_agreement({{"a 0", {1, 2}}}, {{"a 0", {1, 2.5f}}}),
-                          "a 0: { 1, 2 }, in DyNet { 1, 2.5 }");
 }
 
 }  // namespace

@@ -12,49 +12,35 @@ using namespace dynet;
 
 namespace {
 
+// One layer.
 struct MyRNNBuilder : public RNNBuilder {
-  MyRNNBuilder() = default;
-  explicit MyRNNBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
-                        ParameterCollection& model)
-      : local_model(model.add_subcollection("my-rnn-builder")), layers(layers) {
-    for (unsigned i = 0; i < layers; ++i) {
-      Parameter p_x2h = local_model.add_parameters({hidden_dim, i == 0 ? input_dim : hidden_dim});
-      Parameter p_h2h = local_model.add_parameters({hidden_dim, hidden_dim});
-      Parameter p_hb = local_model.add_parameters({hidden_dim}, ParameterInitConst(0.f));
-      params.push_back({p_x2h, p_h2h, p_hb});
-    }
+  explicit MyRNNBuilder(unsigned input_dim, unsigned hidden_dim, ParameterCollection& model)
+      : local_model(model.add_subcollection("my-rnn-builder")) {
+    params.push_back(local_model.add_parameters({hidden_dim, input_dim}));
+    params.push_back(local_model.add_parameters({hidden_dim, hidden_dim}));
+    params.push_back(local_model.add_parameters({hidden_dim}, ParameterInitConst(0.f)));
     dropout_rate = 0.f;
   }
 
-  Expression back() const override { return cur == -1 ? h0.back() : h[cur].back(); }
-  vector<Expression> final_h() const override { return h.size() == 0 ? h0 : h.back(); }
+  Expression back() const override { return final_h().back(); }
+  vector<Expression> final_h() const override { return get_h(cur); }
   vector<Expression> final_s() const override { return final_h(); }
   vector<Expression> get_h(RNNPointer i) const override { return i == -1 ? h0 : h[i]; }
   vector<Expression> get_s(RNNPointer i) const override { return get_h(i); }
-  unsigned num_h0_components() const override { return layers; }
-  void copy(const RNNBuilder& rnn) override {
-    const MyRNNBuilder& other = (const MyRNNBuilder&)rnn;
-    assert(params.size() == other.params.size());
-    for (size_t i = 0; i < params.size(); ++i) params[i] = other.params[i];
-  }
+  unsigned num_h0_components() const override { return 1; }
+  void copy(const RNNBuilder& rnn) override { params = ((const MyRNNBuilder&)rnn).params; }
   ParameterCollection& get_parameter_collection() override { return local_model; }
 
  protected:
   void new_graph_impl(ComputationGraph& cg, bool update) override {
-    param_vars.clear();
-    for (auto& ps : params) {
-      vector<Expression> vars;
-      for (auto& p : ps) vars.push_back(update ? parameter(cg, p) : const_parameter(cg, p));
-      param_vars.push_back(vars);
-    }
+    vars.clear();
+    for (auto& p : params) vars.push_back(update ? parameter(cg, p) : const_parameter(cg, p));
     _cg = &cg;
   }
   void start_new_sequence_impl(const vector<Expression>& h_0) override {
     h.clear();
     h0 = h_0;
-    if (!h0.empty() && h0.size() != layers) {
-      DYNET_INVALID_ARG("need " << layers << " initial states; got " << h0.size());
-    }
+    if (h0.size() > 1) DYNET_INVALID_ARG("need 1 initial state; got " << h0.size());
   }
   Expression set_h_impl(int, const vector<Expression>& h_new) override {
     h.push_back(h_new);
@@ -65,64 +51,41 @@ struct MyRNNBuilder : public RNNBuilder {
   }
   Expression add_input_impl(int prev, const Expression& in) override {
     assert(_cg == in.pg);
-    const unsigned t = h.size();
-    h.push_back(vector<Expression>(layers));
-    Expression x = in;
-    for (unsigned i = 0; i < layers; ++i) {
-      const vector<Expression>& vars = param_vars[i];
-      Expression y = affine_transform({vars[2], vars[0], x});
-      if (prev >= 0) {
-        y = y + vars[1] * h[prev][i];
-      } else if (h0.size() > 0) {
-        y = y + vars[1] * h0[i];
-      }
-      x = h[t][i] = tanh(y);
-    }
-    return h[t].back();
+    Expression y = affine_transform({vars[2], vars[0], in});
+    if (prev >= 0 || h0.size() > 0) y = y + vars[1] * (prev >= 0 ? h[prev] : h0).back();
+    return set_h_impl(prev, {tanh(y)});
   }
 
  public:
   ParameterCollection local_model;
-  vector<vector<Parameter>> params;
-  vector<vector<Expression>> param_vars, h;
-  vector<Expression> h0;
-  unsigned layers = 0;
+  vector<Parameter> params;
+  vector<Expression> vars, h0;
+  vector<vector<Expression>> h;
   ComputationGraph* _cg = nullptr;
 };
 
-class CompatOwnBuilderTest : public testing::Test {
- protected:
-  // The same values in DyNet's builder.
-  void share_values() {
-    for (unsigned i = 0; i < 2; ++i) {
-      for (unsigned p = 0; p < 3; ++p) {
-        theirs.params[i][p].set_value(as_vector(*own.params[i][p].values()));
-      }
-    }
-  }
-
+TEST(CompatOwnBuilderTest, ComputesWhatDynetsBuilderDoes) {
   ParameterCollection model;
-  MyRNNBuilder own{2, 3, 4, model};
-  SimpleRNNBuilder theirs{2, 3, 4, model};
-};
-
-TEST_F(CompatOwnBuilderTest, ComputesWhatDynetsBuilderDoes) {
-  share_values();
+  MyRNNBuilder own(3, 4, model);
+  SimpleRNNBuilder theirs(1, 3, 4, model);
+  for (unsigned p = 0; p < 3; ++p) {
+    theirs.params[0][p].set_value(as_vector(*own.params[p].values()));
+  }
   ComputationGraph cg;
   vector<vector<float>> outputs;
   for (RNNBuilder* rnn : initializer_list<RNNBuilder*>{&own, &theirs}) {
     rnn->new_graph(cg);
-    rnn->start_new_sequence({input(cg, {4}, {1, 0, 1, 0}), input(cg, {4}, {.5, 0, 0, 0})});
+    rnn->start_new_sequence({input(cg, {4}, {1, 0, 1, 0})});
     const Expression x = input(cg, {3}, {1.f, -2.f, 3.f});
     rnn->add_input(x);
     const RNNPointer fork = rnn->state();
     rnn->add_input(x * 2);
     rnn->add_input(fork, x * 3);
     EXPECT_EQ(rnn->get_head(rnn->state()), fork);
+    outputs.push_back(as_vector(rnn->back().value()));
     rnn->rewind_one_step();
     EXPECT_EQ(rnn->state(), fork);
     outputs.push_back(as_vector(rnn->back().value()));
-    outputs.push_back(as_vector(rnn->final_h()[0].value()));
   }
   // The same sums in another order.
   for (unsigned k = 0; k < 2; ++k) {
@@ -133,8 +96,9 @@ TEST_F(CompatOwnBuilderTest, ComputesWhatDynetsBuilderDoes) {
   }
 }
 
-TEST_F(CompatOwnBuilderTest, ChecksTheOrderOfCalls) {
-  MyRNNBuilder fresh(1, 3, 4, model);
+TEST(CompatOwnBuilderTest, ChecksTheOrderOfCalls) {
+  ParameterCollection model;
+  MyRNNBuilder fresh(3, 4, model);
   ComputationGraph cg;
   EXPECT_THROW(fresh.add_input(input(cg, {3}, {1, 2, 3})), std::invalid_argument);
   fresh.new_graph(cg);
@@ -142,9 +106,10 @@ TEST_F(CompatOwnBuilderTest, ChecksTheOrderOfCalls) {
 }
 
 // Programs hold builders and trainers by any kind of pointer, in vectors, and as copies.
-TEST_F(CompatOwnBuilderTest, IsOwnedAsProgramsDo) {
+TEST(CompatOwnBuilderTest, IsOwnedAsProgramsDo) {
+  ParameterCollection model;
   vector<shared_ptr<RNNBuilder>> builders = {
-      make_shared<MyRNNBuilder>(1, 3, 4, model), make_shared<LSTMBuilder>(1, 3, 4, model),
+      make_shared<MyRNNBuilder>(3, 4, model), make_shared<LSTMBuilder>(1, 3, 4, model),
       make_shared<GRUBuilder>(1, 3, 4, model), make_shared<SimpleRNNBuilder>(1, 3, 4, model)};
   unique_ptr<Trainer> trainer(new SimpleSGDTrainer(model, 0.1f));
   for (unsigned step = 0; step < 3; ++step) {
