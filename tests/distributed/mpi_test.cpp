@@ -2,8 +2,8 @@
 // differ.
 #include <sys/wait.h>
 #include <cstdio>
-#include <iterator>
 
+#include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
 
@@ -45,8 +45,7 @@ class MpiTest : public ::testing::Test {
   }
   std::string path(const std::string& name) const { return folder_ / name; }
   std::string best(const std::string& name) const {
-    std::ifstream in(folder_ / name / "best.safetensors", std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+    return file_contents(folder_ / name / "best.safetensors");
   }
   void expect_same_best(const std::string& name, const std::string& other) const {
     EXPECT_GT(best(name).size(), 1000u);

@@ -1,6 +1,7 @@
 // Ranks that do not wait for each other: what one of them trains alone, that all end with the same
 // parameters, how stale gradients get, and what comes of ranks that stop, fail or hang.
 #include <chrono>
+#include <cstring>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -190,28 +191,22 @@ TEST(ParameterServerTest, MinibatchesWithoutGradientsAreNoUpdates) {
   }
 }
 
-// A rate of its own is used as it is, and none means the trainer's.
-TEST(ParameterServerTest, ARateOfZeroIsARate) {
-  Model model;
-  ParameterServer server(single_process(), model.trainer, {}, 0, 3);
-  for (const auto& rate : std::vector<std::optional<float>>{0.0f, {}, 0.25f}) {
-    ASSERT_TRUE(server.next());
-    server.push(model.ones(0), rate, 0, 1);
+// A rate of its own is used as it is, for its own update; none means the trainer's, or the last
+// one.
+TEST(ParameterServerTest, RatesAreOfTheirUpdates) {
+  using Rates = std::vector<std::optional<float>>;
+  for (const auto& [rates, expected] :
+       {std::pair(Rates{0.0f, {}, 0.25f}, 0.75f), {Rates{std::nullopt}, 0.5f}}) {
+    Model model;
+    ParameterServer server(single_process(), model.trainer, {}, 0, rates.size());
+    for (const std::optional<float>& rate : rates) {
+      ASSERT_TRUE(server.next());
+      server.push(model.ones(0), rate, 0, 1);
+    }
+    EXPECT_FALSE(server.next());
+    server.finish();
+    EXPECT_EQ(as_vector(model.w.values())[0], expected);
   }
-  EXPECT_FALSE(server.next());
-  server.finish();
-  // Zero; then the last rate that the trainer had; then a quarter.
-  EXPECT_EQ(as_vector(model.w.values())[0], 0.75f);
-}
-
-TEST(ParameterServerTest, ARateIsOfItsOwnUpdate) {
-  Model model;
-  ParameterServer server(single_process(), model.trainer, {}, 0, 1);
-  ASSERT_TRUE(server.next());
-  server.push(model.ones(0), {}, 0, 1);
-  EXPECT_FALSE(server.next());
-  server.finish();
-  EXPECT_EQ(as_vector(model.w.values())[0], 0.5f);
 }
 
 // Messages that were on their way when it failed are of no epoch, and all begin with the same
@@ -383,6 +378,55 @@ TEST(RelaxedRanksTest, RefuseWhatTheyCannotDo) {
             "[TrainingRun] need 1 minibatch per update where ranks do not wait for each other; got "
             "2");
   EXPECT_TRUE(mentions(message({.backup_ranks = 2}, kPlain), "need fewer backup ranks than ranks"));
+}
+
+/// Ranks of which one tells the others that gradients were older than they were.
+class Older final : public Communicator {
+ public:
+  Older(Ranks ranks, std::uint64_t by) : ranks_(std::move(ranks)), by_(by) {}
+
+  /// From now on it does.
+  void begin_to_tell() { tells_ = true; }
+
+  unsigned rank() const override { return ranks_->rank(); }
+  unsigned size() const override { return ranks_->size(); }
+  std::chrono::duration<double> time_limit() const override { return ranks_->time_limit(); }
+  std::string name(unsigned rank) const override { return ranks_->name(rank); }
+  void begin(Round& round) override {
+    for (std::span<const std::byte>& to : round.to) {
+      if (!tells_ || to.size() != sizeof(staleness_)) continue;
+      std::memcpy(staleness_, to.data(), sizeof(staleness_));
+      staleness_[0] += by_;
+      to = std::as_bytes(std::span(staleness_));
+    }
+    ranks_->begin(round);
+  }
+  void end(Round& round) override { ranks_->end(round); }
+  void progress() override { ranks_->progress(); }
+  void send(unsigned to, Bytes bytes) override { ranks_->send(to, std::move(bytes)); }
+  std::optional<Message> receive() override { return ranks_->receive(); }
+  bool is_sending() override { return ranks_->is_sending(); }
+  void fail(const std::string& why) override { ranks_->fail(why); }
+
+ private:
+  Ranks ranks_;
+  std::uint64_t by_;
+  bool tells_ = false;
+  std::uint64_t staleness_[3];  // the largest, the sum, and the number of updates
+};
+
+TEST(StalenessTest, TheLargestIsThatOfAnyRank) {
+  constexpr std::uint64_t kMuch = 1000;
+  for (const unsigned oldest : {0u, 1u, 2u}) {
+    run_ranks(3, [&](const Ranks& ranks) {
+      Model model;
+      const auto telling = std::make_shared<Older>(ranks, ranks->rank() == oldest ? kMuch : 0);
+      ParameterServer server(telling, model.trainer, {.staleness = 2}, 0, 6);
+      while (server.next()) server.push(model.ones(0), 0.125f, 0, 1);
+      telling->begin_to_tell();
+      EXPECT_GE(server.finish().most_staleness, kMuch) << oldest;
+    });
+  }
 }
 
 }  // namespace

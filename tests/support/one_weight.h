@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,6 +11,8 @@
 #include "nn/train.h"
 
 namespace dynet_like::nn {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct OneWeight {
   ParameterCollection model;

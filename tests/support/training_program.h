@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -23,6 +21,7 @@
 #include "nn/train.h"
 #include "tests/distributed/ranks_of_threads.h"
 #include "tests/support/device_memory.h"
+#include "tests/support/folder_test.h"
 
 namespace dynet_like::nn::training_program {
 
@@ -103,11 +102,6 @@ inline std::string new_folder(const std::string& name) {
       std::filesystem::path(::testing::TempDir()) / ("training_" + name);
   std::filesystem::remove_all(folder);
   return folder;
-}
-
-inline std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 struct Outcome {

@@ -1,29 +1,26 @@
-// Learning curves as CSV, SVG and event files: read back by readers of their own.
+// What a run shows: learning curves as CSV, SVG and event files, read back by readers of their own,
+// and the progress bar on a terminal.
+#include <fcntl.h>
+#include <unistd.h>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/xml_text.h"
 #include "nn/train/event_file.h"
 #include "nn/train/learning_curve.h"
+#include "nn/train/progress_bar.h"
+#include "tests/support/folder_test.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
 
 namespace dynet_like::nn {
 namespace {
 
-namespace fs = std::filesystem;
-
-fs::path new_file(const char* name) {
-  const fs::path file = fs::path(::testing::TempDir()) / ("train_curves_" + std::string(name));
-  fs::remove(file);
-  return file;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using CurveFileTest = FolderTest;
 
 LearningCurve curve() {
   LearningCurve curve;
@@ -48,7 +45,7 @@ TEST(LearningCurveTest, IsATable) {
   EXPECT_EQ(other.epochs(), 0u);
 }
 
-TEST(LearningCurveTest, ReadsWhatItWrites) {
+TEST_F(CurveFileTest, ReadsWhatItWrites) {
   const std::string csv = curve().to_csv();
   EXPECT_EQ(csv, "epoch,train loss,\"a \"\"b\"\", <c>\n&d\"\n1,2.5,\n2,0.1,0.75\n3,,\n");
   const LearningCurve again = LearningCurve::from_csv(csv, "x");
@@ -56,9 +53,8 @@ TEST(LearningCurveTest, ReadsWhatItWrites) {
   EXPECT_EQ(again.columns(), curve().columns());
   EXPECT_EQ(LearningCurve::from_csv("epoch\r\n1\r\n2\r\n", "x").epochs(), 2u);
   EXPECT_EQ(LearningCurve::from_csv(LearningCurve().to_csv(), "x").epochs(), 0u);
-  const fs::path file = new_file("table.csv");
-  curve().write_csv(file);
-  EXPECT_EQ(text_of(file), csv);
+  curve().write_csv(path());
+  EXPECT_EQ(contents(), csv);
 }
 
 TEST(LearningCurveTest, RefusesWhatIsNoTable) {
@@ -180,11 +176,11 @@ std::string record(const std::string& event) {
 
 // Events of protocol buffers, whose time is field 1 (kind 1), step 2 (kind 0), version 3 and
 // summary 5 (kind 2). Lengths of 128 and more have two bytes.
-TEST(EventFileTest, HasTheRecordsOfTensorBoard) {
-  const fs::path file = new_file("events.out.tfevents.1");
+TEST_F(CurveFileTest, EventsAreTheRecordsOfTensorBoard) {
+  const std::string file = path();
   std::string expected;
   const auto expect = [&](const std::string& fields) {
-    const std::string bytes = text_of(file);
+    const std::string bytes = file_contents(file);
     ASSERT_GE(bytes.size(), expected.size() + 21);
     const std::string time = bytes.substr(expected.size() + 13, 8);
     double seconds = 0;
@@ -216,6 +212,46 @@ TEST(EventFileTest, HasTheRecordsOfTensorBoard) {
 TEST(EventFileTest, NeedsAFileToWrite) {
   EXPECT_THROW(EventFile{"/nowhere/events"}, FileError);
   EXPECT_THROW(EventFile{::testing::TempDir()}, FileError);
+}
+
+// A terminal in place of standard error.
+class ProgressBarTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    master_ = posix_openpt(O_RDWR | O_NOCTTY);
+    if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0) {
+      GTEST_SKIP() << "needs a pseudo terminal";
+    }
+    const int terminal = open(ptsname(master_), O_RDWR | O_NOCTTY);
+    standard_error_ = dup(STDERR_FILENO);
+    dup2(terminal, STDERR_FILENO);
+    close(terminal);
+  }
+  void TearDown() override {
+    if (standard_error_ >= 0) dup2(standard_error_, STDERR_FILENO);
+    close(standard_error_);
+    if (master_ >= 0) close(master_);
+    std::clearerr(stderr);
+  }
+
+  int master_ = -1, standard_error_ = -1;
+};
+
+TEST_F(ProgressBarTest, IsDrawnOnATerminal) {
+  {
+    ProgressBar bar("epoch 1", 4, "words", 0, true);
+    bar.advance(2, 0.5);
+  }
+  char text[200] = {};
+  ASSERT_GT(read(master_, text, sizeof text - 1), 0);
+  EXPECT_TRUE(mentions(std::string(text), "epoch 1 [==========>")) << text;
+}
+
+TEST_F(ProgressBarTest, DoesNotMindATerminalThatIsGone) {
+  ProgressBar bar("epoch 1", 4, "words", 0, true);
+  close(std::exchange(master_, -1));
+  EXPECT_NO_THROW(bar.advance(2, 0.5));
+  EXPECT_NE(std::ferror(stderr), 0) << "it was drawn";
 }
 
 }  // namespace

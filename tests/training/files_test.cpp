@@ -119,12 +119,12 @@ TEST(TrainingFilesTest, CurvesAreThereAfterResuming) {
   const std::string folder = new_folder("curves");
   const fs::path csv = fs::path(folder) / "curve.csv", svg = fs::path(folder) / "curve.svg";
   Program(kPlain, folder).train();
-  const std::string numbers = text_of(csv);
+  const std::string numbers = file_contents(csv);
   std::ofstream(csv) << "epoch\n";
   fs::remove(svg);
   Program second(kPlain, folder, true);
   EXPECT_FALSE(second.run->next_epoch(kSamples));
-  EXPECT_EQ(text_of(csv), numbers);
+  EXPECT_EQ(file_contents(csv), numbers);
   EXPECT_TRUE(fs::exists(svg));
 }
 
@@ -153,12 +153,12 @@ TEST(TrainingFilesTest, WritesWhatPeopleAndProgramsRead) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_EQ(text.find("epoch 1/3: loss "), 0u) << text;
   EXPECT_TRUE(mentions(text, " sentences/s, best so far\n"));
-  const std::string csv = text_of(fs::path(folder) / "curve.csv");
+  const std::string csv = file_contents(fs::path(folder) / "curve.csv");
   EXPECT_EQ(csv.find("epoch,dev accuracy,learning rate,loss <2>,train loss\n1,-"), 0u) << csv;
-  EXPECT_TRUE(mentions(text_of(fs::path(folder) / "curve.svg"), "loss &lt;2&gt;"));
+  EXPECT_TRUE(mentions(file_contents(fs::path(folder) / "curve.svg"), "loss &lt;2&gt;"));
   EXPECT_GT(fs::file_size(fs::path(folder) / "events.out.tfevents.0.run"), 300u);
   program.run->write_report(fs::path(folder) / "report.json", {{"test", 0.5}});
-  EXPECT_TRUE(mentions(text_of(fs::path(folder) / "report.json"), "\"test\": 0.5"));
+  EXPECT_TRUE(mentions(file_contents(fs::path(folder) / "report.json"), "\"test\": 0.5"));
 
   const Program other(kPlain);
   const SavedModel saved(folder);
@@ -214,7 +214,7 @@ TEST(TrainingFilesTest, EventsHaveAllEpochsOfTheRun) {
   EXPECT_EQ(anew, one);
   // The field of the step, before that of the summary.
   const auto has_step = [&](char step) {
-    return text_of(file).find(std::string("\x10") + step + '\x2A') != std::string::npos;
+    return file_contents(file).find(std::string("\x10") + step + '\x2A') != std::string::npos;
   };
   EXPECT_TRUE(has_step(1));
   EXPECT_FALSE(has_step(0));
@@ -226,14 +226,14 @@ TEST(TrainingFoldersTest, AreOfOneRunAtATime) {
   {
     Program first(events, folder);
     first.train();
-    const std::string before = text_of(fs::path(folder) / "events.out.tfevents.0.run");
+    const std::string before = file_contents(fs::path(folder) / "events.out.tfevents.0.run");
     for (const bool resume : {false, true}) {
       EXPECT_EQ(message_of<FileError>([&] { Program(events, folder, resume); }),
                 folder +
                     ": need a folder that no other run uses; got one in use by this program: "
                     "destroy the run that has it, or choose another folder");
     }
-    EXPECT_EQ(text_of(fs::path(folder) / "events.out.tfevents.0.run"), before);
+    EXPECT_EQ(file_contents(fs::path(folder) / "events.out.tfevents.0.run"), before);
   }
   EXPECT_NO_THROW(Program(kPlain, folder, true));
   EXPECT_NO_THROW(Program(kPlain, folder));
