@@ -1,5 +1,6 @@
 // Constituents: of trees, binary trees of them, and back; the loss over all their binary trees.
 #include "nn/data/penn_trees.h"
+#include "tests/structured/problem.h"
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
 #include "tests/support/structured.h"
@@ -79,23 +80,6 @@ TEST(ConstituentsTest, OfASentenceThatIsNone) {
             1u);
 }
 
-/// All binary trees of spans without labels.
-std::vector<Spans> all_trees(unsigned start, unsigned end) {
-  std::vector<Spans> trees;
-  if (end - start == 1) return {{{start, end, kNone}}};
-  for (unsigned middle = start + 1; middle < end; ++middle) {
-    for (const Spans& left : all_trees(start, middle)) {
-      for (const Spans& right : all_trees(middle, end)) {
-        Spans tree = {{start, end, kNone}};
-        tree.insert(tree.end(), left.begin(), left.end());
-        tree.insert(tree.end(), right.begin(), right.end());
-        trees.push_back(tree);
-      }
-    }
-  }
-  return trees;
-}
-
 class ConstituentsLossTest : public ::testing::TestWithParam<Spans> {};
 INSTANTIATE_TEST_SUITE_P(All, ConstituentsLossTest,
                          ::testing::Values(Spans{}, Spans{{0, 5, 2}}, Spans{{0, 5, 1}, {1, 4, 2}},
@@ -109,8 +93,8 @@ TEST_P(ConstituentsLossTest, AgreesWithAllTreesOneByOne) {
   const SpanScores scores(kWords, kLabels, kWords, DType::f64);
   const Spans& gold = GetParam();
   LogSum fitting;
-  for (Spans tree : all_trees(0, kWords)) {
-    std::vector<unsigned> open;  // places of spans that have any label
+  for (Spans tree : all_span_trees(0, kWords, 1)) {  // with the label kNone
+    std::vector<unsigned> open;                      // places of spans that have any label
     unsigned found = 0;
     for (std::size_t i = 0; i < tree.size(); ++i) {
       for (const LabelledSpan& each : gold) {

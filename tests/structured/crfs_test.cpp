@@ -1,5 +1,5 @@
-// CRFs of tags, segments and spans of trees: rare tags, batches, waves, large scores, errors.
-// edges_test.cpp compares them with all structures.
+// CRFs of tags, segments and spans of trees: rare tags, batches, waves, large scores, errors; and
+// the ranges of minibatches that they read. edges_test.cpp compares them with all structures.
 #include "tests/support/message_of.h"
 #include "tests/support/precompiled.h"
 #include "tests/support/structured.h"
@@ -191,22 +191,6 @@ TEST(LinearChainCRFTest, RareTagsThatMustFollowAreNotLost) {
   EXPECT_EQ(gradients.values(start), (std::vector<float>{0, 1}));
 }
 
-TEST(LinearChainCRFTest, WhereNothingIsPossibleNothingHasAGradient) {
-  ParameterCollection model;
-  const LinearChainCRF crf(model, 2);
-  const Parameter end(model.find("/crf/end"));
-  for (const std::size_t tag : {0u, 1u}) {
-    end.values().set(tag, -std::numeric_limits<double>::infinity());
-  }
-  ComputationGraph graph;
-  const Expression emissions =
-      parameter(graph, model.add_parameters({2, 3}, ParameterInitConst(0)));
-  const Expression log_partition = crf.log_partition(emissions);
-  EXPECT_EQ(log_partition.value().at(0), -std::numeric_limits<double>::infinity());
-  graph.backward(log_partition, true);
-  EXPECT_EQ(as_vector(emissions.gradient()), std::vector<float>(6, 0));
-}
-
 TEST(LinearChainCRFTest, GradientsWhereTagsAreRareAreThoseOfCentralDifferences) {
   ParameterCollection model(1, DType::f64);
   const LinearChainCRF crf(model, 5);
@@ -248,6 +232,30 @@ TEST(LinearChainCRFTest, Errors) {
   EXPECT_THROW(crf.log_partition(good, {1}), UsageError);
   EXPECT_THROW(crf.log_partition(good, {-1, 3}), UsageError);
   EXPECT_NO_THROW(crf.loss(good, two));
+}
+
+TEST(MinibatchRangeTest, IsAViewOfItsElements) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({1, 2}, 4), {0, 1, 2, 3, 4, 5, 6, 7});
+  const std::size_t nodes = graph.size();
+  const Expression middle = minibatch_range(x, 1, 2);
+  EXPECT_EQ(middle.dim(), Dim({1, 2}, 2));
+  EXPECT_EQ(as_vector(middle.value()), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_EQ(as_vector(minibatch_range(middle, 1, 1).value()), (std::vector<float>{4, 5}));
+  EXPECT_EQ(as_vector(minibatch_range(x, 0, 4).value()), as_vector(x.value()));
+  EXPECT_EQ(graph.size(), nodes);
+  graph.backward(dot_product(sum_batches(middle), input(graph, {1, 2}, std::vector<float>{3, 5})),
+                 true);
+  EXPECT_EQ(as_vector(x.gradient()), (std::vector<float>{0, 0, 3, 5, 3, 5, 0, 0}));
+}
+
+TEST(MinibatchRangeTest, Errors) {
+  ComputationGraph graph;
+  const Expression x = zeros(graph, Dim({2}, 4));
+  EXPECT_THROW(minibatch_range(x, 1, 4), UsageError);
+  EXPECT_THROW(minibatch_range(x, 4, 1), UsageError);
+  EXPECT_THROW(minibatch_range(x, 0, 0), UsageError);
+  EXPECT_THROW(minibatch_range(x, 1, 5), UsageError);
 }
 
 }  // namespace

@@ -196,25 +196,6 @@ TEST(StructuredEdgesTest, Segmentations) {
   }
 }
 
-/// All trees over these words, a span before its parts: the first labels and the shortest left
-/// parts come first, from the whole down.
-std::vector<Spans> all_span_trees(unsigned start, unsigned end, unsigned labels) {
-  std::vector<Spans> trees;
-  for (unsigned label = 0; label < labels; ++label) {
-    if (end - start == 1) trees.push_back({{start, end, label}});
-    for (unsigned middle = start + 1; middle < end; ++middle) {
-      for (const Spans& left : all_span_trees(start, middle, labels)) {
-        for (const Spans& right : all_span_trees(middle, end, labels)) {
-          trees.push_back({{start, end, label}});
-          trees.back().insert(trees.back().end(), left.begin(), left.end());
-          trees.back().insert(trees.back().end(), right.begin(), right.end());
-        }
-      }
-    }
-  }
-  return trees;
-}
-
 Problem span_problem(unsigned words, unsigned labels, DType dtype) {
   Problem problem(dtype);
   const SpanParameters spans(problem, words, labels, words);
@@ -233,6 +214,7 @@ Problem span_problem(unsigned words, unsigned labels, DType dtype) {
     return span_loss(spans.scores(graph), backwards);
   };
   problem.best = [=](ComputationGraph& graph) { return places(best_spans(spans.scores(graph))); };
+  problem.slopes_of_nothing = Slopes::numbers;
   return problem;
 }
 
@@ -279,7 +261,7 @@ Problem tree_problem(unsigned words, const std::vector<Heads>& trees, Roots root
 
 TEST(StructuredEdgesTest, ProjectiveTrees) {
   for (const Roots roots : {Roots::one, Roots::any}) {
-    for (const unsigned words : {1u, 2u, 5u}) {
+    for (const unsigned words : {1u, 2u, 3u, 5u}) {
       SCOPED_TRACE(words);
       check(
           [&](DType dtype) {
@@ -293,14 +275,14 @@ TEST(StructuredEdgesTest, ProjectiveTrees) {
 
 TEST(StructuredEdgesTest, AllTrees) {
   for (const Roots roots : {Roots::one, Roots::any}) {
-    for (const unsigned words : {1u, 2u, 5u}) {
+    for (const unsigned words : {1u, 2u, 3u, 5u}) {
       SCOPED_TRACE(words);
       check(
           [&](DType dtype) {
             Problem problem =
                 tree_problem(words, all_trees(words, roots), roots, matrix_tree_log_partition,
                              matrix_tree_loss, chu_liu_edmonds, dtype);
-            problem.is_singular = true;
+            problem.slopes_of_nothing = Slopes::any;
             return problem;
           },
           false);

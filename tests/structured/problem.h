@@ -12,6 +12,9 @@ using Numbers = std::vector<unsigned>;
 /// The scores that a structure is the sum of, by their places among all.
 using Places = std::vector<std::size_t>;
 
+/// Gradients where nothing is possible.
+enum class Slopes { zero, numbers, any };
+
 /// Scores, which are the parameters of a model, all structures, and what a model makes of them.
 struct Problem {
   explicit Problem(DType dtype) : model(1, dtype) { options.dtype = dtype; }
@@ -25,8 +28,7 @@ struct Problem {
   std::function<Expression(ComputationGraph&, std::size_t)> loss;
   /// The best structure; the places may come in any order. Throws if all are forbidden.
   std::function<Places(ComputationGraph&)> best;
-  /// Whether a gradient is NaN where nothing is possible.
-  bool is_singular = false;
+  Slopes slopes_of_nothing = Slopes::zero;
 
   Parameter add(const Dim& dim, const std::string& name) {
     return model.add_parameters(dim, ParameterInitConst(0), name);
@@ -124,8 +126,12 @@ inline void check_losses(const Problem& problem, const Doubles& scores, double e
   }
   if (is_possible) {
     expect_close(problem.gradient(graph, log_partition), expected.marginals, error);
-  } else if (!problem.is_singular) {
-    expect_finite(problem.gradient(graph, log_partition));
+  } else if (problem.slopes_of_nothing != Slopes::any) {
+    const Doubles slopes = problem.gradient(graph, log_partition);
+    expect_finite(slopes);
+    if (problem.slopes_of_nothing == Slopes::zero) {
+      EXPECT_EQ(slopes, Doubles(slopes.size()));
+    }
   }
   const auto gold = random.below(static_cast<unsigned>(problem.structures.size()));
   const Places& structure = problem.structures[gold];
@@ -200,7 +206,7 @@ inline void check(const std::function<Problem(DType)>& make, bool best_is_first 
           const Doubles scores = draw(problem, whole, forbidden, random);
           problem.set(scores);
           check_losses(problem, scores, error, random);
-          if (problem.best && whole) check_best(problem, scores, best_is_first);
+          if (problem.best) check_best(problem, scores, best_is_first);
           check_nan(problem, scores, random);
           if (::testing::Test::HasFailure()) return;
         }
@@ -223,6 +229,27 @@ inline std::vector<Numbers> all_sequences(unsigned n, unsigned length) {
     all = std::move(longer);
   }
   return all;
+}
+
+/// All trees over these words, a span before its parts: the first labels and the shortest left
+/// parts come first, from the whole down.
+inline std::vector<std::vector<LabelledSpan>> all_span_trees(unsigned start, unsigned end,
+                                                             unsigned labels) {
+  std::vector<std::vector<LabelledSpan>> trees;
+  for (unsigned label = 0; label < labels; ++label) {
+    if (end - start == 1) trees.push_back({{start, end, label}});
+    for (unsigned middle = start + 1; middle < end; ++middle) {
+      for (const auto& left : all_span_trees(start, middle, labels)) {
+        for (const auto& right : all_span_trees(middle, end, labels)) {
+          auto& tree = trees.emplace_back();
+          tree.push_back({start, end, label});
+          tree.insert(tree.end(), left.begin(), left.end());
+          tree.insert(tree.end(), right.begin(), right.end());
+        }
+      }
+    }
+  }
+  return trees;
 }
 
 }  // namespace dynet_like::nn
