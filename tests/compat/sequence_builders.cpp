@@ -97,7 +97,9 @@ Doubles plain_layer_norm(const Doubles& x, const Parameter& gain, const Paramete
   double mean = 0, variance = 0;
   for (const double e : x) mean += e / static_cast<double>(x.size());
   for (const double e : x) variance += (e - mean) * (e - mean) / static_cast<double>(x.size());
-  const Doubles normal = each([&](double e) { return (e - mean) / std::sqrt(variance); }, x);
+  // Behind masks all sums may be 0.
+  const Doubles normal =
+      each([&](double e) { return variance == 0 ? 0 : (e - mean) / std::sqrt(variance); }, x);
   return numbers(gain) * normal + numbers(bias);
 }
 
