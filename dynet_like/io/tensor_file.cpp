@@ -14,6 +14,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/first_nan.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/row_major.h"
 #include "dynet_like/io/safetensors_header.h"
@@ -101,28 +102,6 @@ void convert(const TensorEntry& entry, const NamedTensor& tensor) {
       values.set(i * size + column_major, number_at(entry, i * size + row_major));
     });
   }
-}
-
-// A number is a NaN if its bits without the sign are above those of infinity.
-template <class Bits>
-std::optional<std::size_t> first_nan(std::span<const std::byte> bytes, Bits infinity) {
-  const std::size_t count = bytes.size() / sizeof(Bits);
-  const auto without_sign = [&](std::size_t i) {
-    Bits bits = 0;
-    std::memcpy(&bits, bytes.data() + i * sizeof(bits), sizeof(bits));
-    return static_cast<Bits>(bits & (std::numeric_limits<Bits>::max() / 2));
-  };
-  // A loop that computes a maximum is compiled to vectors.
-  constexpr std::size_t kAtOnce = 1024;
-  for (std::size_t begin = 0; begin < count; begin += kAtOnce) {
-    const std::size_t end = std::min(begin + kAtOnce, count);
-    Bits largest = 0;
-    for (std::size_t i = begin; i < end; ++i) largest = std::max(largest, without_sign(i));
-    for (std::size_t i = begin; largest > infinity && i < end; ++i) {
-      if (without_sign(i) > infinity) return i;
-    }
-  }
-  return {};
 }
 
 void read_one(const TensorEntry& entry, const NamedTensor& tensor) {
@@ -228,10 +207,10 @@ void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
 }
 
 std::optional<std::size_t> first_nan(const TensorEntry& entry) {
-  return entry.dtype == "F64"    ? first_nan<std::uint64_t>(entry.bytes, 0x7ff0000000000000)
-         : entry.dtype == "F32"  ? first_nan<std::uint32_t>(entry.bytes, 0x7f800000)
-         : entry.dtype == "F16"  ? first_nan<std::uint16_t>(entry.bytes, 0x7c00)
-         : entry.dtype == "BF16" ? first_nan<std::uint16_t>(entry.bytes, 0x7f80)
+  return entry.dtype == "F64"    ? detail::first_nan(entry.bytes, DType::f64)
+         : entry.dtype == "F32"  ? detail::first_nan(entry.bytes, DType::f32)
+         : entry.dtype == "F16"  ? detail::first_nan<std::uint16_t>(entry.bytes, 0x7c00)
+         : entry.dtype == "BF16" ? detail::first_nan<std::uint16_t>(entry.bytes, 0x7f80)
                                  : std::nullopt;
 }
 

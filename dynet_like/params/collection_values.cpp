@@ -1,9 +1,9 @@
 // Copies and checks the values of a collection.
 #include "dynet_like/params/collection_values.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/first_nan.h"
 
 namespace dynet_like {
 
@@ -55,26 +56,19 @@ std::vector<std::pair<Storage, Storage>> pairs_of(const ParameterCollection& fro
   return pairs;
 }
 
-template <class Number>
-std::size_t first_nan(const Tensor& values) {
-  const auto* const begin = static_cast<const Number*>(values.data());
-  const auto* const end = begin + values.d.size();
-  return static_cast<std::size_t>(
-      std::find_if(begin, end, [](Number number) { return std::isnan(number); }) - begin);
-}
-
 // The message begins with `caller`.
 void refuse_nan(const ParameterCollection& parameters, const char* caller) {
   for (const Storage& storage : parameters.storages()) {
     storage->refresh_rows();
-    const Tensor values = storage->tensor();
-    const std::size_t at =
-        storage->dtype == DType::f32 ? first_nan<float>(values) : first_nan<double>(values);
-    if (at == storage->size()) continue;
+    const std::span bytes(static_cast<const std::byte*>(storage->tensor().data()),
+                          storage->size() * size_of(storage->dtype));
+    const std::optional<std::size_t> nan = detail::first_nan(bytes, storage->dtype);
+    if (!nan) continue;
     const std::size_t entry = storage->entry_size();
-    throw NumericError(fmt::format(
-        "[{}] need values that are numbers; got nan for \"{}\", element {}{}", caller,
-        storage->name, at % entry, storage->is_table ? fmt::format(" of row {}", at / entry) : ""));
+    throw NumericError(
+        fmt::format("[{}] need values that are numbers; got nan for \"{}\", element {}{}", caller,
+                    storage->name, *nan % entry,
+                    storage->is_table ? fmt::format(" of row {}", *nan / entry) : ""));
   }
 }
 

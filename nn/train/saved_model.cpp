@@ -28,7 +28,8 @@ void SavedModel::load(const ParameterCollection& model, ExtraTensors extra) cons
     const auto nan = entry == nullptr ? std::nullopt : detail::tensor_file::first_nan(*entry);
     if (!nan) continue;
     throw NumericError(
-        fmt::format("[load] need values that are numbers; got nan for \"{}\", element {} of {}",
+        fmt::format("[load] need values that are numbers; got nan for \"{}\", element {} of its "
+                    "tensor in {}",
                     parameter->name, *nan, file_.name()));
   }
   load_parameters(file_, model, extra);
